@@ -746,7 +746,7 @@ CREATE TABLE public.project_database (
     database_name text NOT NULL,
     sealed_password bytea NOT NULL,
     port integer,
-    socket_path text,
+    host text,
     engine_version text,
     failure jsonb,
     lease_owner text,

@@ -84,6 +84,8 @@ class JoinedRuntime implements Runtime {
     };
   }
 
+  endpointFor: Runtime["endpointFor"] = (server, name) => (this.#named(name) ?? this.#first).endpointFor(server);
+
   removeImage: Runtime["removeImage"] = async (image) => {
     for (const { runtime } of this.#members) await runtime.removeImage(image);
   };
@@ -106,11 +108,14 @@ class JoinedRuntime implements Runtime {
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);
 
   #runtimeOf({ runtime: name, image_ref }: Workload): Runtime {
-    if (name === undefined) return this.#first;
-    const found = this.#members.find((member) => member.name === name);
+    const found = this.#named(name);
     if (found === undefined)
       throw new Error(`the image ${image_ref} is for the runtime ${name}, which BERTH_RUNTIME lacks`);
-    return found.runtime;
+    return found;
+  }
+
+  #named(name: string | undefined): Runtime | undefined {
+    return name === undefined ? this.#first : this.#members.find((member) => member.name === name)?.runtime;
   }
 
   async #ownerOf({ workload_id }: Pick<InstanceKey, "workload_id">): Promise<Runtime> {

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Failure } from "./failure.ts";
-import type { LocalService } from "./runtime.ts";
+import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
  * Makes an immutable, content-addressed image out of a source tree. The image is run by the runtime of the same family.
@@ -38,8 +38,8 @@ export interface BuildRequest {
   readonly secrets: readonly string[];
   /** Registries that private images may come from, for this build alone. */
   readonly registries: readonly RegistryLogin[];
-  /** Services of this host that the commands reach, such as the project's database. */
-  readonly reach: readonly LocalService[];
+  /** Servers that the commands reach where the runtime of the same family says (`endpointFor`), such as the project's database. */
+  readonly reach: readonly ServerAddress[];
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
   /** Receives the log, line by line without line feeds: `-----> step`, 7 spaces of detail, ` !     error`. A failure's summary and hint are its last lines. */

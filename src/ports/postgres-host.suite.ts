@@ -301,7 +301,7 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
     it("keeps two projects apart", async () => {
       const other = await fixture.host.ensure(second);
       assert.notEqual(other.port, endpoint.port);
-      assert.notEqual(other.socket_path, endpoint.socket_path);
+      assert.notEqual(other.host, endpoint.host);
       for (const way of ["tcp", "socket"] as const) {
         await assert.rejects(
           inSession(loginOf(first, way), (session) => session.query("select 1"), other),

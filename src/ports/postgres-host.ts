@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
  * Runs one PostgreSQL instance per project, under an unprivileged uid of its own. Instances outlive the control plane.
@@ -116,12 +117,8 @@ export interface DatabaseSpec {
   readonly access: "open" | "read_only" | "closed";
 }
 
-export interface DatabaseEndpoint {
-  /** Always 127.0.0.1 as the application sees it. */
-  readonly host: string;
-  readonly port: number;
-  /** The unix socket itself (`…/.s.PGSQL.<port>`), for the platform and for sandboxes without the host's network. */
-  readonly socket_path: string;
+/** Where the platform itself finds the server; what an application sees is the runtime's to say. */
+export interface DatabaseEndpoint extends ServerAddress {
   readonly engine_version: string;
 }
 

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer, type ListenOptions } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { unixSocketOf, type ServerAddress } from "../kit/server-address.ts";
 import { until } from "../kit/until.ts";
 import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
 import { atTerminal } from "../../test/support/at-terminal.ts";
@@ -102,6 +108,27 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       );
       await runtime.stop(wanted.id, graceMs);
       assert.match(await readUntil(runtime, wanted.id, /got TERM/), /got TERM/);
+    });
+
+    it("lets an application reach a database's server where it says, in instances and in one-off commands", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "berth-reach-"));
+      const database = await listenAsDatabase(folder);
+      const endpoint = runtime.endpointFor(database.address);
+      const connect = `require("net").connect(${endpoint.port}, "${endpoint.host}")`;
+      const asking = `require("http").createServer((q, r) => ${connect}.on("error", (e) => r.end(String(e))).pipe(r)).listen(process.env.PORT, process.env.HOST);`;
+      const image_ref = await fixture.makeImage(project, { "server.js": asking }, "node server.js");
+      const wanted = workload({ image_ref, reach: [database.address] });
+      const [instance] = await startAll(wanted);
+      assert.equal(await until(() => textOf(instance as Instance), { timeoutMs: waitMs }), "a database");
+      const said: Buffer[] = [];
+      const onOutput = (chunk: Buffer) => void said.push(chunk);
+      await runtime.runOnce(wanted, { ...task(`node -e '${connect}.pipe(process.stdout)'`), onOutput });
+      assert.equal(Buffer.concat(said).toString(), "a database");
+      const elsewhere = { host: "database.example.com", port: 5432 };
+      assert.deepEqual(runtime.endpointFor(elsewhere), elsewhere, "a server on TCP needs no forwarder");
+      await runtime.remove(wanted.id);
+      database.close();
+      rmSync(folder, { recursive: true, force: true });
     });
 
     it("starts replicas, each reachable at its address with the environment given", async () => {
@@ -521,3 +548,26 @@ async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {
   assert.ok(found, "the instance has ended");
   return found;
 }
+
+/** Listens as a project's PostgreSQL server does: on a Unix socket in the folder, and on the same port of 127.0.0.1. */
+async function listenAsDatabase(folder: string): Promise<{ address: ServerAddress; close(): void }> {
+  chmodSync(folder, 0o711);
+  const onTcp = await listenOn({ host: "127.0.0.1", port: 0 });
+  const address = { host: folder, port: (onTcp.address() as { port: number }).port };
+  const path = unixSocketOf(address) as string;
+  const onSocket = await listenOn({ path });
+  chmodSync(path, 0o777);
+  return { address, close: () => [onTcp, onSocket].forEach((server) => server.close()) };
+}
+
+async function listenOn(where: ListenOptions) {
+  const server = createServer((socket) => socket.end("a database")).listen(where);
+  await once(server, "listening");
+  return server;
+}
+
+const textOf = ({ address }: Instance): Promise<string | undefined> =>
+  fetch(`http://${address?.host}:${address?.port}/`).then(
+    (answer) => answer.text(),
+    () => undefined,
+  );

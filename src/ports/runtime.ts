@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
  * Runs released images on this machine. A workload is one process type of one deployment: a command of an image with an environment. The caller decides which replicas
@@ -31,6 +32,8 @@ export interface Runtime {
   readOutput(instance: InstanceKey, cursor: string | null): Promise<OutputChunk>;
   /** The caller has stored the output up to `cursor`: the runtime may throw it away. */
   discardOutput(instance: InstanceKey, cursor: string): Promise<void>;
+  /** Where an application finds a server of its `reach`. `runtime` as in `Workload`. */
+  endpointFor(server: ServerAddress, runtime?: string): ServerAddress;
   /** Calls back when an instance ended or appeared, as soon as it is known. A hint only: `observe` is the truth. */
   onChange(listener: (workloadId: string) => void): () => void;
   /** Deletes what the runtime keeps of a project's image; another project's of the same content stays. Idempotent; refuses (throws) while an instance uses it. */
@@ -78,8 +81,8 @@ export interface Workload {
   /** The whole environment but `PORT` and `HOST`, which the runtime sets. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: WorkloadLimits;
-  /** Services on this host that the application reaches at 127.0.0.1:<port>, in every network mode. */
-  readonly reach: readonly LocalService[];
+  /** Servers that the application reaches at what `endpointFor` answers, in every network mode. */
+  readonly reach: readonly ServerAddress[];
   /** Whether instances that are started from now on may write into the project's storage folder. */
   readonly storage_access: "open" | "read_only";
 }
@@ -99,12 +102,6 @@ export interface WorkloadLimits {
   readonly processes: number;
   /** Of one processor: 1.5 is one and a half. */
   readonly cpus: number;
-}
-
-/** A service that listens on 127.0.0.1:<port> of the host and on a unix socket; the sandbox sees it at 127.0.0.1:<port>. */
-export interface LocalService {
-  readonly port: number;
-  readonly socket_path: string;
 }
 
 export interface InstanceKey {

@@ -1,3 +1,4 @@
+import type { ServerAddress } from "../kit/server-address.ts";
 import type { DatabaseSpec } from "./postgres-host.ts";
 
 /**
@@ -26,10 +27,8 @@ export interface TenantDatabase {
 }
 
 /** The way in. Holds a secret. */
-export interface TenantLogin {
+export interface TenantLogin extends ServerAddress {
   readonly spec: DatabaseSpec;
-  readonly socket_path: string;
-  readonly port: number;
   /** Another database of the same instance, such as a restored one; a project's own if left out. */
   readonly database?: string;
 }

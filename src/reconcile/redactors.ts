@@ -1,4 +1,4 @@
-import { databaseEnv, databaseOfDeployment } from "../features/database/database.ts";
+import { databaseEnv, databaseOfDeployment, serverOf } from "../features/database/database.ts";
 import { openVariables, sealedSecretsOf } from "../features/deployments/deployments.ts";
 import { redactor } from "../kit/redact.ts";
 import { secretsIn } from "./workload.ts";
@@ -54,12 +54,21 @@ async function open({ db, vault }: Platform, owner: OutputOwner): Promise<Known>
 }
 
 /** What was a secret stays one: a process may hold what it was started with. */
-async function addDatabase({ db, vault }: Platform, owner: OutputOwner, deployment: Known): Promise<void> {
+async function addDatabase({ db, vault, ports }: Platform, owner: OutputOwner, deployment: Known): Promise<void> {
   const row = await databaseOfDeployment(db, owner);
-  if (row === undefined) return;
-  const version = [row.id, row.port, row.role_name, row.database_name, row.sealed_password.toString("base64")].join();
+  const server = row && serverOf(row);
+  if (!server) return;
+  const version = [
+    row.id,
+    server.host,
+    server.port,
+    row.role_name,
+    row.database_name,
+    row.sealed_password.toString("base64"),
+  ].join();
   if (deployment.databaseVersion === version) return;
-  for (const secret of secretsIn(databaseEnv(vault, row))) deployment.secrets.add(secret);
+  for (const secret of secretsIn(databaseEnv(vault, row, ports.runtime.endpointFor(server))))
+    deployment.secrets.add(secret);
   deployment.redact = redactor(deployment.secrets);
   deployment.databaseVersion = version;
 }

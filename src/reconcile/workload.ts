@@ -2,7 +2,8 @@ import { storageAccessOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables, web, workloadId, type WorkloadSource } from "../features/deployments/deployments.ts";
 import { redactor, type Redact } from "../kit/redact.ts";
-import type { LocalService, Workload } from "../ports/runtime.ts";
+import type { ServerAddress } from "../kit/server-address.ts";
+import type { Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
 /** What the runtime runs for a process type of a deployment: its pinned image and variables, and what the platform adds. */
@@ -27,7 +28,7 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
 export interface ProjectEnvironment {
   readonly env: Readonly<Record<string, string>>;
   /** The project's database. */
-  readonly reach: readonly LocalService[];
+  readonly reach: readonly ServerAddress[];
 }
 
 type EnvironmentSource = Pick<
@@ -38,10 +39,11 @@ type EnvironmentSource = Pick<
 /** The environment of a deployment, or of a build (which uses the live database), with the given variables of the project. */
 export async function environmentOf(
   platform: Platform,
-  source: EnvironmentSource,
+  source: EnvironmentSource & Partial<Pick<WorkloadSource, "image">>,
   variables: Readonly<Record<string, string>>,
 ): Promise<ProjectEnvironment> {
-  const database = await databaseFor(platform.db, platform.vault, source);
+  const endpointFor = (server: ServerAddress) => platform.ports.runtime.endpointFor(server, source.image?.runtime);
+  const database = await databaseFor(platform.db, platform.vault, source, endpointFor);
   const env = {
     ...variables,
     ...database.env,

@@ -1,13 +1,14 @@
 import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../kit/exec.ts";
+import type { ForwardedSocket } from "../kit/server-address.ts";
 import { certificateVariables } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { anonymousFile } from "./anonymous-file.ts";
 import type { ProcessMarkers } from "./process-markers.ts";
 import type { OpenedNetwork } from "./network.ts";
 import { stageWords, type StageLayer } from "./stage.ts";
-import type { ReachedService, SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
+import type { SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
 /**
  * How far a sandbox goes on this machine. `isolated`: namespaces of its own, where root first becomes the project's user. `bare`: the machine
@@ -97,7 +98,7 @@ function reachWords({ spec, network, parts, nodeBin }: Composition): string[] {
   return ["/bin/sh", join(folder, "reach.sh"), ...programs, ...services.flatMap(serviceWords), "--"];
 }
 
-const serviceWords = (service: ReachedService): string[] => [String(service.port), service.socket_path];
+const serviceWords = (service: ForwardedSocket): string[] => [String(service.port), service.socket_path];
 
 function containmentWords(plan: Composition, fds: Descriptors): string[] {
   return isMounted(plan) ? isolatedWords(plan, fds) : bareWords(plan, fds);

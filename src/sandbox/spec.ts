@@ -1,3 +1,4 @@
+import type { ForwardedSocket } from "../kit/server-address.ts";
 import type { Command, ExecOptions, ExecResult, RunOptions } from "../kit/exec.ts";
 
 /** What runs in a sandbox and what it may see. Everything that is not named here, the sandbox does not have. */
@@ -48,14 +49,8 @@ export interface SandboxBind {
 /** `none`: not even the host's loopback. `egress`: outgoing connections. `serve`: also reachable at the command's `address`. */
 export type SandboxNetwork =
   | { readonly kind: "none" }
-  | { readonly kind: "egress"; readonly reach?: readonly ReachedService[] }
-  | { readonly kind: "serve"; readonly port: number; readonly reach: readonly ReachedService[] };
-
-/** A unix socket of the host that the sandbox reaches at 127.0.0.1:<port>. */
-export interface ReachedService {
-  readonly port: number;
-  readonly socket_path: string;
-}
+  | { readonly kind: "egress"; readonly reach?: readonly ForwardedSocket[] }
+  | { readonly kind: "serve"; readonly port: number; readonly reach: readonly ForwardedSocket[] };
 
 export interface SandboxLimits {
   readonly memoryBytes: number;

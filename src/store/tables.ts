@@ -568,7 +568,7 @@ export interface ProjectDatabaseTable {
   database_name: string;
   sealed_password: Buffer;
   port: number | null;
-  socket_path: string | null;
+  host: string | null;
   engine_version: string | null;
   failure: Json<FailureColumn> | null;
   lease_owner: string | null;

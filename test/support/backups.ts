@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import pg from "pg";
 import {
   createLocalPostgresHost,
@@ -151,7 +151,7 @@ async function makeProject(api: TestApi, org: TestOrganization): Promise<TestPro
     const now = await row();
     const { password, role_name } = specOf(vault, now);
     const client = new pg.Client({
-      host: dirname(now.socket_path ?? ""),
+      host: now.host ?? "",
       port: now.port ?? 0,
       user: role_name,
       password,

@@ -69,7 +69,7 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     status: "ready",
     engine_version: "15",
     port: 5432,
-    socket_path: "/nowhere/.s.PGSQL.5432",
+    host: "/nowhere",
   } as const;
   const sealed_password = vault.seal(project.id, "database_password", "secret");
   await db

@@ -1,3 +1,4 @@
+import { forwardedAddress } from "../../src/kit/server-address.ts";
 import type { Builder } from "../../src/ports/builder.ts";
 import type { Dns } from "../../src/ports/dns.ts";
 import type { Edge } from "../../src/ports/edge.ts";
@@ -30,6 +31,7 @@ export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
     runOnce: unexpected("runtime.runOnce"),
     readOutput: async () => ({ lines: [], cursor: "0", dropped_bytes: 0 }),
     discardOutput: done,
+    endpointFor: forwardedAddress,
     onChange: () => () => {},
     removeImage: done,
     listening: async () => [],

@@ -110,7 +110,7 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
   let table: RouteTable = { version: 0, routes: [], challenge: null };
   const apply = async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table);
   const edge = options.edge ?? edgeDouble({ apply });
-  const endpoint = { host: "127.0.0.1", port: 5432, socket_path: "/nowhere/.s.PGSQL.5432", engine_version: "17" };
+  const endpoint = { host: "/nowhere", port: 5432, engine_version: "17" };
   const used = { size_bytes: 0, connections: 0, compacting: false, intact: true };
   const postgresHost = postgresHostDouble({
     ensure: async () => endpoint,

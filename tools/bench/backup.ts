@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
@@ -144,7 +144,7 @@ async function restoreBare(bare: Bare, path: string, name: string): Promise<void
 function libpq({ endpoint, spec }: Bare): Record<string, string> {
   return {
     PATH: "/usr/bin:/bin",
-    PGHOST: dirname(endpoint.socket_path),
+    PGHOST: endpoint.host,
     PGPORT: String(endpoint.port),
     PGUSER: spec.role_name,
     PGPASSWORD: spec.password,

@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import pg from "pg";
 import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
@@ -92,10 +91,10 @@ async function openGround(): Promise<Ground> {
   const row = await databaseOf(api.database.db, org.id, project.id);
   if (row === undefined) throw new Error("the database row was not made");
   const spec = specOf(api.platform.vault, row);
-  const { port, socket_path } = await host.ensure(spec);
-  await api.database.db.updateTable("project_database").set({ status: "ready", port, socket_path }).execute();
+  const { host: sockets, port } = await host.ensure(spec);
+  await api.database.db.updateTable("project_database").set({ status: "ready", host: sockets, port }).execute();
   const login = {
-    host: dirname(socket_path),
+    host: sockets,
     port,
     user: spec.role_name,
     password: spec.password,

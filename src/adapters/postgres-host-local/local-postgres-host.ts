@@ -30,7 +30,7 @@ import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./
 import { scramVerifier } from "./scram.ts";
 import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
-import { socketFile, withConnection, type ServerConnection } from "./superuser-connection.ts";
+import { withConnection, type ServerConnection } from "./superuser-connection.ts";
 import { failureOfQuery } from "./work-failure.ts";
 
 export interface LocalPostgresHostOptions {
@@ -58,7 +58,7 @@ interface Instance {
   readonly dir: string;
   readonly uid: number | null;
   readonly port: number;
-  readonly socketPath: string;
+  readonly socketDir: string;
 }
 
 const portAttempts = 5;
@@ -304,7 +304,7 @@ function instanceOf(
   const socketDir = join(runFolder(options.dir, options.runBase), id);
   const group = groups === undefined ? {} : { group: groups.of(id) };
   const server = createLocalServer({ binDir, bwrap, dir, socketDir, socketMode: "shared", ...group, ...placement });
-  return { server, dir, ...placement, socketPath: socketFile({ dir, socketDir, port: placement.port }) };
+  return { server, dir, ...placement, socketDir };
 }
 
 /** The instance as it was made: its port is remembered and its user owns the data. */
@@ -330,8 +330,8 @@ function isId(text: string): boolean {
   return /^dbs_[0-9a-z]{1,40}$/.test(text);
 }
 
-function endpointOf({ port, socketPath }: Instance, engineVersion: string): DatabaseEndpoint {
-  return { host: "127.0.0.1", port, socket_path: socketPath, engine_version: engineVersion };
+function endpointOf({ port, socketDir }: Instance, engineVersion: string): DatabaseEndpoint {
+  return { host: socketDir, port, engine_version: engineVersion };
 }
 
 function versionSeenByRole(instance: Instance, spec: DatabaseSpec): Promise<string> {

@@ -13,6 +13,7 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
+import { unixSocketOf } from "../../kit/server-address.ts";
 import { startNode } from "../../../test/support/node-process.ts";
 import { identify, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
@@ -41,10 +42,11 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
 
   it("is reached through a short socket although its folder has a long path that is closed to others", async () => {
     const endpoint = await host.ensure(spec);
-    assert.ok(Buffer.byteLength(place.dir) > 107 && Buffer.byteLength(endpoint.socket_path) <= 107);
+    const socket = unixSocketOf(endpoint) ?? "";
+    assert.ok(Buffer.byteLength(place.dir) > 107 && Buffer.byteLength(socket) <= 107);
     assert.equal(await answer(endpoint, spec, "socket"), 1);
-    assert.equal(statSync(endpoint.socket_path).mode & 0o777, 0o777);
-    assert.equal(statSync(dirname(endpoint.socket_path)).mode & 0o777, 0o711);
+    assert.equal(statSync(socket).mode & 0o777, 0o777);
+    assert.equal(statSync(endpoint.host).mode & 0o777, 0o711);
     assert.equal(statSync(join(folder, "superuser-secret")).mode & 0o777, 0o600);
   });
 
@@ -171,20 +173,20 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
   });
 
   it("comes back when its socket's folder was cleared away", async () => {
-    const { socket_path: path } = await host.ensure(spec);
+    const { host: sockets } = await host.ensure(spec);
     await host.stop(spec.id);
-    rmSync(dirname(dirname(path)), { recursive: true });
+    rmSync(dirname(sockets), { recursive: true });
     assert.equal(await answer(await host.ensure(spec), spec, "socket"), 1);
   });
 
   it("comes back when its socket was removed under the running server", async () => {
-    const { socket_path: path } = await host.ensure(spec);
-    rmSync(path);
+    const endpoint = await host.ensure(spec);
+    rmSync(unixSocketOf(endpoint) as string);
     assert.equal(await answer(await host.ensure(spec), spec, "socket"), 1);
   });
 
   it("is not stopped for a socket that it has not made yet, only for one that it has lost", async () => {
-    const { socket_path: path } = await host.ensure(spec);
+    const path = unixSocketOf(await host.ensure(spec)) as string;
     const data = join(place.dir, "starting");
     mkdirSync(data);
     const missing = join(data, "socket");

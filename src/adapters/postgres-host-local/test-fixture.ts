@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import pg from "pg";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import type { SuiteLogin, SuiteSession } from "../../ports/postgres-host.suite.ts";
@@ -48,7 +48,7 @@ export function makeTestPlace(below = ""): TestPlace {
 
 /** Logs in as a project's application does. */
 export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise<SuiteSession> {
-  const host = as.way === "tcp" ? endpoint.host : dirname(endpoint.socket_path);
+  const host = as.way === "tcp" ? "127.0.0.1" : endpoint.host;
   const client = new pg.Client({
     host,
     port: endpoint.port,

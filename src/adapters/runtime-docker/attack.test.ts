@@ -3,9 +3,7 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { networkInterfaces, tmpdir } from "node:os";
-import { join } from "node:path";
+import { networkInterfaces } from "node:os";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { runOk, start } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
@@ -131,18 +129,6 @@ describe("a container of an application", { skip: withoutDocker }, () => {
       }
     },
   );
-
-  it("reaches its project's database at 127.0.0.1", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "berth-reach-"));
-    const socket_path = join(folder, "database.sock");
-    await listen({ path: socket_path });
-    chmodSync(folder, 0o711);
-    chmodSync(socket_path, 0o777);
-    const read = 'node -e \'require("net").connect(5432, "127.0.0.1").pipe(process.stdout)\'';
-    const { output } = await runIn(read, { reach: [{ port: 5432, socket_path }] });
-    assert.equal(output, "database");
-    rmSync(folder, { recursive: true, force: true });
-  });
 
   it("ends alone when it takes too much memory, and the report says why", async () => {
     const hog = "node -e 'const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1))'";

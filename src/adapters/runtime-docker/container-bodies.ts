@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
+import type { ForwardedSocket } from "../../kit/server-address.ts";
 import { certificateVariables } from "../../sandbox/certificates.ts";
-import type { LocalService, Terminal, Workload } from "../../ports/runtime.ts";
+import type { Terminal, Workload } from "../../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
 
@@ -108,7 +109,7 @@ export interface NetworkContainer {
   readonly labels: Readonly<Record<string, string>>;
   readonly network: string;
   readonly nameServers: readonly string[];
-  readonly reach: readonly LocalService[];
+  readonly reach: readonly ForwardedSocket[];
 }
 
 // `exec` for the last one: when it ends, so does the container, and with it the instance.

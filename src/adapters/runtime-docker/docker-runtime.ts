@@ -5,6 +5,7 @@ import { folderBytes } from "../../kit/folder-bytes.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
+import { forwardedAddress } from "../../kit/server-address.ts";
 import { throwTogether } from "../../kit/throw-together.ts";
 import { trustedCertificates } from "../../sandbox/certificates.ts";
 import type {
@@ -173,6 +174,8 @@ class Containers implements DockerRuntime {
 
   /** The engine throws the oldest output away by itself, and the rest with the container. */
   async discardOutput(): Promise<void> {}
+
+  endpointFor = forwardedAddress;
 
   onChange(listener: (workloadId: string) => void): () => void {
     return this.#events.listen(listener);

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { forwardedSockets } from "../../kit/server-address.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
@@ -78,7 +79,7 @@ async function openFolder(
 
 /** Answers its id once it forwards to the services that the application may need at once. */
 async function startNetwork(parts: DockerParts, { workload, key, role }: Run, name: string): Promise<string> {
-  const { reach } = workload;
+  const reach = forwardedSockets(workload.reach);
   const [image, network] = await Promise.all([emptyImage(parts), parts.networks.open(workload.project_number)]);
   const labels = labelsOf(parts.tag, role === "app" ? "network" : "once", workload, key);
   const body = networkBody({

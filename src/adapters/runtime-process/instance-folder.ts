@@ -1,6 +1,6 @@
 import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InstanceAddress, InstanceExit, InstanceKey, LocalService, WorkloadLimits } from "../../ports/runtime.ts";
+import type { InstanceAddress, InstanceExit, InstanceKey, WorkloadLimits } from "../../ports/runtime.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import { readObject, readText } from "./state-files.ts";
 
@@ -12,7 +12,6 @@ export interface InstanceRecord extends InstanceKey {
   readonly boot_id: string;
   readonly started_at: string;
   readonly limits: WorkloadLimits;
-  readonly reach: readonly LocalService[];
   readonly address: InstanceAddress | null;
 }
 

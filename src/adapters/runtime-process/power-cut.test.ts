@@ -39,7 +39,7 @@ describe("the files of applications", () => {
     const place = { workload_id, ordinal, attempt, project_id: "prj_a", image_ref: "i", sandbox_id: `run-${attempt}` };
     const time = { boot_id: currentBoot(), started_at: new Date(Date.now() - 60_000).toISOString() };
     const limits = { memoryBytes: 1, processes: 1, cpus: 1 };
-    const folder = folders.claim({ ...place, ...time, limits, reach: [], address: null, ...more }, 0);
+    const folder = folders.claim({ ...place, ...time, limits, address: null, ...more }, 0);
     return folder;
   };
   const emptied = (folder: InstanceFolder, name: string) => writeFileSync(join(folder.path, name), "");

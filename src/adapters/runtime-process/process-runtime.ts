@@ -16,6 +16,7 @@ import type {
 } from "../../ports/runtime.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
+import { forwardedAddress } from "../../kit/server-address.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { measureChanges } from "./changed-folders.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
@@ -146,6 +147,8 @@ class SandboxedProcesses implements ProcessRuntime {
     const isNewest = folder === this.#folders.latestOf(key.workload_id, key.ordinal);
     return new OutputFile(folder.path).read(cursor, !isNewest || !isRunning(folder));
   }
+
+  endpointFor = forwardedAddress;
 
   async discardOutput(key: InstanceKey, cursor: string): Promise<void> {
     const folder = this.#folders.find(key);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { forwardedSockets } from "../../kit/server-address.ts";
 import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.ts";
 import { inTerminal } from "./in-terminal.ts";
 import { sandboxSpec, shellWords, type ProcessRuntimeOptions } from "./settings.ts";
@@ -27,7 +28,11 @@ export async function runOnce(
   try {
     const result = await options.sandbox.run(
       {
-        ...{ ...spec, env: { ...env, ...terminal?.env }, network: { kind: "egress", reach: workload.reach } },
+        ...{
+          ...spec,
+          env: { ...env, ...terminal?.env },
+          network: { kind: "egress", reach: forwardedSockets(workload.reach) },
+        },
         argv: terminal?.argv ?? shellWords(task.command),
         controlled: terminal !== undefined,
       },

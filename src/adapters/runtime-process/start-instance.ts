@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
+import { forwardedSockets } from "../../kit/server-address.ts";
 import { until } from "../../kit/until.ts";
 import type { SandboxCommand } from "../../sandbox/spec.ts";
 import type { ReplicaStart, Workload } from "../../ports/runtime.ts";
@@ -22,7 +23,8 @@ export async function startInstance(
   const owner = options.sandbox.hostUid(uidOf(options, workload));
   const claimed = folders.claim(recordOf(workload, place, spec.id), owner);
   try {
-    const { port, reach } = workload;
+    const { port } = workload;
+    const reach = forwardedSockets(workload.reach);
     const network = port === null ? ({ kind: "egress", reach } as const) : ({ kind: "serve", port, reach } as const);
     const command = await options.sandbox.command({ ...spec, network, argv: shellWords(line) });
     const folder = claimed.withAddress(command.address);
@@ -41,7 +43,7 @@ function recordOf(workload: Workload, place: ReplicaStart, sandboxId: string): I
   return {
     ...{ workload_id: workload.id, project_id: workload.project_id, image_ref: workload.image_ref, ...place },
     ...{ sandbox_id: sandboxId, boot_id: currentBoot(), started_at: new Date().toISOString() },
-    ...{ limits: workload.limits, reach: workload.reach, address: null },
+    ...{ limits: workload.limits, address: null },
   };
 }
 

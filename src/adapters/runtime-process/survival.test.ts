@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -182,20 +181,6 @@ describe("applications of the process runtime", () => {
     await runtime.remove(wanted.id);
   });
 
-  it("reach the named services of this machine at 127.0.0.1", async (t) => {
-    const socket_path = join(root, "service.sock");
-    const services = await Promise.all([listening({ path: socket_path }), listening({ port: 0, host: "127.0.0.1" })]);
-    t.after(() => services.forEach((service) => service.close()));
-    const { port } = services[1].address() as { port: number };
-    const script = `require("http").createServer((q, r) => require("net").connect(${port}, "127.0.0.1").on("error", (e) => r.end(String(e))).pipe(r)).listen(process.env.PORT);`;
-    const wanted = workload({
-      reach: [{ port, socket_path }],
-      image_ref: await ground.makeImage("prj_survival", { "server.js": script }, "node server.js"),
-    });
-    assert.equal(await ask(await runtime.start(wanted, first)), "a service");
-    await runtime.remove(wanted.id);
-  });
-
   it("whose folder a crash left empty are forgotten at the next start", async () => {
     const leftOver = join(stateDir, "live", "dep_empty");
     mkdirSync(leftOver);
@@ -215,7 +200,7 @@ describe("applications of the process runtime", () => {
       sandbox_id: "run-half",
       boot_id: currentBoot(),
     };
-    const folder = folders.claim({ ...record, started_at, limits: workload().limits, reach: [], address: null }, 0);
+    const folder = folders.claim({ ...record, started_at, limits: workload().limits, address: null }, 0);
     runtime = await ground.open();
     const [half] = await instancesOf(runtime, "dep_half");
     assert.deepEqual([half?.state, half?.exit?.code], ["exited", null]);
@@ -261,11 +246,4 @@ async function exited(runtime: ProcessRuntime, workloadId: string): Promise<Inst
   );
   assert.ok(found, "the instance has ended");
   return found;
-}
-
-async function listening(where: { path: string } | { port: number; host: string }) {
-  const server = createServer((socket) => socket.end("a service"));
-  server.listen(where);
-  await once(server, "listening");
-  return server;
 }

@@ -1,5 +1,4 @@
 import { Socket } from "node:net";
-import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Looked, TenantLogin } from "../../ports/tenant-database.ts";
@@ -197,7 +196,7 @@ function stop(error: Error, why: ReturnType<typeof whyNot>): never {
 
 function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   return {
-    host: dirname(login.socket_path),
+    host: login.host,
     port: login.port,
     user: login.spec.role_name,
     password: login.spec.password,

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import pg from "pg";
 import { newId } from "../../kit/ids.ts";
 import type { TenantDatabaseFixture } from "../../ports/tenant-database.suite.ts";
@@ -34,7 +33,7 @@ export async function testTenant(connections = 3): Promise<TenantFixture> {
   ]);
   await asSuperuser({ ...server, database: spec.database_name }, [`ALTER SCHEMA public OWNER TO ${spec.role_name}`]);
   const port = server.port ?? 5432;
-  const login: TenantLogin = { spec, port, socket_path: join(server.host ?? "", `.s.PGSQL.${port}`) };
+  const login: TenantLogin = { spec, port, host: server.host ?? "" };
   const own = {
     host: server.host,
     port,

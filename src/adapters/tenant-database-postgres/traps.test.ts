@@ -1,6 +1,5 @@
 // Runs alone: a statement has 5 s, and the one on a value of 1 GB needs most of them beside other work.
 import assert from "node:assert/strict";
-import { dirname } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { tenantDatabaseTrapsSuite } from "../../ports/tenant-database-traps.suite.ts";
@@ -17,9 +16,9 @@ describe("a database whose connections are all in use", () => {
   after(() => fixture.close());
 
   it("is unavailable, and is read again when one is free", async () => {
-    const { spec, port, socket_path } = fixture.login;
+    const { spec, port, host } = fixture.login;
     const user = { user: spec.role_name, password: spec.password, database: spec.database_name };
-    const clients = Array.from({ length: 19 }, () => new pg.Client({ host: dirname(socket_path), port, ...user }));
+    const clients = Array.from({ length: 19 }, () => new pg.Client({ host, port, ...user }));
     for (const client of clients) await client.connect();
     const ask = new Asking(fixture);
     assert.equal((await ask.look("nothing")).outcome, "unavailable");

@@ -1,6 +1,6 @@
 import { newestVerifiedAt } from "../backups/backups.ts";
 import type { HandlerPlatform } from "../context.ts";
-import { databaseOf, specOf } from "../database/database.ts";
+import { databaseOf, serverOf, specOf } from "../database/database.ts";
 import { hostnamesOf } from "../domains/domains.ts";
 import { countRequests } from "../metrics/metrics.ts";
 
@@ -37,12 +37,12 @@ async function contentOf(
   project: { org_id: string; project_id: string },
 ): Promise<Affected["database"]> {
   const row = await databaseOf(platform.db, project.org_id, project.project_id);
-  const { port = null, socket_path = null } = row ?? {};
-  if (row === undefined || port === null || socket_path === null) return null;
+  const server = row && serverOf(row);
+  if (!server) return null;
   const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;
   try {
     const looked = await platform.ports.tenantDatabase.listTables(
-      { spec: specOf(platform.vault, row), port, socket_path },
+      { spec: specOf(platform.vault, row), ...server },
       query,
     );
     if (looked.outcome !== "done") return null;

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { dirname } from "node:path";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { createLocalPostgresHost } from "../../adapters/postgres-host-local/local-postgres-host.ts";
@@ -56,10 +55,10 @@ describe("the table browser on a project's own instance", { skip: missingPart },
     await api.database.db.transaction().execute((tx) => requestDatabase(tx, api.platform.vault, owner));
     const row = await databaseOf(api.database.db, org.id, project.id);
     const made = specOf(api.platform.vault, row!);
-    const { port, socket_path } = await host.ensure(made);
-    await api.database.db.updateTable("project_database").set({ status: "ready", port, socket_path }).execute();
+    const { host: sockets, port } = await host.ensure(made);
+    await api.database.db.updateTable("project_database").set({ status: "ready", host: sockets, port }).execute();
     const user = { user: made.role_name, password: made.password, database: made.database_name };
-    application = new pg.Client({ host: dirname(socket_path), port, ...user });
+    application = new pg.Client({ host: sockets, port, ...user });
     application.on("error", () => {});
     await application.connect();
     return made;

@@ -2,7 +2,7 @@ import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
 import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
-import { databaseOf, specOf } from "../database/database.ts";
+import { databaseOf, serverOf, specOf } from "../database/database.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
 
 export const data: Handlers<"data"> = {
@@ -120,11 +120,10 @@ type DataContext =
 async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {
   const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (row === undefined) return ctx.fail("no_database");
-  const { port, socket_path } = row;
-  if (port === null || socket_path === null)
-    return ctx.fail("unavailable", { error: "The database is still being made." });
+  const server = serverOf(row);
+  if (server === null) return ctx.fail("unavailable", { error: "The database is still being made." });
   const spec = specOf(ctx.platform.vault, row);
-  return { spec, port, socket_path, ...(database === undefined ? {} : { database }) };
+  return { spec, ...server, ...(database === undefined ? {} : { database }) };
 }
 
 // Forms send an empty search field as an empty text.

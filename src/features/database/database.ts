@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { DatabaseSpec } from "../../ports/postgres-host.ts";
-import type { LocalService } from "../../ports/runtime.ts";
+import type { ServerAddress } from "../../kit/server-address.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./queries.ts";
@@ -51,25 +51,30 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   };
 }
 
-/** What a deployment's application gets of its database: variables of its environment (libpq's names) and the service to reach. */
+/** What a deployment's application gets of its database: variables of its environment (libpq's names) and the server to reach. */
 export async function databaseFor(
   db: Db,
   vault: Vault,
   deployment: { id: string; org_id: string; project_id: string },
-): Promise<{ env: Record<string, string>; reach: LocalService[] }> {
+  endpointFor: (server: ServerAddress) => ServerAddress,
+): Promise<{ env: Record<string, string>; reach: ServerAddress[] }> {
   const row = await databaseOfDeployment(db, deployment);
-  if (!row || row.port === null || row.socket_path === null) return { env: {}, reach: [] };
-  return { env: databaseEnv(vault, row), reach: [{ port: row.port, socket_path: row.socket_path }] };
+  const server = row && serverOf(row);
+  return server ? { env: databaseEnv(vault, row, endpointFor(server)), reach: [server] } : { env: {}, reach: [] };
 }
 
-/** The variables of an application that has this database; none as long as its address is unknown. */
-export function databaseEnv(vault: Vault, row: DatabaseRow): Record<string, string> {
-  if (row.port === null) return {};
+/** Where the platform finds the database's server; null while it is being made. */
+export function serverOf({ host, port }: Pick<DatabaseRow, "host" | "port">): ServerAddress | null {
+  return host === null || port === null ? null : { host, port };
+}
+
+/** The variables of an application that has this database and finds its server at this address. */
+export function databaseEnv(vault: Vault, row: DatabaseRow, { host, port }: ServerAddress): Record<string, string> {
   const { role_name, database_name, password } = specOf(vault, row);
   return {
-    DATABASE_URL: `postgresql://${role_name}:${password}@127.0.0.1:${row.port}/${database_name}`,
-    PGHOST: "127.0.0.1",
-    PGPORT: String(row.port),
+    DATABASE_URL: `postgresql://${role_name}:${password}@${host}:${port}/${database_name}`,
+    PGHOST: host,
+    PGPORT: String(port),
     PGUSER: role_name,
     PGPASSWORD: password,
     PGDATABASE: database_name,

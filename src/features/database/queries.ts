@@ -13,7 +13,7 @@ const columns = [
   "project_database.database_name",
   "project_database.sealed_password",
   "project_database.port",
-  "project_database.socket_path",
+  "project_database.host",
   "project_database.engine_version",
   "project_database.failure",
   "project_database.created_at",
@@ -126,14 +126,14 @@ export async function takeDatabase(db: Db, id: string, owner: string): Promise<L
 }
 
 export async function databaseReady(tx: Tx, lease: Lease, endpoint: DatabaseEndpoint): Promise<boolean> {
-  const { port, socket_path, engine_version } = endpoint;
+  const { host, port, engine_version } = endpoint;
   const done = await tx
     .updateTable("project_database")
     .set({
       status: "ready",
       failure: null,
+      host,
       port,
-      socket_path,
       engine_version,
       ready_at: sql`coalesce(ready_at, now())`,
       lease_owner: null,

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
+import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import {
   ArchiveDamaged,
@@ -18,7 +19,7 @@ import {
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import type { ProjectKey } from "../projects/projects.ts";
-import { specOf } from "./database.ts";
+import { serverOf, specOf } from "./database.ts";
 import { databaseOf } from "./queries.ts";
 import {
   insertTunnel,
@@ -38,7 +39,7 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   const { key } = ctx.project;
   const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
   if (row === undefined) return ctx.fail("no_database");
-  if (row.socket_path === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+  if (serverOf(row) === null) return ctx.fail("unavailable", { error: "The database is still being made." });
   const { database_name } = wanted;
   if (database_name !== null && wanted.purpose !== "import" && !(await exists(ctx, database_name)))
     return ctx.fail("not_found");
@@ -109,7 +110,9 @@ export async function showOrOpen(
   if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token asked for this tunnel." });
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
-    return ctx.tunnel((tunnel) => carryConnection(row.socket_path ?? "", tunnel));
+    const server = serverOf(row);
+    if (server === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+    return ctx.tunnel((tunnel) => carryConnection(server, tunnel));
   }
   const own = specOf(ctx.platform.vault, row);
   const spec = found.database === null ? own : { ...own, database_name: found.database };
@@ -238,8 +241,9 @@ async function ended({ bytes, signal }: Tunnel): Promise<void> {
 }
 
 /** A connection of the session's client to the server, which asks for its password itself. */
-async function carryConnection(socketPath: string, { bytes, signal }: Tunnel): Promise<void> {
-  const server = connect(socketPath);
+async function carryConnection(address: ServerAddress, { bytes, signal }: Tunnel): Promise<void> {
+  const socket = unixSocketOf(address);
+  const server = socket === null ? connect({ ...address }) : connect(socket);
   // Either side may end first, and both ways are over then.
   await Promise.allSettled([pipeline(bytes, server, { signal }), pipeline(server, bytes, { signal })]);
   server.destroy();

@@ -113,7 +113,7 @@ test("a build gets the application's variables, its database's included, and rea
   assert.equal(request?.env["COLOUR"], "green");
   assert.equal(request.env["DATABASE_URL"], "postgresql://r:secret@127.0.0.1:5432/d");
   assert.equal(request.env["BERTH_PROJECT"], project.slug);
-  assert.deepEqual(request.reach, [{ port: 5432, socket_path: "/nowhere/.s.PGSQL.5432" }]);
+  assert.deepEqual(request.reach, [{ host: "/nowhere", port: 5432 }]);
   assert.ok(request.secrets.includes("secret") && !request.secrets.includes(project.slug));
 });
 

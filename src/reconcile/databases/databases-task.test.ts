@@ -44,7 +44,7 @@ beforeEach(() => database.db.deleteFrom("project_database").execute());
 function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "hasProcess">> = {}) {
   const running = new Map<string, DatabaseEndpoint>();
   const ensure = async (spec: DatabaseSpec) => {
-    const endpoint = { host: "127.0.0.1", port: 1, socket_path: "/s", engine_version: "17.0" };
+    const endpoint = { host: "/s", port: 1, engine_version: "17.0" };
     running.set(spec.id, endpoint);
     return endpoint;
   };

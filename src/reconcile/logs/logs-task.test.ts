@@ -83,7 +83,7 @@ async function createDatabase({ org_id, project_id }: CronProject, password: str
   const names = { id: newId("dbs"), role_name: "u123456789", database_name: "d123456789", status: "ready" } as const;
   await database.db
     .insertInto("project_database")
-    .values({ org_id, project_id, ...names, sealed_password, port: 5432, socket_path: "/nowhere/.s.PGSQL.5432" })
+    .values({ org_id, project_id, ...names, sealed_password, host: "/nowhere", port: 5432 })
     .execute();
 }
 

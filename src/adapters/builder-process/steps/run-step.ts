@@ -6,7 +6,7 @@ import { BuildRefused } from "../../../detection/failures.ts";
 import type { Step } from "../../../detection/plan.ts";
 import { cargoTarget } from "../../../detection/rust-plan.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
-import type { LocalService } from "../../../ports/runtime.ts";
+import { forwardedSockets, type ServerAddress } from "../../../kit/server-address.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
 import type { BuildLog } from "../../../building/build-log.ts";
 import type { Toolchain } from "../tools/toolchain.ts";
@@ -27,8 +27,8 @@ export interface StepContext {
   readonly compiledCode: SandboxBind | null;
   /** The project's variables and the platform's settings. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** Services of the machine that commands reach, such as the project's database. */
-  readonly reach: readonly LocalService[];
+  /** Servers that commands reach, such as the project's database. */
+  readonly reach: readonly ServerAddress[];
   readonly limits: BuildLimits;
   readonly time: TimeLimit;
   readonly log: BuildLog;
@@ -145,7 +145,7 @@ function sandboxSpec(context: StepContext, step: Step) {
     binds: binds(context),
     path: [`${home}/.venv/bin`, `${home}/node_modules/.bin`, ...tools.map((tool) => `${tool.target}/bin`)],
     cwd: home,
-    network: { kind: "egress", reach: context.reach },
+    network: { kind: "egress", reach: forwardedSockets(context.reach) },
     limits: {
       memoryBytes: context.limits.memoryBytes,
       processes: Math.max(fewProcesses, context.limits.processes),
