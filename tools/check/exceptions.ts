@@ -6,8 +6,6 @@ export const exceptions = {
   /** `file` or `file#name`: names that the rules would refuse. */
   names: {
     "src/git/paths.ts#GitService": "git's own protocol calls its two verbs services",
-    "src/sandbox/spec.ts#ReachedService": "a network service, the thing itself",
-    "src/ports/runtime.ts#LocalService": "a network service, the thing itself",
   } as Exceptions,
   /** `file`: files that name a host or path which others must not. */
   texts: {} as Exceptions,
