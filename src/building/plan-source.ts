@@ -25,13 +25,15 @@ export interface Planner {
   readonly nodeVersion: string;
   /** Plans a source that brings its own Dockerfile; null: it brings none. */
   readonly planOwn: (app: string, tree: SourceTree) => Promise<PlannedBuild | null>;
+  /** Default two minutes. */
+  readonly timeoutMs?: number;
 }
-
-const timeoutMs = 120_000;
 
 /** Plans a build out of the unpacked source, with the same decisions as a build. */
 export async function planSource(request: PlanRequest, planner: Planner): Promise<PlanOutcome> {
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+  const { timeoutMs = 120_000 } = planner;
+  const late = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([request.signal, late]);
   const app = join(planner.folder, newId("bld"));
   try {
     await mkdir(app, { mode: 0o700 });
@@ -41,11 +43,21 @@ export async function planSource(request: PlanRequest, planner: Planner): Promis
     const links = droppedLinks.map((path) => `${path} is a symbolic link out of the repository; it is dropped`);
     return { outcome: "planned", plan: { ...plan, notes: [...plan.notes, ...links, ...remarks(tree)] } };
   } catch (error) {
-    if (!(error instanceof BuildRefused)) throw error;
-    return { outcome: "refused", failure: toFailure(error, [], (text) => text) };
+    if (request.signal.aborted) return { outcome: "cancelled" };
+    const refused = !(error instanceof BuildRefused) && late.aborted ? tookTooLong(timeoutMs) : error;
+    if (!(refused instanceof BuildRefused)) throw error;
+    return { outcome: "refused", failure: toFailure(refused, [], (text) => text) };
   } finally {
     await rm(app, { recursive: true, force: true });
   }
+}
+
+function tookTooLong(timeoutMs: number): BuildRefused {
+  return new BuildRefused("build_timeout", {
+    stage: "receive",
+    summary: `Reading the source for the plan took longer than ${Math.round(timeoutMs / 1000)} s.`,
+    hint: "Take large files and folders out of the repository, or ask again when the machine is less busy.",
+  });
 }
 
 async function planTree({ commands }: PlanRequest, planner: Planner, tree: SourceTree): Promise<PlannedBuild> {

@@ -9,6 +9,7 @@ import { createLocalRepositories } from "../adapters/repositories-local/local-re
 import { removeRunFolder } from "../kit/run-folder.ts";
 import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
+import { limitPlans } from "../building/limit-plans.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
 import { createAddressGuard } from "../kit/reachable-addresses.ts";
 import { createTerminals } from "../features/runs/runs.ts";
@@ -41,6 +42,8 @@ export async function wire(foundation: Foundation): Promise<Wired> {
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups } = postgresHost(foundation);
   const { builder, runtime, leave } = await createFamily(foundation);
+  const dataDisk = dataDiskOf(config);
+  const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
   const confinement = await gitConfinement(foundation);
   const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
   const addresses = {
@@ -55,9 +58,9 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     log,
     ...{ owner: formatIdentity(ownIdentity()), machine: machineName(config.dataDir) },
     ports: {
-      builder,
+      builder: { ...builder, plan: limitPlans(builder, { isShort }) },
       runtime,
-      dataDisk: dataDiskOf(config),
+      dataDisk,
       edge: await createEdge(foundation),
       certificateIssuer: await certificateIssuerOf(config),
       dnsProvider: dnsProviderOf(config),

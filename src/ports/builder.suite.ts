@@ -139,7 +139,12 @@ function outcomeRules(builder: () => Builder): void {
 function planRules(builder: () => Builder): void {
   const plan = (files: SourceFiles, project_id = "prj_suite") => {
     const { signal } = new AbortController();
-    return builder().plan({ project_id, signal, source: () => Readable.from([tarOfFiles(files)]) });
+    return builder().plan({
+      org_id: "org_suite",
+      project_id,
+      signal,
+      source: () => Readable.from([tarOfFiles(files)]),
+    });
   };
 
   it("a plan names what the image of the same source will run, and makes no image", async () => {
@@ -178,6 +183,17 @@ function planRules(builder: () => Builder): void {
     const planned = await plan({ "README.md": "nothing" });
     assert.ok(planned.outcome === "refused");
     assert.deepEqual([planned.failure.stage, planned.failure.code], ["detect", "nothing_to_run"]);
+  });
+
+  it("an aborted plan is cancelled, even while its source is still coming, and keeps no other from being made", async () => {
+    const stop = new AbortController();
+    const source = new PassThrough();
+    source.write(tarOfFiles(site).subarray(0, 700));
+    const of = { org_id: "org_suite", project_id: "prj_suite" };
+    const pending = builder().plan({ ...of, source: () => source, signal: stop.signal });
+    assert.equal((await plan(site, "prj_other")).outcome, "planned");
+    stop.abort();
+    assert.equal((await pending).outcome, "cancelled");
   });
 }
 

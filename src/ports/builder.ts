@@ -9,7 +9,7 @@ import type { ServerAddress } from "../kit/server-address.ts";
 export interface Builder {
   /** Builds; a fault of the source is an outcome, a fault of the machine is thrown. Ends soon after `signal` aborts and after `limits.timeoutMs`. */
   build(request: BuildRequest): Promise<BuildOutcome>;
-  /** What a build of the source would do, decided as `build` decides it; runs nothing of the source and keeps nothing. */
+  /** What a build of the source would do, decided as `build` decides it; runs nothing of the source and keeps nothing. Ends soon after `signal` aborts. */
   plan(request: PlanRequest): Promise<PlanOutcome>;
   /** Images that exist here, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
@@ -46,11 +46,12 @@ export interface BuildRequest {
   readonly onLine: (line: string) => void;
 }
 
-export type PlanRequest = Pick<BuildRequest, "project_id" | "runtime" | "commands" | "source" | "signal">;
+export type PlanRequest = Pick<BuildRequest, "org_id" | "project_id" | "runtime" | "commands" | "source" | "signal">;
 
 export type PlanOutcome =
   | { readonly outcome: "planned"; readonly plan: PlannedBuild }
-  | { readonly outcome: "refused"; readonly failure: Failure };
+  | { readonly outcome: "refused"; readonly failure: Failure }
+  | { readonly outcome: "cancelled" };
 
 /** What a build of a source does, as far as that shows before anything of it runs. */
 export interface PlannedBuild {

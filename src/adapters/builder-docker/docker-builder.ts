@@ -5,7 +5,6 @@ import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
-import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
 import type { BuildRun } from "./build-run.ts";
@@ -37,11 +36,10 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     ...{ options: engine, runEngine, privateRegistries },
     sharedImages: [...new Set([...Object.values<string>({ ...parents }), ...sharedImages])],
   });
-  const oneAtATime = createKeyedMutex();
   const scopesDir = join(engine.dir, "scopes");
   return {
     build: (request) => build({ options, runEngine, keeper, scopesDir }, request),
-    plan: (request) => oneAtATime("plan", () => planSource(request, plannerOf(options))),
+    plan: (request) => planSource(request, plannerOf(options)),
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),

@@ -7,7 +7,6 @@ import type { BuildPlan, Start } from "../../detection/plan.ts";
 import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
-import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
@@ -61,11 +60,10 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   const spares = await openSpares(options.cachesDir, trash);
   const packages = await openPackageStore(join(options.toolsDir, "packages"), trash);
   const { sandbox, uidBase, log = silentLog } = options;
-  const oneAtATime = createKeyedMutex();
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
     build: (request) => build(options, request, { upkeep, spares, trash, packages, code }),
-    plan: (request) => oneAtATime("plan", () => planSource(request, plannerOf(options))),
+    plan: (request) => planSource(request, plannerOf(options)),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);

@@ -92,17 +92,33 @@ interface Decided {
 
 async function planBuild(
   { builder, repositories }: Planning,
-  { project_id, commit, quarantine, signal }: PlannedSource,
+  { org_id, project_id, commit, quarantine, signal }: PlannedSource,
   { project, file, root: folder }: Decided,
 ): Promise<PlannedBuild | Failure> {
   const { build, start, release, processes } = file ?? {};
   const planned = await builder.plan({
-    ...{ project_id, signal, commands: { build, start, release, processes } },
+    ...{ org_id, project_id, signal, commands: { build, start, release, processes } },
     ...(project.runtime === null ? {} : { runtime: project.runtime }),
     source: () => repositories.archive(project_id, commit, { folder, quarantine }),
   });
-  return planned.outcome === "planned" ? planned.plan : planned.failure;
+  switch (planned.outcome) {
+    case "planned":
+      return planned.plan;
+    case "refused":
+      return planned.failure;
+    case "cancelled":
+      return abandoned;
+  }
 }
+
+/** Its reader has gone. */
+const abandoned: Failure = {
+  stage: "receive",
+  code: "cancelled",
+  summary: "The plan was cancelled.",
+  hint: "Ask again.",
+  log_tail: [],
+};
 
 function buildOf({ kind, name, uses_dockerfile, tools, notes, steps }: PlannedBuild) {
   return { kind, name, uses_dockerfile, tools: [...tools], notes: [...notes], steps: [...steps] };

@@ -1,0 +1,58 @@
+import { BuildRefused, toFailure } from "../detection/failures.ts";
+import { createFairPlaces, type PlaceLimits } from "../kit/fair-places.ts";
+import type { Builder, PlanOutcome } from "../ports/builder.ts";
+import type { Failure } from "../ports/failure.ts";
+
+export interface PlanLimits extends PlaceLimits {
+  /** A plan that has found no place by then is refused. */
+  readonly waitMs: number;
+}
+
+// A plan unpacks its source. Together with the longest plan, the wait is shorter than a request waits for an outcome.
+const standard: PlanLimits = { all: 4, perOwner: 2, waitingPerOwner: 16, waitMs: 60_000 };
+
+export interface LimitedPlans {
+  /** Whether a disk that a source is unpacked on is short of space. */
+  readonly isShort: () => Promise<boolean>;
+  readonly limits?: PlanLimits;
+}
+
+/** A builder's plans, few at once: one for a project and a part for an organization, on a disk with room. */
+export function limitPlans(
+  { plan }: Pick<Builder, "plan">,
+  { isShort, limits = standard }: LimitedPlans,
+): Builder["plan"] {
+  const places = createFairPlaces(limits);
+  return async (request) => {
+    const late = AbortSignal.timeout(limits.waitMs);
+    const place = { owner: request.org_id, key: request.project_id };
+    const leave = await places.take(place, AbortSignal.any([request.signal, late])).catch(() => null);
+    if (request.signal.aborted) return end(leave, { outcome: "cancelled" });
+    if (leave === null) return { outcome: "refused", failure: toFailure(noPlace(), [], (text) => text) };
+    try {
+      return (await isShort()) ? { outcome: "refused", failure: storageFull } : await plan(request);
+    } finally {
+      leave();
+    }
+  };
+}
+
+function end(leave: (() => void) | null, outcome: PlanOutcome): PlanOutcome {
+  leave?.();
+  return outcome;
+}
+
+const noPlace = () =>
+  new BuildRefused("build_timeout", {
+    stage: "receive",
+    summary: "The plan found no place: other plans are under way.",
+    hint: "Ask again in a minute. A project has one plan at a time, an organization two.",
+  });
+
+const storageFull: Failure = {
+  stage: "receive",
+  code: "storage_full",
+  summary: "The platform's disk has no room left for a build.",
+  hint: "The platform's operator has to make room.",
+  log_tail: [],
+};
