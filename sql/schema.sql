@@ -713,6 +713,8 @@ CREATE TABLE public.organization (
     suspended_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     is_first boolean DEFAULT false NOT NULL,
+    codes_since timestamp with time zone DEFAULT now() NOT NULL,
+    codes_mailed integer DEFAULT 0 NOT NULL,
     CONSTRAINT organization_max_projects_check CHECK ((max_projects >= 0))
 );
 
@@ -780,6 +782,7 @@ CREATE TABLE public.project_follow (
     fence integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    host_key_pin text,
     CONSTRAINT project_follow_provider_check CHECK ((provider = ANY (ARRAY['github'::text, 'gitlab'::text, 'gitea'::text, 'other'::text])))
 );
 
@@ -978,7 +981,8 @@ CREATE TABLE public.webhook (
     disabled_at timestamp with time zone,
     disabled_reason text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT webhook_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text])))
+    confirmed boolean DEFAULT true NOT NULL,
+    CONSTRAINT webhook_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text, 'email'::text])))
 );
 
 CREATE TABLE public.webhook_delivery (

@@ -47,7 +47,7 @@ const follow = z.object({
   provider: z.enum(followProviders),
   /** For SSH: the deploy key that the repository's host must know, with the right to read. */
   public_key: z.string().nullable(),
-  /** For SSH: the fingerprint of the host's key, from the first fetch on. */
+  /** For SSH: the fingerprint of the host's key, as it was set or from the first fetch on. */
   host_key: z.string().nullable(),
   has_token: z.boolean(),
   /** Where the repository's webhook sends pushes. */
@@ -110,6 +110,8 @@ export const rows = [
         .regex(/^[\x21-\x7e]{1,1024}$/, "must be a token without spaces")
         .nullable()
         .optional(),
+      /** For SSH: the fingerprint or the public key that the host must show from the first fetch on; null remembers the next one that it shows. */
+      host_key: z.string().max(4000).nullable().optional(),
     }),
     result: follow.extend({
       /** Signs the deliveries of the webhook; shown this once, null when it was made before. */

@@ -28,6 +28,8 @@ export const limits = {
   earlier_name_days: 30,
   webhooks_per_organization: 10,
   webhook_events_per_hour: 600,
+  webhook_mails_per_hour: 30,
+  webhook_codes_per_day: 10,
   webhook_deliveries_listed: 50,
   hook_body_bytes: 4 * 1024 * 1024,
   follow_deliveries_listed: 50,

@@ -4,21 +4,29 @@ import { row } from "./table.ts";
 
 /** The kinds of events that a webhook may receive; each has several, such as `deployment.activated`. */
 export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;
-export const webhookFormats = ["json", "slack", "discord"] as const;
+export const webhookFormats = ["json", "slack", "discord", "email"] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
 
 const url = z
   .string()
   .max(2048)
   .refine(
-    (text) => isReceiver(text),
-    "use an address that begins with https:// or http://, without user name and fragment",
+    (text) => isReceiver(text) || isMailAddress(text),
+    "use an address that begins with https:// or http://, without user name and fragment, or mailto: and one e-mail address",
   );
 
 function isReceiver(text: string): boolean {
   const parsed = URL.parse(text);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return false;
   return parsed.username === "" && parsed.password === "" && parsed.hash === "";
+}
+
+// One address without comments, quotes and headers, so that it can be no list.
+const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+const mailAddress = new RegExp(`^mailto:[\\w.!$&'*+/=^\`{|}~-]{1,64}@(?:${label}\\.)+${label}$`);
+
+function isMailAddress(text: string): boolean {
+  return mailAddress.test(text) && text.length <= "mailto:".length + 254;
 }
 
 const events = z
@@ -30,12 +38,14 @@ const events = z
 const webhook = z.object({
   id,
   name: z.string(),
-  /** The address as far as it is no secret: `https://hooks.example.com/…`. */
+  /** The address as far as it is no secret: `https://hooks.example.com/…`, `mailto:ops@example.com`. */
   url: z.string(),
   format: z.enum(webhookFormats),
   events: z.array(z.enum(webhookEvents)),
   /** False: nothing is sent. */
   enabled: z.boolean(),
+  /** False: the code that was mailed to its address was not given back yet. */
+  confirmed: z.boolean(),
   /** Why the platform switched it off; null when an owner did, or when it is on. */
   disabled_reason: z.string().nullable(),
   /** Since when every attempt has failed; null while deliveries arrive. */
@@ -46,7 +56,7 @@ const webhook = z.object({
 const attempt = z.object({
   at: timestamp,
   duration_ms: z.number().int(),
-  /** Null when there was no answer. */
+  /** Null for e-mail, and when there was no answer. */
   http_status: z.number().int().nullable(),
   /** Why it does not count as delivered; null when it does. */
   reason: z.string().nullable(),
@@ -81,14 +91,15 @@ export const rows = [
     scope: "webhooks:write",
     body: z.strictObject({ name, url, format: z.enum(webhookFormats).default("json"), events }),
     result: webhook.extend({
-      /** Checks the signatures; shown this once. */
+      /** Checks the signatures; shown this once. Null for e-mail, which has none. */
       secret: z.string().nullable(),
     }),
     secret: "secret",
     success: [201],
-    errors: ["conflict"],
+    errors: ["conflict", "rate_limited"],
     activity: "webhook.created",
-    summary: "Send events of the organization to an address, signed; the secret of the signature is shown this once",
+    summary:
+      "Send events of the organization to an address, signed; the secret of the signature is shown this once. An e-mail address is mailed a code, and gets events once `webhooks.update` was given that code",
   }),
   row({
     ...owner,
@@ -112,9 +123,12 @@ export const rows = [
       format: z.enum(webhookFormats).optional(),
       events: events.optional(),
       enabled: z.boolean().optional(),
+      /** What was mailed to its address. */
+      code: z.string().max(100).optional(),
     }),
     result: webhook,
     success: [200],
+    errors: ["conflict", "rate_limited"],
     activity: "webhook.updated",
     summary: "Change a webhook, switch it off, or on again after failures",
   }),
@@ -137,9 +151,10 @@ export const rows = [
     scope: "webhooks:write",
     result: delivery,
     success: [201],
-    errors: ["rate_limited"],
+    errors: ["conflict", "rate_limited"],
     activity: "webhook.tested",
-    summary: "Send a test event at once, also to a webhook that is off; the list of deliveries shows what comes of it",
+    summary:
+      "Send a test event at once, also to a webhook that is off; to an e-mail address that is not confirmed its code again. The list of deliveries shows what comes of it",
   }),
   row({
     ...named,

@@ -64,7 +64,7 @@ export const settings = {
   ),
   smtpUrl: optionalText(
     "BERTH_SMTP_URL",
-    "The mail server for messages to the operator, such as `smtp://user:password@mail.example.com:587`; `smtps:` is TLS from the start.",
+    "The mail server for messages to the operator and for organizations' e-mail webhooks, such as `smtp://user:password@mail.example.com:587`; `smtps:` is TLS from the start.",
   ),
   mailFrom: optionalText("BERTH_MAIL_FROM", "The sender of mails to the operator."),
   mailTo: list(

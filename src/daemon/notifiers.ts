@@ -2,7 +2,7 @@ import { createOutboxNotifier } from "../adapters/notifier-outbox/outbox-notifie
 import { createSmtpNotifier } from "../adapters/notifier-smtp/smtp-notifier.ts";
 import { createWebhookNotifier } from "../adapters/notifier-webhook/webhook-notifier.ts";
 import type { Log } from "../kit/log.ts";
-import type { Notifier } from "../ports/notifier.ts";
+import type { MailTo, Notifier } from "../ports/notifier.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
@@ -12,6 +12,12 @@ type NotifierConfig = Pick<Config, "dataDir" | "smtpUrl" | "mailFrom" | "mailTo"
 export function notifiersOf(config: NotifierConfig, log: Log): readonly Notifier[] {
   const chosen = [...mail(config), ...webhook(config)];
   return chosen.length > 0 ? chosen : [createOutboxNotifier({ dir: pathsIn(config.dataDir).outbox, log })];
+}
+
+/** The operator's mail server, for organizations' webhooks of the format `email`. */
+export function mailToOf({ smtpUrl: url, mailFrom: from }: NotifierConfig): MailTo {
+  if (url === null || from === null) return null;
+  return (address) => createSmtpNotifier({ url, from, to: [address] });
 }
 
 function mail({ smtpUrl: url, mailFrom: from, mailTo: to }: NotifierConfig): Notifier[] {

@@ -31,7 +31,7 @@ import type { Foundation } from "./foundation.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
-import { notifiersOf } from "./notifiers.ts";
+import { mailToOf, notifiersOf } from "./notifiers.ts";
 import { requirePart } from "./require-part.ts";
 import { storagesOf } from "./storages.ts";
 
@@ -81,6 +81,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
       dns,
       outgoingHttp: createOutgoingHttp(addresses),
       notifiers: notifiersOf(config, log),
+      mailTo: mailToOf(config),
     },
     settings: settingsOf(config),
     terminals: createTerminals(),

@@ -8,7 +8,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
 import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
-import type { Notifier } from "../ports/notifier.ts";
+import type { MailTo, Notifier } from "../ports/notifier.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Storages } from "../ports/storage.ts";
@@ -53,6 +53,7 @@ export interface HandlerPlatform {
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
     readonly notifiers: readonly Notifier[];
+    readonly mailTo: MailTo;
     readonly storages: Storages;
   };
   readonly addresses: Addresses;

@@ -10,6 +10,9 @@ export interface Notifier {
   deliver(message: Message, signal: AbortSignal): Promise<Delivery>;
 }
 
+/** Mail to an address that an organization has named and confirmed; null: the platform sends none. */
+export type MailTo = ((address: string) => Notifier) | null;
+
 /** `reason` is for the operator and repeats nothing of the message and no secret. */
 export type Delivery = { readonly outcome: "delivered" } | { readonly outcome: "failed"; readonly reason: string };
 

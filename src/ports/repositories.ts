@@ -116,6 +116,8 @@ export interface Remote {
   readonly privateKey: string | null;
   /** For SSH: the lines of known_hosts(5) that the host must match; null accepts any host key and reports it. */
   readonly hostKeys: string | null;
+  /** The fingerprint that the host's key must have, `SHA256:…`; null: any. */
+  readonly hostKeyPin: string | null;
   /** A commit that is here already: when the branch points at it, nothing is fetched. */
   readonly known: string | null;
   readonly maxBytes: number;

@@ -13,7 +13,7 @@ import type { Dns } from "../ports/dns.ts";
 import type { DnsProvider } from "../ports/dns-provider.ts";
 import type { Edge } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
-import type { Notifier } from "../ports/notifier.ts";
+import type { MailTo, Notifier } from "../ports/notifier.ts";
 import type { OutgoingHttp } from "../ports/outgoing-http.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories, TreeLimits } from "../ports/repositories.ts";
@@ -54,6 +54,7 @@ export interface Platform {
     readonly tenantDatabase: TenantDatabase;
     readonly dns: Dns;
     readonly notifiers: readonly Notifier[];
+    readonly mailTo: MailTo;
     readonly outgoingHttp: OutgoingHttp;
   };
   readonly ingestOutput: IngestOutput;

@@ -502,6 +502,8 @@ export interface OrganizationTable {
   suspended_at: Timestamp | null;
   created_at: Generated<Timestamp>;
   is_first: Generated<boolean>;
+  codes_since: Generated<Timestamp>;
+  codes_mailed: Generated<number>;
 }
 
 export interface PageLookTable {
@@ -601,6 +603,7 @@ export interface ProjectFollowTable {
   fence: Generated<number>;
   created_at: Generated<Timestamp>;
   updated_at: Generated<Timestamp>;
+  host_key_pin: string | null;
 }
 
 export interface ProjectMetricTable {
@@ -761,7 +764,7 @@ export interface WebhookTable {
   name: string;
   sealed_url: Buffer;
   host: string;
-  format: "json" | "slack" | "discord";
+  format: "json" | "slack" | "discord" | "email";
   events: string[];
   sealed_secret: Buffer;
   hourly_limit: number;
@@ -770,6 +773,7 @@ export interface WebhookTable {
   disabled_at: Timestamp | null;
   disabled_reason: string | null;
   created_at: Generated<Timestamp>;
+  confirmed: Generated<boolean>;
 }
 
 export interface WebhookDeliveryTable {

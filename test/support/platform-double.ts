@@ -47,6 +47,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
       tenantDatabase: tenantDatabaseDouble(),
       dns: dnsDouble(),
       notifiers: [],
+      mailTo: null,
       outgoingHttp: { post: async () => ({ outcome: "failed", reason: "not in this test" }) },
       ...ports,
     },

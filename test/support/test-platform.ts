@@ -110,6 +110,7 @@ async function makeWorld(
       tenantDatabase: tenantDatabaseDouble(),
       dns: dnsDouble(),
       notifiers: [],
+      mailTo: null,
       storages: { standard: "disk", named: {} },
       ...ports,
     },

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-// @ts-expect-error: the package brings no types along.
-import { simpleParser } from "mailparser";
-import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
+import { mailServer, type ParsedMail } from "../../../test/support/mail-server.ts";
 import { notifierSuite } from "../../ports/notifier.suite.ts";
 import { createSmtpNotifier } from "./smtp-notifier.ts";
 
@@ -17,45 +14,6 @@ const message = {
 };
 const never = new AbortController().signal;
 const people = { from: "berth@example.test", to: ["ada@example.test", "grace@example.test"] };
-
-/** What is read of a mail. */
-interface ParsedMail {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string | false;
-  readonly messageId: string;
-  readonly date?: Date;
-}
-
-/** A real mail server that takes mail from one user. */
-async function mailServer() {
-  const mails: ParsedMail[] = [];
-  const receivers: string[] = [];
-  const state = { refuses: false };
-  const keep = async (stream: SMTPServerDataStream) => {
-    mails.push((await simpleParser(stream)) as ParsedMail);
-  };
-  const server = new SMTPServer({
-    disabledCommands: ["STARTTLS"],
-    allowInsecureAuth: true,
-    onAuth: ({ username, password }, _, done) =>
-      username === "berth" && password === "secret"
-        ? done(null, { user: username })
-        : done(new Error("wrong password")),
-    onRcptTo({ address }, _, done) {
-      receivers.push(address);
-      done(state.refuses ? Object.assign(new Error("no such mailbox"), { responseCode: 550 }) : null);
-    },
-    onData(stream, _, done) {
-      void keep(stream).finally(done);
-    },
-  });
-  server.on("error", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const { port } = server.server.address() as AddressInfo;
-  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
-  return { mails, receivers, state, url: `smtp://berth:secret@127.0.0.1:${port}`, port, close };
-}
 
 notifierSuite(async () => {
   const server = await mailServer();

@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { testConfinement } from "../../../test/support/git-servers.ts";
 import { makeRemote, serveHttps, serveSsh, withoutSshd, type RemoteFolder } from "../../../test/support/git-remotes.ts";
 import { silentLog } from "../../kit/log.ts";
+import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
 import type { Remote, Repositories } from "../../ports/repositories.ts";
 import { unconfined } from "../../sandbox/confine.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
@@ -31,7 +32,7 @@ async function localRepositories(
 }
 
 const wanted = (url: string, more: Partial<Remote> = {}): Remote => ({
-  ...{ url, branch: "main", token: null, privateKey: null, hostKeys: null, known: null, maxBytes },
+  ...{ url, branch: "main", token: null, privateKey: null, hostKeys: null, hostKeyPin: null, known: null, maxBytes },
   ...more,
 });
 
@@ -120,7 +121,7 @@ test("what is larger than allowed is cut off, and nothing of it stays", async ()
   try {
     const noise = Array.from({ length: 12 * 32_768 }, () => Math.random().toString(36).slice(2)).join("\n");
     await remote.push(noise, { branch: "large", file: "noise.txt" });
-    const reason = await failed(wanted(server.url, { branch: "large", maxBytes: 1024 * 1024 - 8 * 1024 * 1024 }));
+    const reason = await failed(wanted(server.url, { branch: "large", maxBytes: 1024 * 1024 }));
     assert.match(reason, /more than 1 MiB/);
     const objects = join(dir, "repositories", project, "objects");
     assert.deepEqual(
@@ -161,6 +162,14 @@ describe("over SSH", { skip: withoutSshd }, () => {
       const again = await fetched(repositories, wanted(first.url, pinned));
       await repositories.discard(project, again.quarantine);
       assert.match(await failed(wanted(second.url, pinned)), /another key than before/);
+      const hostKeyPin = fingerprintOf(found.hostKeys);
+      const known = { privateKey: key.privateKey, hostKeyPin };
+      const set = await fetched(repositories, wanted(first.url, known));
+      await repositories.discard(project, set.quarantine);
+      assert.match(
+        await failed(wanted(second.url, known)),
+        /shows the key SHA256:\S+; the one that was set is SHA256:/,
+      );
       const stranger = await repositories.makeDeployKey("stranger");
       assert.match(await failed(wanted(first.url, { privateKey: stranger.privateKey })), /refused the deploy key/);
     } finally {

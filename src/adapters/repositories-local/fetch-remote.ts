@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
@@ -8,7 +8,8 @@ import { runFolder } from "../../kit/run-folder.ts";
 import type { Fetched, Remote } from "../../ports/repositories.ts";
 import type { Confinement, Shown } from "../../sandbox/confine.ts";
 import type { GitCommands } from "./commands.ts";
-import { openRelay, type Relay } from "./relay.ts";
+import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
+import { openRelay, tooMuch, type Relay } from "./relay.ts";
 
 /** What fetching needs beside git. */
 export interface RemoteAccess {
@@ -28,6 +29,8 @@ export interface Fetching {
   ) => GitCommands;
   /** Where the repositories are. */
   readonly dir: string;
+  /** The folder that gets the objects. */
+  readonly quarantine: string;
   /** Where and how git runs; its objects go to the quarantine that `env` names. */
   readonly place: RunOptions;
 }
@@ -46,7 +49,7 @@ const relayPrograms = [reachSh, ...(hasSocat ? [] : [reachMjs, process.execPath]
 // Inside the sandbox, whose loopback is its own.
 const relayPort = 1080;
 const lookMs = 60_000;
-const slack = 8 * 1024 * 1024;
+const slackBytes = 8 * 1024 * 1024;
 
 /**
  * Fetches with git itself, which has no network but a relay to the one address that was looked up and allowed: whatever a redirect, a
@@ -61,7 +64,7 @@ export async function fetchRemote(fetching: Fetching): Promise<FetchedCommit> {
   const isSsh = url.protocol === "ssh:";
   const port = url.port === "" ? (isSsh ? 22 : 443) : Number(url.port);
   const folder = await mkdtemp(join(runFolder(fetching.dir), "fetch-"));
-  const target = { address: pinned.address, port, asProxy: !isSsh, maxBytes: remote.maxBytes + slack };
+  const target = { address: pinned.address, port, asProxy: !isSsh, maxBytes: remote.maxBytes, slackBytes };
   let relay: Relay | undefined;
   try {
     relay = await openRelay(target, fetching.confinement.hasOwnNetwork ? join(folder, "relay") : null);
@@ -82,13 +85,32 @@ async function fetchBy(fetching: Fetching, relay: Relay, folder: string): Promis
   };
   const failed = (result: ExecResult) => ({ outcome: "failed" as const, reason: relay.problem() ?? reasonOf(result) });
   const looked = await run(client.git.remoteHead(remote), { ...options, timeoutMs: lookMs });
+  const hostKeys = await client.hostKeys();
+  const shown = fingerprintOf(hostKeys);
+  if (remote.hostKeyPin !== null && shown !== null && shown !== remote.hostKeyPin)
+    return {
+      outcome: "failed",
+      reason: `The host shows the key ${shown}; the one that was set is ${remote.hostKeyPin}.`,
+    };
   if (looked.exitCode !== 0) return failed(looked);
   const commit = /^([0-9a-f]{40})\t/.exec(looked.stdout)?.[1];
   if (commit === undefined) return { outcome: "failed", reason: `The repository has no branch ${remote.branch}.` };
-  const hostKeys = await client.hostKeys();
   if (commit === remote.known) return { outcome: "unchanged", commit, hostKeys };
   const fetched = await run(client.git.fetch(remote.url, commit), options);
-  return fetched.exitCode === 0 ? { outcome: "fetched", commit, hostKeys } : failed(fetched);
+  if (fetched.exitCode !== 0) return failed(fetched);
+  if ((await packBytes(fetching.quarantine)) > remote.maxBytes)
+    return { outcome: "failed", reason: tooMuch(remote.maxBytes) };
+  return { outcome: "fetched", commit, hostKeys };
+}
+
+/** What was fetched, as a push of it would be counted. */
+async function packBytes(quarantine: string): Promise<number> {
+  const folder = join(quarantine, "pack");
+  const names = await readdir(folder).catch(() => []);
+  const packs = await Promise.all(
+    names.filter((name) => name.endsWith(".pack")).map((name) => stat(join(folder, name))),
+  );
+  return packs.reduce((sum, { size }) => sum + size, 0);
 }
 
 /** git with its way to the relay and what it needs for TLS or SSH. */
@@ -188,7 +210,7 @@ function configEnv(own: Readonly<Record<string, string>>): Record<string, string
 const known: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
     /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/,
-    "The host shows another key than before. If it was changed on purpose, unfollow and follow the repository again.",
+    "The host shows another key than before. If it was changed on purpose, set the new one: berth follow <url> --host-key SHA256:…",
   ],
   [
     /Permission denied \(|not authorized|access rights/i,

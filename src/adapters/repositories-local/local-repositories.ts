@@ -203,6 +203,7 @@ class LocalRepositories implements Repositories {
         confinement: this.#confinement,
         git: (shown, startBy) => this.#gitIn(dir, { shown, startBy }),
         dir: this.#dir,
+        quarantine: quarantine.GIT_QUARANTINE_PATH,
         place: { ...place, timeoutMs: packTimeoutMs, signal },
       });
       isKept = fetched.outcome === "fetched";

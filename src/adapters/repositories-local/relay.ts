@@ -10,6 +10,8 @@ export interface RelayTarget {
   /** The client asks by HTTP's CONNECT, as curl asks a proxy; whatever host it names, it gets this one. */
   readonly asProxy: boolean;
   readonly maxBytes: number;
+  /** What comes beside the pack: handshakes, lists of refs, headers. */
+  readonly slackBytes: number;
 }
 
 export interface Relay {
@@ -23,6 +25,11 @@ export interface Relay {
 const connectMs = 20_000;
 const mostConnections = 4;
 
+/** Why a repository is not fetched whole. */
+export function tooMuch(maxBytes: number): string {
+  return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
+}
+
 /** The only way out for a process without a network: a socket whose connections all lead to one address. */
 export async function openRelay(target: RelayTarget, socketPath: string | null): Promise<Relay> {
   const sockets = new Set<Duplex>();
@@ -33,8 +40,8 @@ export async function openRelay(target: RelayTarget, socketPath: string | null):
     // Counted before it is piped, so that bytes over the limit never reach the client.
     upstream.on("data", (part: Buffer) => {
       bytes += part.length;
-      if (bytes <= target.maxBytes) return;
-      problem = `The repository sends more than ${Math.floor(target.maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
+      if (bytes <= target.maxBytes + target.slackBytes) return;
+      problem = tooMuch(target.maxBytes);
       for (const socket of sockets) socket.destroy();
     });
     upstream.setTimeout(connectMs, () => upstream.destroy(new Error("ETIMEDOUT")));

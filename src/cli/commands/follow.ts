@@ -19,7 +19,9 @@ interface FollowOptions {
   readonly provider?: string;
   readonly token?: true;
   readonly tokenStdin?: true;
+  readonly hostKey?: string;
   readonly status?: true;
+  readonly deliveries?: true;
   readonly now?: true;
 }
 
@@ -31,7 +33,9 @@ export function addFollow(program: Command, ctx: CliContext): void {
     examples: [
       "berth follow git@github.com:acme/shop.git",
       "berth follow https://gitlab.com/acme/shop.git --branch release --token",
+      "berth follow git@git.example.com:acme/shop.git --host-key SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU",
       "berth follow --status",
+      "berth follow --deliveries",
       "berth follow --now",
     ],
   })
@@ -39,12 +43,18 @@ export function addFollow(program: Command, ctx: CliContext): void {
     .option("--provider <kind>", `one of ${followProviders.join(", ")}; found by the host's name if left out`)
     .option("--token", "ask for an access token: reads a private repository over HTTPS, sets commit statuses")
     .option("--token-stdin", "read that token from stdin")
+    .option(
+      "--host-key <key>",
+      "the fingerprint (SHA256:…) or public key that the SSH host must show; else its first one",
+    )
+    .option("--deliveries", "list what asked for a fetch, and what became of it")
     .option("--status", "show what is followed and the newest deliveries")
     .option("--now", "fetch the branch now, and try again a commit that did not go live")
     .action(async (url: string | undefined, options: FollowOptions) => {
       const slug = await currentProject(ctx);
       if (url !== undefined) return start(ctx, { slug, url }, options);
       if (options.now === true) return fetchNow(ctx, slug);
+      if (options.deliveries === true) return showDeliveries(ctx, slug);
       return showStatus(ctx, slug);
     });
   addUnfollow(program, ctx);
@@ -55,8 +65,9 @@ async function start(ctx: CliContext, { slug, url }: { slug: string; url: string
   if (options.provider !== undefined && provider === undefined)
     throw usageError(`--provider: "${options.provider}" is not one of ${followProviders.join(", ")}.`);
   const token = await readToken(ctx, options);
-  const { branch = "main" } = options;
-  const body = { url, branch, ...(provider && { provider }), ...(token === undefined ? {} : { token }) };
+  const { branch = "main", hostKey: host_key } = options;
+  const given = { ...(token === undefined ? {} : { token }), ...(host_key === undefined ? {} : { host_key }) };
+  const body = { url, branch, ...(provider && { provider }), ...given };
   const made = await (await ctx.client()).call("follow.set", { params: { slug }, body });
   ctx.output.result(made, (paint) => describeStart(paint, slug, made));
 }
@@ -95,6 +106,11 @@ async function showStatus(ctx: CliContext, slug: string): Promise<void> {
   ctx.output.result({ ...follow, deliveries }, (paint) =>
     [describe(paint, follow), deliveryTable(paint, deliveries.slice(0, 15))].join("\n\n"),
   );
+}
+
+async function showDeliveries(ctx: CliContext, slug: string): Promise<void> {
+  const answer = await (await ctx.client()).call("follow.deliveries", { params: { slug } });
+  ctx.output.result(answer, (paint) => deliveryTable(paint, answer.deliveries));
 }
 
 function describe(paint: Paint, follow: Follow): string {

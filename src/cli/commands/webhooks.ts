@@ -17,6 +17,7 @@ export function addWebhooks(program: Command, ctx: CliContext): void {
   const webhooks = addGroup(program, "webhooks", "Send the organization's events to other services", "hooks");
   addList(webhooks, ctx);
   addAdd(webhooks, ctx);
+  addConfirm(webhooks, ctx);
   addTest(webhooks, ctx);
   addDeliveries(webhooks, ctx);
   addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" });
@@ -44,7 +45,8 @@ function addList(webhooks: Command, ctx: CliContext): void {
   });
 }
 
-function stateOf({ enabled, disabled_reason, failing_since }: Webhook): string {
+function stateOf({ enabled, confirmed, disabled_reason, failing_since }: Webhook): string {
+  if (!confirmed) return "not confirmed";
   if (!enabled) return disabled_reason === null ? "off" : `off: ${oneLine(disabled_reason, 80)}`;
   return failing_since === null ? "on" : `failing since ${relativeTime(failing_since)}`;
 }
@@ -56,23 +58,44 @@ function addAdd(webhooks: Command, ctx: CliContext): void {
     examples: [
       "berth webhooks add https://example.com/berth --events deployment,alert",
       "berth webhooks add https://hooks.slack.com/services/… --format slack --name chat",
+      "berth webhooks add ops@example.com --events deployment,alert",
     ],
   })
-    .option("--name <name>", "a name for people; the address's host if left out")
-    .option("--format <format>", `one of ${webhookFormats.join(", ")}`, "json")
+    .option("--name <name>", "a name for people; the address or its host if left out")
+    .option("--format <format>", `one of ${webhookFormats.join(", ")}; email for an e-mail address, else json`)
     .option("--events <kinds>", "kinds of events with commas between them", webhookEvents.join(","))
-    .action(async (url: string, options: { name?: string; format: string; events: string }) => {
+    .action(async (given: string, options: { name?: string; format?: string; events: string }) => {
+      const url = /^[^:/@\s]+@[^/@\s]+$/.test(given) ? `mailto:${given}` : given;
+      const isMail = url.startsWith("mailto:");
       const events = options.events.split(",").map((kind) => oneOf(webhookEvents, kind.trim(), "--events"));
-      const format: WebhookFormat = oneOf(webhookFormats, options.format, "--format");
-      const name = options.name ?? URL.parse(url)?.hostname ?? url;
+      const format: WebhookFormat = oneOf(webhookFormats, options.format ?? (isMail ? "email" : "json"), "--format");
+      const name = options.name ?? (isMail ? url.slice("mailto:".length) : (URL.parse(url)?.hostname ?? url));
       const made = await (await ctx.client()).call("webhooks.create", { body: { name, url, format, events } });
-      ctx.output.result(made, () =>
-        [
-          `Added "${oneLine(made.name)}" (${made.id}). Its secret, shown this once: ${made.secret}`,
-          `\`berth webhooks test ${made.id}\` sends a test.`,
-        ].join("\n"),
-      );
+      ctx.output.result(made, () => (made.confirmed ? added(made) : unconfirmed(made)).join("\n"));
     });
+}
+
+const added = ({ id, name, secret }: Webhook & { readonly secret: string | null }) => [
+  `Added "${oneLine(name)}" (${id}). Its secret, shown this once: ${secret}`,
+  `\`berth webhooks test ${id}\` sends a test.`,
+];
+
+const unconfirmed = ({ id, name, url }: Webhook) => [
+  `Added "${oneLine(name)}" (${id}). A code goes to ${url.slice("mailto:".length)}; events follow once you give it back:`,
+  `berth webhooks confirm ${id} <code>`,
+];
+
+function addConfirm(webhooks: Command, ctx: CliContext): void {
+  addCommand(webhooks, {
+    usage: "confirm <webhook> <code>",
+    summary: "Confirm an e-mail address by the code that was mailed to it; `test` mails it again",
+    examples: ["berth webhooks confirm ops@example.com 1f0c2a-9b7e44"],
+  }).action(async (given: string, code: string) => {
+    const client = await ctx.client();
+    const { id } = await findWebhook(client, given);
+    const confirmed = await client.call("webhooks.update", { params: { id }, body: { code } });
+    ctx.output.result(confirmed, () => `"${oneLine(confirmed.name)}" is confirmed and on.`);
+  });
 }
 
 function oneOf<const T extends readonly string[]>(words: T, given: string, option: string): T[number] {
@@ -96,9 +119,10 @@ function addTest(webhooks: Command, ctx: CliContext): void {
     const ended = await outcomeOf(client, id, sent);
     ctx.output.result(ended, () => {
       const last = ended.attempts.at(-1);
-      if (last === undefined) return `The test waits for its turn: \`berth webhooks deliveries ${id}\` shows it.`;
+      const what = ended.event === "webhook.confirmation" ? "The mail with the code" : "The test";
+      if (last === undefined) return `${what} waits for its turn: \`berth webhooks deliveries ${id}\` shows it.`;
       const answer = last.http_status === null ? "" : ` with status ${last.http_status}`;
-      if (last.reason === null) return `Delivered${answer} in ${last.duration_ms} ms.`;
+      if (last.reason === null) return `${what} was delivered${answer} in ${last.duration_ms} ms.`;
       return `Not delivered: ${oneLine(last.reason)} ${oneLine(last.excerpt, 200)}`.trim();
     });
     if (ended.status === "failed")
@@ -142,7 +166,8 @@ function addDeliveries(webhooks: Command, ctx: CliContext): void {
 function lastAnswer({ attempts, next_attempt_at }: Delivery): string {
   const last = attempts.at(-1);
   if (last === undefined) return "";
-  const answer = last.reason === null ? `${last.http_status} in ${last.duration_ms} ms` : oneLine(last.reason, 60);
+  const taken = `${last.http_status ?? "delivered"} in ${last.duration_ms} ms`;
+  const answer = last.reason === null ? taken : oneLine(last.reason, 60);
   return next_attempt_at === null ? answer : `${answer} Again ${relativeTime(next_attempt_at)}.`;
 }
 

@@ -6,7 +6,8 @@ import { newWebhookSecret } from "../../kit/standard-webhooks.ts";
 import type { Context, HandlerPlatform, Handlers } from "../context.ts";
 import { sealFollow } from "./follow.ts";
 import * as queries from "./queries.ts";
-import { fingerprintOf, providerOf } from "./rules.ts";
+import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
+import { providerOf, readHostKey } from "./rules.ts";
 
 const mostManualPerMinute = 10;
 
@@ -19,6 +20,7 @@ export const follow: Handlers<"follow"> = {
         hint: "The platform's operator can change that.",
       });
     const { url, branch, token } = body;
+    const hostKey = hostKeyOf(ctx, body);
     const provider = body.provider ?? providerOf(url);
     const known = await queries.selectFollow(tx, project.key);
     // Another repository has another key and secret: neither may open the one before.
@@ -34,6 +36,7 @@ export const follow: Handlers<"follow"> = {
       branch,
       provider,
       ...(sealed as { sealed_token?: Buffer | null }),
+      ...hostKey,
     });
     await platform.wakeups.send(tx, "follow", id);
     ctx.note({ target: url, detail: { branch, provider } });
@@ -79,6 +82,22 @@ const nothingFollowed = {
   hint: "Follow one: berth follow <url>",
 };
 
+/** The columns of a host key that was given; null forgets the one before, and the next that the host shows is remembered. */
+function hostKeyOf(
+  { fail }: Pick<Context<"follow.set">, "fail">,
+  { url, host_key }: { url: string; host_key?: string | null | undefined },
+) {
+  if (host_key === undefined) return {};
+  if (host_key === null) return { host_key_pin: null, host_keys: null };
+  const read = url.startsWith("ssh:") ? readHostKey(host_key) : null;
+  if (read === null)
+    return fail("invalid_request", {
+      error:
+        "host_key: use the fingerprint of the SSH host's key, such as SHA256:…, or its public key; an address by https:// has none.",
+    });
+  return { host_key_pin: read.pin, host_keys: read.line };
+}
+
 type FollowContext = Context<"follow.get"> | Context<"follow.fetch"> | Context<"follow.deliveries">;
 
 async function followOf({ tx, project, fail }: FollowContext): Promise<queries.FollowRow> {
@@ -106,7 +125,7 @@ function present(platform: HandlerPlatform, row: queries.FollowRow): Result<"fol
   return {
     ...shown,
     provider: row.provider as Result<"follow.get">["provider"],
-    host_key: fingerprintOf(host_keys),
+    host_key: row.host_key_pin ?? fingerprintOf(host_keys),
     has_token: sealed_token !== null,
     hook_url: `${platform.addresses.controlUrl}/hooks/${row.id}`,
   };

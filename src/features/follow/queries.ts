@@ -31,6 +31,8 @@ interface FollowChange {
   readonly branch: string;
   readonly provider: FollowProvider;
   readonly sealed_token?: Buffer | null;
+  readonly host_key_pin?: string | null;
+  readonly host_keys?: string | null;
 }
 
 /** Another branch is fetched at once, whatever was fetched before. */
@@ -198,7 +200,7 @@ export interface FetchEnd {
 /** Ends a fetch if the lease still holds; false when it doesn't. */
 export async function endFetch(
   tx: Tx,
-  { began_at }: Pick<TakenFollow, "began_at">,
+  { began_at, host_key_pin }: Pick<TakenFollow, "began_at" | "host_key_pin">,
   lease: Lease,
   { commit, host_keys, problem, againMs }: FetchEnd,
 ): Promise<boolean> {
@@ -207,7 +209,14 @@ export async function endFetch(
     .updateTable("project_follow")
     .set({
       ...(commit === undefined ? {} : { commit, fetched_at: sql`now()` }),
-      ...(host_keys === undefined ? {} : { host_keys }),
+      // Another key may have been set since the fetch began.
+      ...(host_keys === undefined
+        ? {}
+        : {
+            host_keys: sql<
+              string | null
+            >`case when host_key_pin is not distinct from ${host_key_pin} then ${host_keys} else host_keys end`,
+          }),
       problem,
       failures: problem === null ? 0 : sql`failures + 1`,
       next_fetch_at: sql<string>`case when next_fetch_at > ${began_at}::timestamptz then next_fetch_at else ${next} end`,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { repositoryUrl } from "../../contract/follow.ts";
-import { fingerprintOf, providerOf, readHook, retryAfterMs, statusRequest, type CommitStatus } from "./rules.ts";
+import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
+import { providerOf, readHook, readHostKey, retryAfterMs, statusRequest, type CommitStatus } from "./rules.ts";
 
 test("an address has one spelling, and none with a password, a query or another scheme", () => {
   const spelled = {
@@ -79,6 +80,24 @@ test("a commit status goes to the host's own API", () => {
     of("https://git.example.com:3000/a/b.git", "gitea").url,
     `https://git.example.com:3000/api/v1/repos/a/b/statuses/${commit}`,
   );
+});
+
+test("a host's key is given as its fingerprint, its public key or a line of known_hosts", () => {
+  const key = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
+  const pin = "SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU";
+  const line = `repository ssh-ed25519 ${key}\n`;
+  assert.deepEqual(readHostKey(` ${pin} `), { pin, line: null });
+  for (const text of [`ssh-ed25519 ${key}`, `github.com ssh-ed25519 ${key}`, `ssh-ed25519 ${key} a comment`])
+    assert.deepEqual(readHostKey(text), { pin, line }, text);
+  for (const text of [
+    "",
+    "SHA256:short",
+    `ssh-rsa ${key}`,
+    key,
+    `@revoked github.com ssh-ed25519 ${key}`,
+    `ssh-dss ${key}`,
+  ])
+    assert.equal(readHostKey(text), null, text);
 });
 
 test("a host's key is shown as OpenSSH shows it, and a failing fetch is tried later and later", () => {

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { FollowProvider } from "../../contract/follow.ts";
+import { sshFingerprint } from "../../kit/ssh-fingerprint.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 
 /** A delivery as it came, unread. */
@@ -103,13 +104,21 @@ export function retryAfterMs(failures: number, pollMs: number): number {
   return Math.min(15_000 * 4 ** Math.min(failures - 1, 6), Math.max(pollMs, 5 * minuteMs));
 }
 
-/** The fingerprints of lines of known_hosts(5), as OpenSSH shows them. */
-export function fingerprintOf(hostKeys: string | null): string | null {
-  const key = hostKeys?.split("\n")[0]?.split(" ")[2];
-  if (key === undefined) return null;
-  const digest = createHash("sha256").update(Buffer.from(key, "base64")).digest("base64");
-  return `SHA256:${digest.replace(/=+$/, "")}`;
+/** A host's key as it was given: a fingerprint, or a public key in a line of known_hosts(5) or without its host. */
+export function readHostKey(text: string): { readonly pin: string; readonly line: string | null } | null {
+  const words = text.trim().split(/\s+/);
+  const [pin = ""] = words;
+  if (words.length === 1 && /^SHA256:[A-Za-z0-9+/]{43}$/.test(pin)) return { pin, line: null };
+  const at = words.findIndex((word) => keyTypes.test(word));
+  const [type, key = ""] = words.slice(at);
+  // The key begins with the length and the name of its type.
+  const named = Buffer.from(key, "base64").subarray(4).toString("latin1");
+  if (at < 0 || at > 1 || type === undefined || !/^[A-Za-z0-9+/]{50,2000}={0,2}$/.test(key) || !named.startsWith(type))
+    return null;
+  return { pin: sshFingerprint(key), line: `repository ${type} ${key}\n` };
 }
+
+const keyTypes = /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521))$/;
 
 /** What a host is shown of a build. */
 export interface CommitStatus {

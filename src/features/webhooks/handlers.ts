@@ -4,9 +4,9 @@ import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
 import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";
 import { newWebhookSecret } from "../../kit/standard-webhooks.ts";
-import type { Handlers } from "../context.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import * as queries from "./queries.ts";
-import { sealSecret, sealUrl } from "./webhooks.ts";
+import { fits, isCode, openWebhook, sealSecret, sealUrl } from "./webhooks.ts";
 
 export const webhooks: Handlers<"webhooks"> = {
   async create(ctx, { body }) {
@@ -19,11 +19,22 @@ export const webhooks: Handlers<"webhooks"> = {
     const id = newId("whk", ctx.now.getTime());
     const { vault } = ctx.platform;
     const { name, format, events } = body;
+    requireFit(ctx, format, body.url);
+    const isMail = format === "email";
     const secret = newWebhookSecret();
     const sealed = { ...sealUrl(vault, id, body.url), sealed_secret: sealSecret(vault, id, secret) };
-    const made = await queries.insertWebhook(ctx.tx, { id, org_id, name, format, events, ...sealed });
+    const made = await queries.insertWebhook(ctx.tx, {
+      id,
+      org_id,
+      name,
+      format,
+      events,
+      ...sealed,
+      confirmed: !isMail,
+    });
+    if (isMail) await mailCode(ctx, made);
     ctx.note({ target: id, detail: { name, host: made.host, format, events } });
-    return { ...present(made), secret };
+    return { ...present(made), secret: isMail ? null : secret };
   },
 
   async list(ctx) {
@@ -31,11 +42,26 @@ export const webhooks: Handlers<"webhooks"> = {
   },
 
   async update(ctx, { params, body }) {
-    const { url, ...change } = body;
-    const sealed = url === undefined ? {} : sealUrl(ctx.platform.vault, params.id, url);
+    const { url, code, ...change } = body;
     const key = { org_id: ctx.caller.org_id, id: params.id };
-    const row = await queries.updateWebhook(ctx.tx, key, { ...change, ...sealed });
+    const before = await queries.selectWebhook(ctx.tx, key.org_id, key.id);
+    if (before === undefined) return ctx.fail("not_found");
+    const { format = before.format as WebhookFormat } = change;
+    const isMail = format === "email";
+    if (isMail !== (before.format === "email"))
+      return ctx.fail("conflict", { error: "E-mail is no other form of a webhook that exists; add a webhook for it." });
+    if (url !== undefined) requireFit(ctx, format, url);
+    if (code !== undefined) await requireCode(ctx, before, code);
+    const confirmed = isMail && url !== undefined ? false : code !== undefined || before.confirmed;
+    if (!confirmed && change.enabled === true) return ctx.fail("conflict", unconfirmed);
+    const { vault } = ctx.platform;
+    const secret = isMail && url !== undefined ? { sealed_secret: sealSecret(vault, key.id, newWebhookSecret()) } : {};
+    const sealed = url === undefined ? {} : { ...sealUrl(vault, key.id, url), ...secret };
+    // A confirmed address gets events at once; one that has changed gets none until it is confirmed.
+    const enabled = confirmed === before.confirmed ? change.enabled : confirmed && change.enabled !== false;
+    const row = await queries.updateWebhook(ctx.tx, key, { ...change, ...sealed, confirmed, enabled });
     if (row === undefined) return ctx.fail("not_found");
+    if (isMail && url !== undefined) await mailCode(ctx, row);
     ctx.note({ target: params.id, detail: { name: row.name, changed: Object.keys(body) } });
     return present(row);
   },
@@ -50,14 +76,15 @@ export const webhooks: Handlers<"webhooks"> = {
   async test(ctx, { params }) {
     const row = await queries.selectWebhook(ctx.tx, ctx.caller.org_id, params.id);
     if (row === undefined) return ctx.fail("not_found");
-    const queued = await queries.insertTest(ctx.tx, row);
+    ctx.note({ target: params.id, detail: { name: row.name } });
+    if (!row.confirmed) return presentDelivery(await mailCode(ctx, row));
+    const queued = await queries.insertTest(ctx.tx, row, "webhook.test");
     if (queued === undefined)
       return ctx.fail("rate_limited", {
-        error: `This webhook had ${limits.webhook_events_per_hour} events in the last hour, which is the most.`,
+        error: `This webhook had ${row.hourly_limit} events in the last hour, which is the most.`,
         retryAfterSeconds: 600,
       });
     await ctx.platform.wakeups.send(ctx.tx, "webhooks");
-    ctx.note({ target: params.id, detail: { name: row.name } });
     return presentDelivery(queued);
   },
 
@@ -70,10 +97,54 @@ export const webhooks: Handlers<"webhooks"> = {
   },
 };
 
+type WritingContext = Pick<Context<"webhooks.create">, "tx" | "platform"> & {
+  readonly fail: (code: "conflict" | "rate_limited" | "invalid_request", more: RefusalText) => never;
+};
+
+function requireFit(ctx: WritingContext, format: WebhookFormat, url: string): void {
+  if (!fits(format, url))
+    return ctx.fail("invalid_request", {
+      error:
+        "The format email needs an address such as mailto:ops@example.com, and each other one https:// or http://.",
+    });
+  if (format === "email" && ctx.platform.ports.mailTo === null)
+    return ctx.fail("conflict", {
+      error: "This platform sends no e-mail.",
+      hint: "Its operator names a mail server with BERTH_SMTP_URL, BERTH_MAIL_FROM and BERTH_MAIL_TO.",
+    });
+}
+
+async function requireCode(ctx: WritingContext, row: queries.WebhookRow, code: string): Promise<void> {
+  const sealed = await queries.sealedOf(ctx.tx, row.id);
+  if (isCode(code, openWebhook(ctx.platform.vault, row.id, sealed))) return;
+  return ctx.fail("invalid_request", {
+    error: "This is not the code that was mailed to the webhook's address.",
+    hint: "The newest mail has it; a test of the webhook sends it again.",
+  });
+}
+
+const unconfirmed = {
+  error: "The webhook's address is not confirmed yet.",
+  hint: "Its mailbox has a code: berth webhooks confirm <webhook> <code>. A test of the webhook mails it again.",
+};
+
+/** Queues the mail with the code, of which an organization has a few in a day, whatever becomes of its webhooks. */
+async function mailCode(ctx: WritingContext, row: queries.WebhookRow): Promise<queries.DeliveryRow> {
+  const mayMail = await queries.countCodeMail(ctx.tx, row.org_id);
+  const queued = mayMail ? await queries.insertTest(ctx.tx, row, "webhook.confirmation") : undefined;
+  if (queued === undefined)
+    return ctx.fail("rate_limited", {
+      error: `An organization has at most ${limits.webhook_codes_per_day} mails with a code in 24 hours.`,
+      retryAfterSeconds: 3600,
+    });
+  await ctx.platform.wakeups.send(ctx.tx, "webhooks");
+  return queued;
+}
+
 function present({ host, disabled_at, ...row }: queries.WebhookRow): Result<"webhooks.list">["webhooks"][number] {
   return {
     ...row,
-    url: `${host}/…`,
+    url: row.format === "email" ? host : `${host}/…`,
     format: row.format as WebhookFormat,
     events: row.events as (typeof webhookEvents)[number][],
     enabled: disabled_at === null,

@@ -6,7 +6,7 @@ import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
 const shown = [
   ...(["id", "org_id", "name", "host", "format", "events", "disabled_at", "disabled_reason"] as const),
-  ...(["failing_since", "created_at"] as const),
+  ...(["failing_since", "created_at", "confirmed", "hourly_limit"] as const),
 ] as const;
 
 /** Newest first; there are never more than the limit of an organization. */
@@ -37,17 +37,22 @@ export interface NewWebhook {
   readonly format: WebhookFormat;
   readonly events: (typeof webhookEvents)[number][];
   readonly sealed_secret: Buffer;
+  readonly confirmed: boolean;
 }
 
+/** One that is not confirmed is off. */
 export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRow> {
+  const isMail = webhook.format === "email";
+  const hourly_limit = isMail ? limits.webhook_mails_per_hour : limits.webhook_events_per_hour;
+  const disabled_at = webhook.confirmed ? null : sql<string>`now()`;
   return tx
     .insertInto("webhook")
-    .values({ ...webhook, hourly_limit: limits.webhook_events_per_hour })
+    .values({ ...webhook, hourly_limit, disabled_at })
     .returning(shown)
     .executeTakeFirstOrThrow();
 }
 
-type Changeable = Omit<NewWebhook, "id" | "org_id" | "sealed_secret"> & { readonly enabled: boolean };
+type Changeable = Omit<NewWebhook, "id" | "org_id"> & { readonly enabled: boolean };
 type WebhookChange = { readonly [K in keyof Changeable]?: Changeable[K] | undefined };
 
 /** On again, a webhook begins without failures; off, it loses what waits. Undefined when there is no such webhook. */
@@ -102,14 +107,39 @@ export async function listDeliveries(db: Db | Tx, of: { org_id: string; webhook_
 
 export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number];
 
-/** Queues a test event; undefined when the webhook had as many events in the last hour as it may. */
-export async function insertTest(tx: Tx, { org_id, id }: { org_id: string; id: string }) {
-  const { rows } = await sql<{ isFull: boolean }>`select count(*) >= ${limits.webhook_events_per_hour} as "isFull"
+export async function sealedOf(tx: Tx | Db, id: string) {
+  const query = tx.selectFrom("webhook").select(["sealed_url", "sealed_secret"]).where("id", "=", id);
+  return query.executeTakeFirstOrThrow();
+}
+
+const isNextDay = sql<boolean>`codes_since < now() - interval '24 hours'`;
+
+/** Counts a mail with a code; false when the organization had as many in 24 hours as it may. */
+export async function countCodeMail(tx: Tx, orgId: string): Promise<boolean> {
+  const counted = await tx
+    .updateTable("organization")
+    .set({
+      codes_since: sql`case when ${isNextDay} then now() else codes_since end`,
+      codes_mailed: sql`case when ${isNextDay} then 1 else codes_mailed + 1 end`,
+    })
+    .where("id", "=", orgId)
+    .where((is) => is.or([isNextDay, is("codes_mailed", "<", limits.webhook_codes_per_day)]))
+    .executeTakeFirstOrThrow();
+  return counted.numUpdatedRows === 1n;
+}
+
+/** Queues an event of the webhook itself; undefined when it had as many events in the last hour as it may. */
+export async function insertTest(
+  tx: Tx,
+  { org_id, id, hourly_limit }: Pick<WebhookRow, "org_id" | "id" | "hourly_limit">,
+  event: "webhook.test" | "webhook.confirmation",
+) {
+  const { rows } = await sql<{ isFull: boolean }>`select count(*) >= ${hourly_limit} as "isFull"
     from webhook_delivery where webhook_id = ${id} and created_at > now() - interval '1 hour'`.execute(tx);
   if (rows[0]?.isFull === true) return undefined;
   return tx
     .insertInto("webhook_delivery")
-    .values({ org_id, webhook_id: id, event: "webhook.test", data: "{}" })
+    .values({ org_id, webhook_id: id, event, data: "{}" })
     .returning(shownDelivery)
     .executeTakeFirstOrThrow();
 }
@@ -122,8 +152,8 @@ export interface Busy {
 }
 
 /**
- * The next event that is due, of a webhook and an organization that are not busy. Tests go to webhooks that are off, too; the events of
- * a suspended organization wait until it is enabled.
+ * The next event that is due, of a webhook and an organization that are not busy. Tests and codes go to webhooks that are off, too; the
+ * events of a suspended organization wait until it is enabled.
  */
 export async function takeDelivery(db: Db, owner: string, busy: Busy) {
   const { rows } = await sql<TakenDelivery>`
@@ -133,13 +163,13 @@ export async function takeDelivery(db: Db, owner: string, busy: Busy) {
         select d.id from webhook_delivery d join webhook w on w.id = d.webhook_id
         join organization o on o.id = d.org_id and o.suspended_at is null
         where d.status = 'queued' and d.next_attempt_at <= now() and (d.lease_until is null or d.lease_until < now())
-          and (w.disabled_at is null or d.event = 'webhook.test')
+          and (w.disabled_at is null or d.event in ('webhook.test', 'webhook.confirmation'))
           and ${isNoneOf(busy.deliveries, "d.id")} and ${isNoneOf(busy.webhooks, "d.webhook_id")}
           and ${isNoneOf(busy.organizations, "d.org_id")}
         order by d.next_attempt_at limit 1 for update of d skip locked)
       returning id, fence, org_id, webhook_id, event, data, jsonb_array_length(attempts) as made, created_at)
-    select t.*, w.name, w.sealed_url, w.sealed_secret, w.format, w.failures, w.failing_since
-    from taken t join webhook w on w.id = t.webhook_id`.execute(db);
+    select t.*, w.name, w.sealed_url, w.sealed_secret, w.format, w.failures, w.failing_since, o.slug as org
+    from taken t join webhook w on w.id = t.webhook_id join organization o on o.id = t.org_id`.execute(db);
   return rows[0];
 }
 
@@ -154,6 +184,8 @@ export interface TakenDelivery {
   readonly made: number;
   readonly created_at: string;
   readonly name: string;
+  /** The organization's slug. */
+  readonly org: string;
   readonly sealed_url: Buffer;
   readonly sealed_secret: Buffer;
   readonly format: WebhookFormat;
@@ -222,7 +254,7 @@ export async function markFailing(
     .where("webhook_id", "=", webhookId)
     .where("status", "=", "queued")
     .where("next_attempt_at", "<", until)
-    .where("event", "<>", "webhook.test")
+    .where("event", "not in", ["webhook.test", "webhook.confirmation"])
     .execute();
 }
 

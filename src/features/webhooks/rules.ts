@@ -27,8 +27,8 @@ export function isDead(failingSince: Date, now: Date): boolean {
   return now.getTime() - failingSince.getTime() >= 3 * 24 * hourMs;
 }
 
-/** What is sent: JSON that the receiver's format asks for. */
-export function bodyOf(format: WebhookFormat, event: WebhookEvent): string {
+/** What is posted: JSON that the receiver's format asks for. */
+export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEvent): string {
   const { event: type, created_at: timestamp, data } = event;
   switch (format) {
     case "json":
@@ -39,6 +39,34 @@ export function bodyOf(format: WebhookFormat, event: WebhookEvent): string {
       // Tenants choose names and messages: none may notify people by a mention.
       return JSON.stringify({ content: sentenceOf(event), allowed_mentions: { parse: [] } });
   }
+}
+
+/** Where a mail comes from, in words that its reader can act on. */
+export interface MailSender {
+  readonly org: string;
+  /** The webhook's name. */
+  readonly name: string;
+  readonly controlUrl: string;
+}
+
+/** An event as a mail in plain text. */
+export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSender) {
+  const sentence = sentenceOf(event).replaceAll(/\s+/g, " ");
+  const origin = `The organization ${org} of ${controlUrl} has its events sent here.`;
+  const end = `Its owners end that with: berth webhooks off ${JSON.stringify(name)}`;
+  return { subject: cut(sentence, 120), text: `${sentence}\n\n${event.created_at}\n\n--\n${origin}\n${end}\n` };
+}
+
+/** What an address gets before it is confirmed. Nothing in it is text that a tenant chose freely. */
+export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSender, "name">) {
+  const lines = [
+    `The organization ${org} of ${controlUrl} wants to send its events to this address.`,
+    `If you want them, give this code to its owner: ${code}`,
+    "",
+    "The owner confirms the address with: berth webhooks confirm <webhook> <code>",
+    "If you do not know the organization, ignore this mail: without the code nothing more is sent.",
+  ];
+  return { subject: `Confirm this address: ${code}`, text: `${lines.join("\n")}\n` };
 }
 
 // Slack, "Formatting text for app surfaces": these three begin links, mentions and entities.
@@ -70,6 +98,7 @@ const sentences: Readonly<Record<string, (data: Data) => string>> = {
   "approval.pending": (data) =>
     `the token "${word(data["token"])}" waits for an approval of ${word(data["route"])} ${word(data["target"])}.`,
   "webhook.test": () => "this is a test of your webhook.",
+  "webhook.confirmation": () => "the code that confirms the address was mailed.",
 };
 
 /** What happened, for people: one sentence with its reason. */
@@ -77,5 +106,9 @@ function sentenceOf({ event, data }: WebhookEvent): string {
   const project = word(data["project"]);
   const said = sentences[event]?.(data) ?? event;
   const text = `${project === "" ? "Berth" : project}: ${said} ${because(data)}`.trim();
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)} …` : text;
+  return cut(text, mostCharacters);
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)} …` : text;
 }

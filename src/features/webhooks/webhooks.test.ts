@@ -10,10 +10,14 @@ import {
 } from "../../../test/support/test-platform.ts";
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
+import { sealedOf } from "./queries.ts";
+import { codeOf, openWebhook } from "./webhooks.ts";
 
 let api: TestApi;
 before(async () => {
-  api = await testApi();
+  // Nothing is sent here.
+  const mailTo = () => ({ name: "mail", deliver: () => Promise.reject(new Error("the test sent a mail")) });
+  api = await testApi({ ports: { mailTo } });
 });
 after(() => api.close());
 
@@ -180,4 +184,94 @@ test("a webhook that is off queues nothing and loses what waits; a test is sent 
     ["webhook.test", "queued"],
     ["deployment.failed", "failed"],
   ]);
+});
+
+const mail = { url: "mailto:ops@mail.test", format: "email" };
+
+/** The code in the mailbox of a webhook's address. */
+async function codeIn(id: unknown) {
+  const sealed = await sealedOf(api.database.db, String(id));
+  return codeOf(openWebhook(api.platform.vault, String(id), sealed));
+}
+
+/** An e-mail webhook of an organization of its own. */
+async function mailWebhook() {
+  const org = await organization();
+  const made = await add(org, mail);
+  assert.equal(made.status, 201, made.text);
+  const path = `/v1/webhooks/${String(made.body["id"])}`;
+  const change = (body: unknown) => api.call("PATCH", path, { token: org.owner, body });
+  const retry = () => api.call("POST", `${path}/test`, { token: org.owner });
+  const fail = async () => {
+    const { id } = await starting(org);
+    await api.database.db.updateTable("deployment").set({ status: "failed" }).where("id", "=", id).execute();
+  };
+  const events = async () => (await deliveries(org, made.body["id"])).map(({ event }) => event);
+  return { org, id: made.body["id"], made: made.body, change, retry, fail, events };
+}
+
+test("an e-mail address gets nothing but its code until the code is given back", async () => {
+  const { id, made, change, retry, fail, events } = await mailWebhook();
+  assert.deepEqual(
+    [made["url"], made["enabled"], made["confirmed"], made["secret"]],
+    ["mailto:ops@mail.test", false, false, null],
+  );
+  await fail();
+  assert.equal((await change({ enabled: true })).status, 409);
+  assert.equal((await change({ code: "000000-000000" })).status, 400);
+  assert.equal((await retry()).body["event"], "webhook.confirmation");
+  assert.deepEqual(await events(), ["webhook.confirmation", "webhook.confirmation"]);
+  const confirmed = await change({ code: ` ${(await codeIn(id)).toUpperCase()} ` });
+  assert.deepEqual([confirmed.body["confirmed"], confirmed.body["enabled"]], [true, true], confirmed.text);
+  await fail();
+  assert.equal((await events())[0], "deployment.failed");
+});
+
+test("another e-mail address must be confirmed by a code of its own", async () => {
+  const { org, id, change, fail, events } = await mailWebhook();
+  const first = await codeIn(id);
+  await change({ code: first });
+  const changed = await change({ url: "mailto:other@mail.test" });
+  assert.deepEqual([changed.body["confirmed"], changed.body["enabled"]], [false, false], changed.text);
+  await fail();
+  assert.deepEqual(await events(), ["webhook.confirmation", "webhook.confirmation"]);
+  assert.equal((await change({ code: first })).status, 400);
+  const listed = await api.call("GET", "/v1/webhooks", { token: org.owner });
+  assert.ok(!listed.text.includes(await codeIn(id)), "only the mailbox knows the code");
+});
+
+test("an organization has few mails with a code in a day, also when it removes the webhooks, and few mails in an hour", async () => {
+  const org = await organization();
+  const statuses: number[] = [];
+  for (let each = 0; each <= limits.webhook_codes_per_day; each += 1) {
+    const { status, body } = await add(org, mail);
+    statuses.push(status);
+    if (status === 201) await api.call("DELETE", `/v1/webhooks/${String(body["id"])}`, { token: org.owner });
+  }
+  assert.deepEqual(statuses.slice(-2), [201, 429]);
+  assert.equal((await add(await organization(), mail)).status, 201, "others have their own");
+  const row = await api.database.db
+    .selectFrom("webhook")
+    .select("hourly_limit")
+    .where("format", "=", "email")
+    .execute();
+  assert.ok(row.every(({ hourly_limit }) => hourly_limit === limits.webhook_mails_per_hour));
+});
+
+test("one plain e-mail address is taken, and only as the form that mails", async () => {
+  const org = await organization();
+  for (const url of [
+    "mailto:a@mail.test,b@mail.test",
+    "mailto:a@mail.test?bcc=b@mail.test",
+    "mailto:%61@mail.test",
+    'mailto:"a b"@mail.test',
+    "mailto:a@localhost",
+    "mailto:a@mail.test\r\nBcc: b@mail.test",
+    "https://mail.test/",
+  ])
+    assert.equal((await add(org, { ...mail, url })).status, 400, url);
+  assert.equal((await add(org, { url: mail.url, format: "slack" })).status, 400);
+  const { body } = await add(org);
+  const changed = await api.call("PATCH", `/v1/webhooks/${String(body["id"])}`, { token: org.owner, body: mail });
+  assert.equal(changed.status, 409, changed.text);
 });

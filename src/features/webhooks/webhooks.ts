@@ -1,5 +1,7 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
+import type { WebhookFormat } from "../../contract/webhooks.ts";
 import type { Caller } from "../context.ts";
 import { selectWebhook } from "./queries.ts";
 
@@ -14,7 +16,7 @@ export {
   type Attempt,
   type TakenDelivery,
 } from "./queries.ts";
-export { bodyOf, holdAfter, isDead, pauseAfter } from "./rules.ts";
+export { bodyOf, confirmationMail, holdAfter, isDead, mailOf, pauseAfter } from "./rules.ts";
 
 /** A webhook of the caller's organization; undefined when there is none. */
 export async function findWebhook(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
@@ -30,7 +32,26 @@ const names = { url: "webhook_url", secret: "webhook_secret" };
 
 /** The address of a webhook for its row: sealed, and as far as lists show it. */
 export function sealUrl(vault: Vault, id: string, url: string) {
-  return { sealed_url: vault.seal(id, names.url, url), host: new URL(url).origin };
+  return { sealed_url: vault.seal(id, names.url, url), host: isMail(url) ? url : new URL(url).origin };
+}
+
+const isMail = (url: string) => url.startsWith("mailto:");
+
+/** Whether an address is of the kind that the format needs. */
+export function fits(format: WebhookFormat, url: string): boolean {
+  return (format === "email") === isMail(url);
+}
+
+/** The code that confirms a webhook's e-mail address: only its mailbox gets to know it. */
+export function codeOf({ url, secret }: { readonly url: string; readonly secret: string }): string {
+  const digest = createHmac("sha256", secret).update(url).digest("hex");
+  return `${digest.slice(0, 6)}-${digest.slice(6, 12)}`;
+}
+
+export function isCode(given: string, webhook: { readonly url: string; readonly secret: string }): boolean {
+  const one = Buffer.from(given.trim().toLowerCase());
+  const other = Buffer.from(codeOf(webhook));
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 export function sealSecret(vault: Vault, id: string, secret: string): Buffer {

@@ -53,12 +53,12 @@ export async function fetchBranch(
 
 async function remoteOf({ platform, follow, waiting }: Fetch) {
   const { vault, settings } = platform;
-  const { id, org_id, project_id, url, branch, host_keys, sealed_key, sealed_token } = follow;
+  const { id, org_id, project_id, url, branch, host_keys, host_key_pin, sealed_key, sealed_token } = follow;
   const live = (await activeOf(platform.db, org_id, project_id))?.commit ?? null;
   // By hand, a commit that was tried and did not go live is tried again.
   const isForced = waiting.some(({ source }) => source === "manual");
   return {
-    ...{ url, branch, hostKeys: host_keys, maxBytes: settings.follow.packBytes },
+    ...{ url, branch, hostKeys: host_keys, hostKeyPin: host_key_pin, maxBytes: settings.follow.packBytes },
     known: isForced ? live : (follow.commit ?? live),
     token: openFollow(vault, id, "token", sealed_token),
     privateKey: openFollow(vault, id, "key", sealed_key),

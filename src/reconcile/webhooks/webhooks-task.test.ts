@@ -7,12 +7,15 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testOrganization } from "../../../test/support/test-platform.ts";
+import { mailServer } from "../../../test/support/mail-server.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
-import { givenUpWebhooks, sealSecret, sealUrl } from "../../features/webhooks/webhooks.ts";
+import { createSmtpNotifier } from "../../adapters/notifier-smtp/smtp-notifier.ts";
+import { codeOf, givenUpWebhooks, sealSecret, sealUrl } from "../../features/webhooks/webhooks.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { newWebhookSecret, webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
+import type { MailTo } from "../../ports/notifier.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { evaluateWebhooks } from "../monitors/evaluate-projects.ts";
@@ -40,7 +43,7 @@ const taken: OutgoingOutcome = { outcome: "answered", status: 204, excerpt: "" }
 const down: OutgoingOutcome = { outcome: "answered", status: 500, excerpt: "Oh no." };
 
 /** A control plane whose calls are answered by the test. */
-function planeWith(answer: Answer, owner = "boot/1/1") {
+function planeWith(answer: Answer, owner = "boot/1/1", mailTo: MailTo = null) {
   const sent: OutgoingRequest[] = [];
   const outgoingHttp = {
     post: (request: OutgoingRequest, signal: AbortSignal) => {
@@ -48,10 +51,8 @@ function planeWith(answer: Answer, owner = "boot/1/1") {
       return answer(request, signal);
     },
   };
-  const task = webhooksTask(
-    platformDouble({ db: database.db, vault, wakeups, owner, ports: { outgoingHttp } }),
-    () => {},
-  );
+  const parts = { db: database.db, vault, wakeups, owner, ports: { outgoingHttp, mailTo } };
+  const task = webhooksTask(platformDouble(parts), () => {});
   const runOnce = async () => {
     const report = await task.run(new AbortController().signal);
     await task.settle?.();
@@ -239,4 +240,59 @@ test("the events of a suspended organization wait, without waking the task, unti
   await suspend(null);
   await plane.runOnce();
   assert.equal((await rowsOf(id))[0]?.status, "delivered");
+});
+
+test("an e-mail webhook's code and events are mailed; what the mail server refuses is tried again with the same id", async () => {
+  const server = await mailServer();
+  const { id, secret } = await webhookWith(0);
+  const url = "mailto:ops@mail.test";
+  const { db } = database;
+  await db
+    .updateTable("webhook")
+    .set({ ...sealUrl(vault, id, url), format: "email", confirmed: false, disabled_at: sql`now()` })
+    .where("id", "=", id)
+    .execute();
+  const { org_id } = await webhookOf(id);
+  const queue = (event: string, data: object) =>
+    db
+      .insertInto("webhook_delivery")
+      .values({ org_id, webhook_id: id, event, data: JSON.stringify(data) })
+      .execute();
+  const people = { url: server.url, from: "berth@mail.test" };
+  const plane = planeWith(
+    async () => down,
+    "boot/1/1",
+    (address) => createSmtpNotifier({ ...people, to: [address] }),
+  );
+  await queue("webhook.confirmation", {});
+  await plane.runOnce();
+  assert.deepEqual(server.receivers, ["ops@mail.test"]);
+  assert.ok(server.mails[0]?.text.includes(codeOf({ url, secret })));
+  assert.ok(
+    !server.mails[0]?.text.includes("chat"),
+    "no text that a tenant chose goes to an address that is not confirmed",
+  );
+
+  await db.updateTable("webhook").set({ confirmed: true, disabled_at: null }).where("id", "=", id).execute();
+  await queue("deployment.failed", {
+    project: "shop",
+    deployment: 7,
+    commit: "c0ffee00",
+    summary: "Line 1\nBcc: x@y.test",
+  });
+  server.state.refuses = true;
+  await plane.runOnce();
+  server.state.refuses = false;
+  await letTimePass(id);
+  await plane.runOnce();
+  const [, event] = await rowsOf(id);
+  const attempts = (event?.attempts ?? []) as unknown as { reason: string | null; http_status: null }[];
+  assert.deepEqual([event?.status, attempts.length, attempts[1]?.reason], ["delivered", 2, null]);
+  assert.match(attempts[0]?.reason ?? "", /answered 550/);
+  assert.equal(server.mails.length, 2);
+  assert.equal(server.mails[1]?.subject, "[Berth] shop: deployment 7 (c0ffee00) failed. Line 1 Bcc: x@y.test");
+  assert.match(server.mails[1]?.text ?? "", /berth webhooks off "chat"/);
+  assert.equal(server.mails[1]?.messageId, `<${event?.id}@berth>`);
+  assert.deepEqual(new Set(server.receivers), new Set(["ops@mail.test"]));
+  await server.close();
 });

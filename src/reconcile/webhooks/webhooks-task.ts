@@ -1,9 +1,12 @@
 import { recordEvent } from "../../features/activity/activity.ts";
 import {
   bodyOf,
+  codeOf,
+  confirmationMail,
   deleteOldDeliveries,
   holdAfter,
   isDead,
+  mailOf,
   markFailing,
   markWorking,
   nextDeliveryMs,
@@ -79,23 +82,47 @@ function busyOf(rows: readonly TakenDelivery[]) {
   return { deliveries: rows.map(({ id }) => id), webhooks: rows.map(({ webhook_id }) => webhook_id), organizations };
 }
 
-async function send({ vault, ports }: Platform, row: TakenDelivery, signal: AbortSignal): Promise<Attempt> {
+type Sent = Omit<Attempt, "at" | "duration_ms">;
+
+async function send(platform: Platform, row: TakenDelivery, signal: AbortSignal): Promise<Attempt> {
+  const at = new Date();
+  const from = performance.now();
+  const { format } = row;
+  const sent = await (format === "email"
+    ? mail(platform, row, signal)
+    : post(platform, { ...row, format, at }, signal));
+  return { at: at.toISOString(), duration_ms: Math.round(performance.now() - from), ...sent };
+}
+
+async function mail({ vault, ports, controlUrl }: Platform, row: TakenDelivery, signal: AbortSignal): Promise<Sent> {
+  const opened = openWebhook(vault, row.webhook_id, row);
+  const none = { http_status: null, excerpt: "" };
+  if (ports.mailTo === null) return { ...none, reason: "The platform has no mail server any more." };
+  const sender = { org: row.org, name: row.name, controlUrl: controlUrl() };
+  const isCode = row.event === "webhook.confirmation";
+  const written = isCode ? confirmationMail(codeOf(opened), sender) : mailOf(row, sender);
+  const { id, created_at } = row;
+  const message = { ...written, id, created_at, kind: "webhook", url: null };
+  const delivery = await ports.mailTo(opened.url.slice("mailto:".length)).deliver(message, signal);
+  return { ...none, reason: delivery.outcome === "delivered" ? null : delivery.reason };
+}
+
+type Posted = TakenDelivery & { readonly format: Exclude<TakenDelivery["format"], "email">; readonly at: Date };
+
+async function post({ vault, ports }: Platform, row: Posted, signal: AbortSignal): Promise<Sent> {
   const { url, secret } = openWebhook(vault, row.webhook_id, row);
   const body = bodyOf(row.format, row);
-  const at = new Date();
-  const timestamp = Math.floor(at.getTime() / 1000);
+  const timestamp = Math.floor(row.at.getTime() / 1000);
   const headers = {
     "content-type": "application/json",
     "user-agent": "berth-webhook/1.0",
     ...webhookHeaders(secret, { id: row.id, timestamp, body }),
   };
-  const from = performance.now();
   const outcome = await ports.outgoingHttp.post({ url, headers, body, timeoutMs, excerptBytes }, signal);
-  const base = { at: at.toISOString(), duration_ms: Math.round(performance.now() - from) };
-  if (outcome.outcome === "failed") return { ...base, http_status: null, reason: outcome.reason, excerpt: "" };
+  if (outcome.outcome === "failed") return { http_status: null, reason: outcome.reason, excerpt: "" };
   const { status, excerpt } = outcome;
   const isTaken = status >= 200 && status < 300;
-  return { ...base, http_status: status, reason: isTaken ? null : reasonOf(status), excerpt };
+  return { http_status: status, reason: isTaken ? null : reasonOf(status), excerpt };
 }
 
 function reasonOf(status: number): string {
@@ -113,13 +140,13 @@ interface Concluded {
 
 /** Writes the attempt down and what it says about the webhook. */
 async function conclude({ db, clock }: Platform, { row, lease, attempt }: Concluded): Promise<void> {
-  const isTest = row.event === "webhook.test";
-  const pauseMs = isTest ? null : pauseAfter(row.made + 1);
+  const isOwn = row.event === "webhook.test" || row.event === "webhook.confirmation";
+  const pauseMs = row.event === "webhook.test" ? null : pauseAfter(row.made + 1);
   await db.transaction().execute(async (tx) => {
     if (!(await recordAttempt(tx, lease, attempt, pauseMs))) return;
     if (attempt.reason === null && row.failures > 0) return markWorking(tx, row.webhook_id);
     // The test of a webhook that is off, or not yet right, says nothing about its events.
-    if (attempt.reason === null || isTest) return;
+    if (attempt.reason === null || isOwn) return;
     const since = row.failing_since === null ? clock.now() : new Date(row.failing_since);
     const disable = whyToDisable(attempt, isDead(since, clock.now()));
     await markFailing(tx, row.webhook_id, { holdMs: holdAfter(row.failures + 1), disable });

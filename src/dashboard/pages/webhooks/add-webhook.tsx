@@ -1,13 +1,15 @@
 import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
 import { webhookEvents, webhookFormats, type WebhookFormat } from "../../../contract/webhooks.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, TextField } from "../../ui/field.tsx";
 
-/** A new webhook; the secret that checks its signatures is shown once. */
+/** A new webhook; the secret that checks its signatures is shown once. An e-mail address is mailed a code instead. */
 export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
   const [format, setFormat] = useState<WebhookFormat>("json");
+  const isMail = format === "email";
   return (
     <ActionDialog
       row="webhooks.create"
@@ -16,16 +18,27 @@ export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
       input={(form) => ({
         body: {
           name: textOf(form, "name"),
-          url: textOf(form, "url").trim(),
+          url: `${isMail ? "mailto:" : ""}${textOf(form, "url").trim()}`,
           format,
           events: webhookEvents.filter((kind) => form.has(kind)),
         },
       })}
-      secret={{ title: "The webhook's secret", of: (answer) => answer.secret }}
+      {...(isMail
+        ? {}
+        : { secret: { title: "The webhook's secret", of: (answer: Answer<"webhooks.create">) => answer.secret } })}
       onClose={onClose}
     >
       <TextField name="name" label="Name" required maxLength={100} placeholder="chat" />
-      <TextField name="url" label="Address" type="url" required maxLength={2048} placeholder="https://…" />
+      <TextField
+        key={isMail ? "mail" : "web"}
+        name="url"
+        label="Address"
+        type={isMail ? "email" : "url"}
+        required
+        maxLength={isMail ? 254 : 2048}
+        placeholder={isMail ? "ops@example.com" : "https://…"}
+        hint={isMail ? "It is mailed a code; events follow once you have entered that code here." : undefined}
+      />
       <div className="flex flex-col gap-1.5">
         <span className="text-sm font-medium">Format</span>
         <Choice label="Format" options={webhookFormats} value={format} onChange={setFormat} />

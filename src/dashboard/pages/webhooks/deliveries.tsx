@@ -1,8 +1,11 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
+import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -24,14 +27,17 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
   return (
     <Dialog title={`Deliveries: ${webhook.name}`} onClose={onClose}>
       <div className="flex flex-col gap-4">
+        {!webhook.confirmed && <Confirm id={webhook.id} onDone={onClose} />}
         {webhook.disabled_reason !== null && <p className="text-sm text-muted">{webhook.disabled_reason}</p>}
         <div className="flex gap-2">
           <Button look="primary" why={why} busy={test.isPending} onClick={() => test.mutate({ params })}>
-            Send a test
+            {webhook.confirmed ? "Send a test" : "Mail the code again"}
           </Button>
-          <Button why={why} busy={update.isPending} onClick={turn}>
-            {webhook.enabled ? "Switch off" : "Switch on"}
-          </Button>
+          {webhook.confirmed && (
+            <Button why={why} busy={update.isPending} onClick={turn}>
+              {webhook.enabled ? "Switch off" : "Switch on"}
+            </Button>
+          )}
         </div>
         {error !== null && <Problem error={error} />}
         <View of={deliveries}>
@@ -48,6 +54,19 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
   );
 }
 
+/** Takes the code that was mailed to the webhook's address. */
+function Confirm({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+  const update = useAction("webhooks.update");
+  const why = useWhyNot("webhooks.update");
+  const confirm = (form: FormData) =>
+    update.mutate({ params: { id }, body: { code: textOf(form, "code") } }, { onSuccess: onDone });
+  return (
+    <Form inline submit="Confirm" why={why} busy={update.isPending} error={update.error} onSubmit={confirm}>
+      <TextField name="code" label="Code that was mailed to the address" required maxLength={100} mono />
+    </Form>
+  );
+}
+
 const tones = { delivered: "ok", queued: "warn", failed: "bad", dropped: "bad" } as const;
 
 const columns: readonly Column<Delivery>[] = [
@@ -60,5 +79,5 @@ const columns: readonly Column<Delivery>[] = [
 function answerOf({ attempts }: Delivery): string {
   const last = attempts.at(-1);
   if (last === undefined) return "";
-  return last.reason ?? `${last.http_status} in ${last.duration_ms} ms`;
+  return last.reason ?? `${last.http_status ?? "Delivered"} in ${last.duration_ms} ms`;
 }

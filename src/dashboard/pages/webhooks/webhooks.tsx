@@ -97,6 +97,7 @@ function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
 }
 
 function WebhookState({ of }: { readonly of: Webhook }) {
+  if (!of.confirmed) return <Status tone="warn">Not confirmed</Status>;
   if (!of.enabled) return <Status tone="off">{of.disabled_reason === null ? "Off" : "Switched off"}</Status>;
   return of.failing_since === null ? <Status tone="ok">On</Status> : <Status tone="warn">Failing</Status>;
 }
