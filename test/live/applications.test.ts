@@ -10,6 +10,7 @@ import { run, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2e/platform.ts";
+import { djangoApp } from "./django-app.ts";
 import { workerApp } from "./worker-app.ts";
 import { guardMs } from "../support/eventually.ts";
 
@@ -55,6 +56,20 @@ const flask: Scaffold = {
   ...{ file: "app.py", before: "Hello, Platform!", after: "Hello, again!" },
 };
 
+/** An application that does jobs: see `workerApp`. */
+interface Queue {
+  readonly slug: string;
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly isPython: boolean;
+  readonly hasScheduler: boolean;
+}
+
+const queues: readonly Queue[] = [
+  { slug: "queue", name: "pg-boss", files: workerApp, isPython: false, hasScheduler: false },
+  { slug: "letters", name: "Django with procrastinate", files: djangoApp, isPython: true, hasScheduler: true },
+];
+
 const toolEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_)|NODE_TEST)/.test(name)),
 ) as Record<string, string>;
@@ -80,56 +95,56 @@ describe("applications that their frameworks' own scaffolders make", { concurren
     for (const { dir } of made) rmSync(dir, { recursive: true, force: true });
   });
 
-  const queue = "pg-boss";
-  const drawn = drawCases([...scaffolds, flask, queue] as const, 1);
+  const drawn = drawCases([...scaffolds, flask, ...queues] as const, 1);
   const deploys = runsAll ? 20 : 2;
-  const ifDrawn = { skip: drawn.includes(queue) ? false : "drawn by other runs" };
-  it(`${queue}: ${deploys} deploys lose no job that was acknowledged, and do none twice`, ifDrawn, async (t) => {
-    if (withoutNpm !== null) return t.skip(withoutNpm);
-    const slug = "queue";
-    const app = await createApp(platform, slug, workerApp);
-    made.push(app);
-    await platform.call("POST", `/v1/projects/${slug}/database`);
-    const lock = await run(
-      { file: "npm", args: ["install", "--package-lock-only", "--no-audit", "--no-fund"] },
-      { cwd: app.dir, env: npmEnv, timeoutMs: guardMs },
-    );
-    assert.equal(lock.exitCode, 0, lock.stderr);
-    await app.commit({});
-    await push(app);
-    const jobs = sendJobs(platform, slug);
-    let sent: Awaited<ReturnType<typeof jobs.stop>>;
-    try {
-      for (let number = 1; number <= deploys; number += 1) {
-        await app.commit({ "version.txt": `${number}` });
-        await push(app);
+  for (const queue of queues) {
+    const { slug, name, files, isPython, hasScheduler } = queue;
+    const ifDrawn = { skip: drawn.includes(queue) ? false : "drawn by other runs" };
+    it(`${name}: ${deploys} deploys lose no job that was acknowledged, and do none twice`, ifDrawn, async (t) => {
+      const reason = isPython ? await withoutPypi() : withoutNpm;
+      if (reason !== null) return t.skip(reason);
+      const app = await createApp(platform, slug, files);
+      made.push(app);
+      await platform.call("POST", `/v1/projects/${slug}/database`);
+      if (isPython) await platform.call("PUT", `/v1/projects/${slug}/env/SECRET_KEY`, { value: "of a test" });
+      else await lockPackages(app);
+      await app.commit({});
+      await push(app);
+      const jobs = sendJobs(platform, slug);
+      let sent: Awaited<ReturnType<typeof jobs.stop>>;
+      try {
+        for (let number = 1; number <= deploys; number += 1) {
+          await app.commit({ "version.txt": `${number}` });
+          await push(app);
+        }
+      } finally {
+        sent = await jobs.stop();
       }
-    } finally {
-      sent = await jobs.stop();
-    }
-    assert.deepEqual(sent.failures, []);
-    let seen = await worked(platform, slug);
-    const isDone = async () => {
-      seen = await worked(platform, slug);
-      return seen.done.length >= sent.acknowledged.length || undefined;
-    };
-    await until(isDone, { timeoutMs: guardMs });
-    const done = new Set(seen.done.map(({ job }) => job));
-    t.diagnostic(`${sent.acknowledged.length} jobs, done by ${seen.workers} deployments`);
-    assert.deepEqual(
-      sent.acknowledged.filter((job) => !done.has(job)),
-      [],
-      "lost",
-    );
-    assert.deepEqual(
-      seen.done.filter(({ times }) => times > 1),
-      [],
-      "done twice",
-    );
-    assert.equal(seen.overlaps, 0, "two versions of the worker ran at a time");
-  });
+      assert.deepEqual(sent.failures, []);
+      let seen = await worked(platform, slug);
+      const isDone = async () => {
+        seen = await worked(platform, slug);
+        return (seen.done.length >= sent.acknowledged.length && (!hasScheduler || seen.schedulers > 1)) || undefined;
+      };
+      await until(isDone, { timeoutMs: guardMs });
+      const done = new Set(seen.done.map(({ job }) => job));
+      t.diagnostic(`${sent.acknowledged.length} jobs, done by ${seen.workers} deployments`);
+      assert.deepEqual(
+        sent.acknowledged.filter((job) => !done.has(job)),
+        [],
+        "lost",
+      );
+      assert.deepEqual(
+        seen.done.filter(({ times }) => times > 1),
+        [],
+        "done twice",
+      );
+      assert.equal(seen.overlaps, 0, "two versions of the worker or the scheduler ran at a time");
+      if (hasScheduler) assert.ok(seen.schedulers > 1, "no deployment's scheduler had its jobs done");
+    });
+  }
 
-  for (const scaffold of drawn.filter((each) => each !== queue)) {
+  for (const scaffold of drawn.filter((each) => "file" in each)) {
     const isPython = scaffold === flask;
     it(`${scaffold.slug} (${scaffold.command?.[0] ?? "its quickstart, from PyPI"})`, async (t) => {
       const reason = isPython ? await withoutPypi() : withoutNpm;
@@ -137,6 +152,12 @@ describe("applications that their frameworks' own scaffolders make", { concurren
     });
   }
 });
+
+async function lockPackages({ dir }: TestApp): Promise<void> {
+  const args = ["install", "--package-lock-only", "--no-audit", "--no-fund"];
+  const lock = await run({ file: "npm", args }, { cwd: dir, env: npmEnv, timeoutMs: guardMs });
+  assert.equal(lock.exitCode, 0, lock.stderr);
+}
 
 /** Sends jobs until it is stopped; answers with those that were acknowledged, and with what else came back. */
 function sendJobs(platform: TestPlatform, slug: string) {
@@ -179,6 +200,8 @@ interface Worked {
   readonly done: readonly { readonly job: string; readonly times: number }[];
   readonly workers: number;
   readonly overlaps: number;
+  /** Deployments whose scheduler had a job done, where there is one. */
+  readonly schedulers: number;
 }
 
 async function worked(platform: TestPlatform, slug: string): Promise<Worked> {
