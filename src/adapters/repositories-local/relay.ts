@@ -25,11 +25,6 @@ export interface Relay {
 const connectMs = 20_000;
 const mostConnections = 4;
 
-/** Why a repository is not fetched whole. */
-export function tooMuch(maxBytes: number): string {
-  return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
-}
-
 /** The only way out for a process without a network: a socket whose connections all lead to one address. */
 export async function openRelay(target: RelayTarget, socketPath: string | null): Promise<Relay> {
   const sockets = new Set<Duplex>();
@@ -87,4 +82,9 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === "ECONNREFUSED") return "The repository's host refused the connection.";
   if (code === "ETIMEDOUT" || message === "ETIMEDOUT") return "The repository's host did not answer in time.";
   return `The connection to the repository's host broke${code === undefined ? "" : ` (${code})`}.`;
+}
+
+/** Why a repository is not fetched whole. */
+export function tooMuch(maxBytes: number): string {
+  return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
 }
