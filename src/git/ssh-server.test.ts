@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { getPriority } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import ssh2 from "ssh2";
@@ -18,6 +19,7 @@ import {
 } from "../../test/support/git-servers.ts";
 import { run } from "../kit/exec.ts";
 import { guardMs } from "../../test/support/eventually.ts";
+import { processesNaming } from "../../test/e2e/processes.ts";
 
 const gate = new ScriptedGate();
 let host: Host;
@@ -64,6 +66,25 @@ test("an accepted push shows its lines while it is decided, and moves the branch
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.match(pushed.stderr, /remote: -----> Live/);
   assert.equal(await refOf(host), await git(host.root, ["-C", work, "rev-parse", "main"]));
+});
+
+test("what works on a push has a lower priority than the control plane, whose answers come first", async () => {
+  await commitFile(host.root, work, "first.txt", "answers");
+  const priorities = new Map<string, number>();
+  gate.receive = async () => {
+    for (const { pid, commandLine } of processesNaming(host.repositoryDir)) {
+      try {
+        priorities.set(commandLine, getPriority(pid));
+      } catch {
+        // It has ended already.
+      }
+    }
+    return { accepted: true };
+  };
+  assert.equal((await push()).exitCode, 0);
+  const found = [...priorities].filter(([command]) => command.includes("receive-pack"));
+  assert.ok(found.length > 0, [...priorities.keys()].join("\n"));
+  for (const [command, priority] of priorities) assert.equal(priority, Math.min(getPriority() + 10, 19), command);
 });
 
 test("a refused push exits non-zero and leaves the branch", async () => {

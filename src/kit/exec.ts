@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
-import { openSync, closeSync } from "node:fs";
-import { setPriority } from "node:os";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -101,20 +100,17 @@ export function start(command: Command, options: ExecOptions = {}): ChildProcess
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
   const control: "pipe"[] = options.controlled ? ["pipe"] : [];
   const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...control, ...(options.fds ?? []), ...pipes];
-  const child = spawn(command.file, [...command.args], { ...placement(options), stdio });
-  if (options.isBackground && child.pid !== undefined) lowerPriority(child.pid);
-  return child as ChildProcess & PipedStreams;
+  const { file, args } = options.isBackground ? inBackground(command) : command;
+  return spawn(file, [...args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }
 
-const backgroundNiceness = 10;
-
-function lowerPriority(pid: number): void {
-  try {
-    setPriority(pid, backgroundNiceness);
-  } catch {
-    // It has ended already.
-  }
+// `setPriority` after the start comes too late on a busy machine: what the program has started by then keeps the higher priority.
+function inBackground(command: Command): Command {
+  return nice === undefined ? command : { file: nice, args: ["-n", "10", command.file, ...command.args] };
 }
+
+// By its path: a child's environment may have no PATH.
+const nice = ["/usr/bin/nice", "/bin/nice"].find((path) => existsSync(path));
 
 /**
  * Runs a program in the foreground, with this process's own streams, to its end. Ctrl-C is the program's meanwhile. With `input` its

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -81,6 +81,10 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
     assert.equal((await run("cat /app/file")).stdout, "released");
     assert.match((await run("echo x > /app/file")).stderr, /Read-only file system/);
     assert.notEqual((await run("touch /new")).exitCode, 0);
+  });
+
+  it("runs a build with a lower priority than the control plane, whose answers come first", async () => {
+    assert.equal((await run("nice")).stdout, `${Math.min(getPriority() + 10, 19)}\n`);
   });
 
   it("changes its private folder, and neither the release nor another sandbox sees it", async (t) => {
