@@ -91,15 +91,39 @@ function routing(stage: Stage): void {
 
   test("requests go to the replica with the fewest open ones", async () => {
     const gate = Promise.withResolvers<void>();
-    const busy = await stage.app(async (_req, res) => (await gate.promise, res.end("busy")));
-    const idle = await stage.app(say("idle"));
-    await stage.serve({ "two.test": [busy] });
-    const held = stage.ask({ host: "two.test" });
-    await stage.until(async () => (await stage.open(busy)) === 1);
-    await stage.serve({ "two.test": [busy, idle] });
-    for (let i = 0; i < 5; i += 1) assert.equal((await stage.ask({ host: "two.test" })).body, "idle");
+    const replica = (name: string) =>
+      stage.app(async (req, res) => (req.url === "/held" ? await gate.promise : undefined, res.end(name)));
+    const [one, two] = [await replica("one"), await replica("two")];
+    await stage.serve({ "two.test": [one, two] });
+    const held = stage.ask({ host: "two.test", path: "/held" });
+    await stage.until(async () => (await stage.open(one)) + (await stage.open(two)) === 1);
+    const idle = (await stage.open(one)) === 1 ? "two" : "one";
+    for (let i = 0; i < 5; i += 1) assert.equal((await stage.ask({ host: "two.test" })).body, idle);
     gate.resolve();
-    assert.equal((await held).body, "busy");
+    assert.notEqual((await held).body, idle);
+  });
+
+  test("a replica that serves alone, then beside another, then alone again loses no request, and what is open is known", async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = await stage.app(
+      async (req, res) => (req.url === "/held" ? await gate.promise : undefined, res.end("slow")),
+    );
+    const other = await stage.app(say("other"));
+    await stage.serve({ "scale.test": [slow] });
+    const held = [stage.ask({ host: "scale.test", path: "/held" })];
+    await stage.until(async () => (await stage.open(slow)) === 1);
+    await stage.serve({ "scale.test": [slow, other] });
+    const bodies = new Set<string>();
+    await stage.until(async () => bodies.add((await stage.ask({ host: "scale.test" })).body).size === 2);
+    await stage.serve({ "scale.test": [slow] });
+    held.push(stage.ask({ host: "scale.test", path: "/held" }));
+    await stage.until(async () => (await stage.open(slow)) === 2);
+    await stage.serve({ "scale.test": [other] });
+    assert.equal((await stage.ask({ host: "scale.test" })).body, "other");
+    assert.equal(await stage.open(slow), 2, "requests go on at a replica that is out");
+    gate.resolve();
+    for (const each of held) assert.equal((await each).body, "slow");
+    await stage.until(async () => (await stage.open(slow)) === 0);
   });
 
   test("a replica that refuses connections costs no request while another one answers", async () => {

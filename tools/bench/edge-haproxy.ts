@@ -17,6 +17,7 @@ const seconds = 3;
 const connections = 64;
 const host = "127.0.0.1";
 const changes = 40;
+const sizes = (process.env["BERTH_BENCH_HOSTS"] ?? "1,1000,10000").split(",").map(Number);
 
 /** What the machine lacks for `measureHaproxy`, as a sentence; undefined when nothing. */
 export function haproxyBenchLacks(): string | undefined {
@@ -32,7 +33,7 @@ export async function measureHaproxy(): Promise<BenchRow[]> {
   const stops = [await startNginx(dir, "upstream", answering(upstream))];
   try {
     const rows: BenchRow[] = [];
-    for (const hosts of [1, 1000, 10_000]) rows.push(...(await measureHosts({ dir, hosts, upstream, certificate })));
+    for (const hosts of sizes) rows.push(...(await measureHosts({ dir, hosts, upstream, certificate })));
     return rows;
   } finally {
     for (const stop of stops) stop();

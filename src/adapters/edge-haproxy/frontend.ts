@@ -4,8 +4,10 @@ import {
   certificateList,
   challengeBackend,
   hostMap,
+  openTable,
   pagesBackend,
   probeHeader,
+  singleBackend,
   usageTable,
   type HaproxySettings,
 } from "./haproxy-settings.ts";
@@ -26,7 +28,8 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
-    "use_backend %[var(txn.route),field(1,/)]",
+    `use_backend %[var(txn.route),field(1,/)] if !{ var(txn.route) -m beg ${singleBackend}/ }`,
+    `default_backend ${singleBackend}`,
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
 }
@@ -60,7 +63,7 @@ function trust(settings: HaproxySettings): string[] {
   ];
 }
 
-/** The host map says what to do: `b7/RH//prj_…`, or `pages/-/deleted/prj_…` for an answer of the edge's own. */
+/** The host map says what to do: `single/-//prj_…/10.0.0.2/3000`, `b7/RH//prj_…`, or `pages/-/deleted/prj_…` for an answer of the edge's own. */
 function routing(kind: Listener): string[] {
   const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
@@ -94,9 +97,12 @@ function checks(): string[] {
   ];
 }
 
-/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. */
+/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. What is open, by replica. */
 function counting(settings: HaproxySettings): string[] {
-  return [`http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if !${isOwn(settings)}`];
+  return [
+    `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if !${isOwn(settings)}`,
+    `http-request track-sc1 var(txn.route),field(5,/,0) table ${openTable}`,
+  ];
 }
 
 function hasFlag(flag: string): string {

@@ -27,14 +27,25 @@ function readServers(text: string): Map<string, PoolServer[]> {
   return servers;
 }
 
-/** Connections of a server from the answer to `show servers conn`. */
-export interface ServerConnections {
-  /** `backend/server`. */
-  readonly server: string;
+/** How many requests and tunnels are open to a replica. */
+export interface OpenRequests {
   /** `host:port`. */
   readonly target: string;
-  /** With a request or a tunnel. */
   readonly used: number;
+}
+
+/** Reads the answer to `show table`, of keys that are `host/port`. */
+export function readOpenRequests(text: string): OpenRequests[] {
+  return Array.from(text.matchAll(/ key=(\S+)\/(\d+) .*conn_cur=(\d+)$/gm), ([, host = "", port, used]) => ({
+    target: `${bracketed(host)}:${port}`,
+    used: Number(used),
+  }));
+}
+
+/** Connections of a server from the answer to `show servers conn`. */
+export interface ServerConnections extends OpenRequests {
+  /** `backend/server`. */
+  readonly server: string;
   readonly idle: number;
 }
 

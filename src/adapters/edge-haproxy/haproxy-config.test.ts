@@ -13,13 +13,14 @@ const section = (config: string, head: string) => config.split(/\n(?=\S)/).find(
 
 test("a backend for each place of the pool, and the replicas that are known at the start as servers", () => {
   const target = { host: "10.0.0.2", port: 3000 };
-  const route = { hostname: "a.test", project_id: "prj_a", state: "serving" as const, targets: [target], ...plain };
+  const targets = [target, { host: "10.0.0.3", port: 3000 }];
+  const route = { hostname: "a.test", project_id: "prj_a", state: "serving" as const, targets, ...plain };
   const change = changePool(emptyPool(2), { version: 1, routes: [route], challenge: target }, new Set());
   const config = haproxyConfig(settings, (change as { next: RoutePool }).next);
-  const backends = Array.from(config.matchAll(/^backend (\S+) from project$/gm), ([, name]) => name);
+  const backends = Array.from(config.matchAll(/^backend (\S+) from balanced$/gm), ([, name]) => name);
   assert.deepEqual(backends, ["challenge", "b1", "b2"]);
   assert.match(section(config, "backend b1 "), /server s1 10\.0\.0\.2:3000$/m);
-  assert.equal(section(config, "backend b2 ").trim(), "backend b2 from project");
+  assert.equal(section(config, "backend b2 ").trim(), "backend b2 from balanced");
 });
 
 test("HTTPS is a listener of its own that accepts only names with a certificate, and is left out when switched off", () => {
@@ -53,10 +54,14 @@ test("forwarding fields are believed from trusted proxies alone", () => {
 });
 
 test("only requests that may be sent twice are sent again, and with one replica only while its connections may rest", () => {
-  const defaults = section(haproxyConfig(settings, emptyPool(1)), "defaults project ");
-  assert.match(defaults, /retry-on conn-failure empty-response$/m);
+  const config = haproxyConfig(settings, emptyPool(1));
+  assert.match(section(config, "defaults project "), /retry-on conn-failure empty-response$/m);
   assert.match(
-    defaults,
+    section(config, "defaults balanced "),
     /disable-l7-retry if \{ nbsrv lt 2 \} \{ be_sess_rate gt 5 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
+  );
+  assert.match(
+    section(config, "backend single "),
+    /disable-l7-retry if \{ sc0_http_req_rate gt 5 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
   );
 });

@@ -4,11 +4,13 @@ import {
   adminSocket,
   bracketed,
   challengeBackend,
+  openTable,
   pagesBackend,
+  singleBackend,
   usageTable,
   type HaproxySettings,
 } from "./haproxy-settings.ts";
-import { appPage, forms, noticeFields, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
+import { appPage, forms, noticeField, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
 import type { PoolServer, RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
@@ -22,8 +24,8 @@ const maxDescriptors = 200_000;
 /** HAProxy's whole configuration. Only the backends depend on the routes, and only as far as their number; the rest follows at run time. */
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
-  const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), usageBackend()];
-  return [...fixed, projectDefaults(), ...backends(pool)].join("\n");
+  const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
+  return [...fixed, projectDefaults(), single(), balancedDefaults(), ...backends(pool)].join("\n");
 }
 
 function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
@@ -58,7 +60,7 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
   ]);
 }
 
-const pageOfRoute = "var(txn.route),field(3,/)";
+const pageOfRoute = "var(txn.route),field(3,/),field(1,|)";
 
 function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
@@ -82,26 +84,23 @@ function notices(): string[] {
   return forms.map(
     ({ form, type, accepts }) =>
       `http-request return status ${status} content-type "${type}" lf-file ${noticeFile(form)}${pageHeaders("maintenance")} ` +
-      `if { ${pageOfRoute} -m str maintenance } { var(txn.route),field(${noticeFields.text},/),length gt 0 }${prefers(accepts)}`,
+      `if { ${pageOfRoute} -m str maintenance } { ${noticeField("text")},length gt 0 }${prefers(accepts)}`,
   );
 }
 
-function usageBackend(): string {
-  const stored = `gpc(${countersOfProject}),http_req_cnt,bytes_in_cnt,bytes_out_cnt`;
-  return section(`backend ${usageTable} from base`, [`stick-table type string len 64 size 1m nopurge store ${stored}`]);
+/** Counts of projects stay; what is open to a replica is of interest for as long as something is. */
+function tables(): string[] {
+  const counted = `gpc(${countersOfProject}),http_req_cnt,http_req_rate(1s),bytes_in_cnt,bytes_out_cnt`;
+  return [
+    section(`backend ${usageTable} from base`, [`stick-table type string len 64 size 1m nopurge store ${counted}`]),
+    section(`backend ${openTable} from base`, ["stick-table type string len 64 size 1m expire 1m store conn_cur"]),
+  ];
 }
 
 function projectDefaults(): string {
   return section("defaults project from base", [
-    "balance leastconn",
-    // A replica that refuses costs no request while another one answers.
     "retries 2",
-    "option redispatch 1",
     "retry-on conn-failure empty-response",
-    // RFC 9110 §9.2.2: others must not be sent twice. HAProxy copies its whole buffer for each request that it may repeat, a quarter of its
-    // time. Without another replica only a kept connection can need that, which the replica closes after seconds without a request.
-    `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} } or !{ method GET HEAD OPTIONS PUT DELETE }`,
-    `http-request return ${appPage("app_busy")} if { be_conn gt ${maxOpenPerProject} }`,
     // 503 says here that no replica took the connection. The frontend makes 502 of it and of 500.
     `http-error status 503 ${appPage("app_unreachable", false)}`,
     `http-error status 502 ${appPage("app_bad_response", false)}`,
@@ -111,10 +110,43 @@ function projectDefaults(): string {
   ]);
 }
 
+/** All projects with one replica, which the host map names: HAProxy keeps nothing for each of them. */
+function single(): string {
+  return section(`backend ${singleBackend} from project`, [
+    `http-request set-dst var(txn.route),field(5,/)`,
+    `http-request set-dst-port var(txn.route),field(6,/)`,
+    refuseRepeats(`{ sc0_http_req_rate gt ${restingBelowPerSecond} }`),
+    refuseBusy("sc1_conn_cur"),
+    "server replica 0.0.0.0",
+  ]);
+}
+
+function balancedDefaults(): string {
+  return section("defaults balanced from project", [
+    "balance leastconn",
+    // A replica that refuses costs no request while another one answers.
+    "option redispatch 1",
+    refuseRepeats(`{ nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} }`),
+    refuseBusy("be_conn"),
+  ]);
+}
+
+/**
+ * RFC 9110 §9.2.2: others must not be sent twice. HAProxy copies its whole buffer for each request that it may repeat, a quarter of its time.
+ * Without another replica only a kept connection can need that, which the replica closes after seconds without a request.
+ */
+function refuseRepeats(withoutNeed: string): string {
+  return `http-request disable-l7-retry if ${withoutNeed} or !{ method GET HEAD OPTIONS PUT DELETE }`;
+}
+
+function refuseBusy(open: string): string {
+  return `http-request return ${appPage("app_busy")} if { ${open} gt ${maxOpenPerProject} }`;
+}
+
 function backends(pool: RoutePool): string[] {
   const names = Array.from({ length: pool.size }, (_, i) => `b${i + 1}`);
   return [challengeBackend, ...names].map((name) =>
-    section(`backend ${name} from project`, (pool.servers.get(name) ?? []).map(server)),
+    section(`backend ${name} from balanced`, (pool.servers.get(name) ?? []).map(server)),
   );
 }
 

@@ -19,6 +19,6 @@ export interface HaproxyEdgeOptions {
   readonly upstreamTimeoutMs?: number;
   /** How long a replaced worker keeps open requests and WebSockets. Default 1 h. */
   readonly drainLimitMs?: number;
-  /** Projects that fit without a reload at first. Default 256. */
+  /** Projects with several replicas that fit without a reload at first. Default 64. */
   readonly firstBackends?: number;
 }

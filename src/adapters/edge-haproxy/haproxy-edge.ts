@@ -30,6 +30,7 @@ import {
   certificateVersionKey,
   changePool,
   emptyPool,
+  isOfThisForm,
   knownPart,
   versionOf,
   type PoolChange,
@@ -40,7 +41,7 @@ import { RestartPauses } from "./restart-pauses.ts";
 import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
-import { askWorker, connectionsOf, poolOf, type Worker } from "./workers.ts";
+import { askWorker, connectionsOf, openRequestsOf, poolOf, type Worker } from "./workers.ts";
 
 /** HAProxy as the edge; `detach` stops watching it and leaves it serving, for a control plane that ends. */
 export interface HaproxyEdge extends Edge {
@@ -138,8 +139,8 @@ class ControlledHaproxy implements HaproxyEdge {
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
     for (const worker of await this.#workers()) {
-      for (const { target, used } of await connectionsOf(worker).catch(() => []))
-        if (used > 0) sum.set(target, (sum.get(target) ?? 0) + used);
+      const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch(() => []);
+      for (const { target, used } of open.flat()) if (used > 0) sum.set(target, (sum.get(target) ?? 0) + used);
     }
     return sum;
   }
@@ -243,6 +244,8 @@ class ControlledHaproxy implements HaproxyEdge {
   /** Brings a worker to this table; false when it has too few backends. A replaced one (`size` 0) only follows the projects that it knows. */
   async #change(worker: Worker, size: number, table: RouteTable): Promise<boolean> {
     const pool = await this.#pool(worker, size);
+    // It ends what is open by the routes that it knows.
+    if (!isOfThisForm(pool)) return true;
     if (table.version <= versionOf(pool)) {
       if (table.version < versionOf(pool))
         this.#options.log.warn(
@@ -274,7 +277,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async #start(table: RouteTable): Promise<void> {
     const haproxy = await this.#haproxy();
-    const pool = this.#poolFor(haproxy, table, this.#options.firstBackends ?? 256);
+    const pool = this.#poolFor(haproxy, table, this.#options.firstBackends ?? 64);
     this.#current = await haproxy.start(pool);
     await this.#rememberPool(haproxy, pool);
   }

@@ -75,6 +75,23 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     });
   }
 
+  test("one look, a quarter of a second after its end, is enough to bring a HAProxy that ran steadily back", async (t) => {
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    restart();
+    const names = ["look-1.test", "look-2.test"];
+    const app = await stage.app(say("back"));
+    await stage.serve(Object.fromEntries(names.map((name) => [name, [app]])));
+    const { identity } = record();
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => !isAlive(identity));
+    t.mock.timers.tick(250);
+    await stage.until(async () => record().identity.pid !== identity.pid);
+    await stage.until(async () => (await (await stage.edge()).observe()).running);
+    for (const host of names) assert.equal((await stage.ask({ host, agent: stage.newAgent() })).body, "back");
+    t.mock.timers.reset();
+    restart();
+  });
+
   test("HAProxy that crashed while no control plane ran starts with the saved routes and certificates", async () => {
     await stage.serve({ "saved.test": [await stage.app(say("saved"))] });
     for (const edge of edges) edge.detach();
@@ -97,13 +114,13 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
   });
 
   test("a pool that grows costs no request, and a WebSocket goes on in the replaced worker", async () => {
-    const app = await stage.app(say("here"), true);
+    const [app, second] = [await stage.app(say("here"), true), await stage.app(say("here"))];
     await stage.serve({ "grow.test": [app] });
     const socket = await stage.webSocket("grow.test");
     const pid = await worker();
     const loads = [startLoad(stage, "grow.test"), startLoad(stage, "grow.test", { connections: 2, keepAlive: false })];
     await Promise.all(loads.map((load) => load.passed(20)));
-    const others = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`other-${i}.test`, [app]]));
+    const others = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`other-${i}.test`, [app, second]]));
     await stage.serve({ "grow.test": [app], ...others });
     assert.notEqual(await worker(), pid);
     await Promise.all(loads.map((load) => load.passed(20)));

@@ -24,6 +24,10 @@ export const hostMap = "hosts.map";
 export const certificateList = "certificates/list";
 /** The stick table that counts, keyed by project. */
 export const usageTable = "usage";
+/** The stick table of what is open to the only replicas of their projects, keyed by `host/port`. */
+export const openTable = "open";
+/** The backend of all projects with one replica, which the host map names. */
+export const singleBackend = "single";
 /** The backend of challenges; it belongs to no project. */
 export const challengeBackend = "challenge";
 /** The backend of the edge's own pages. */

@@ -36,22 +36,24 @@ export function noticeFile(form: Form): string {
   return `pages/notice.${form}`;
 }
 
-/** The fields of a host map's value that hold a notice, after those of its route. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
-export const noticeFields = { html: 5, json: 6, text: 7 } as const;
+/** The notice of a host map's value in a form. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
+export function noticeField(form: Form): string {
+  return `var(txn.route),field(3,/),field(${{ html: 2, json: 3, text: 4 }[form]},|)`;
+}
 
 const place = "NOTICE";
 
 function noticeFormat(form: Form, accepts: string): string {
-  const notice = `%[var(txn.route),field(${noticeFields[form]},/),ub64dec]`;
+  const notice = `%[${noticeField(form)},ub64dec]`;
   const { body } = renderPage("maintenance", accepts, place);
   return body.replaceAll("%", "%%").replace(place, notice);
 }
 
-/** A notice as the fields of a host map's value. */
+/** A notice as a host map's value holds it. */
 export function noticeValue(notice: string): string {
   return [escapeHtml(notice), JSON.stringify(notice).slice(1, -1), notice]
     .map((text) => Buffer.from(text).toString("base64url"))
-    .join("/");
+    .join("|");
 }
 
 /** The fields of a page beside its type, as arguments of a rule. */

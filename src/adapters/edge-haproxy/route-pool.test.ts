@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain } from "../../ports/edge-stage.suite.ts";
 import type { Route, RouteTable } from "../../ports/edge.ts";
-import { backendsToGrow, changePool, emptyPool, poolOf, versionOf, type RoutePool } from "./route-pool.ts";
+import {
+  backendsToGrow,
+  changePool,
+  emptyPool,
+  isOfThisForm,
+  poolOf,
+  versionOf,
+  type RoutePool,
+} from "./route-pool.ts";
 
 const route = (hostname: string, ports: number[], more: Partial<Route> = {}): Route => ({
   hostname,
@@ -20,33 +28,68 @@ const change = (pool: RoutePool, to: RouteTable, busy: string[] = []) => {
   return made;
 };
 
-test("a new host gets a backend of the pool: its server is ready before the host is known", () => {
-  const { commands, next } = change(emptyPool(4), table(7, route("one.test", [81])));
+test("a host of a project with one replica names it in the host map, which moves in one step", () => {
+  const { commands, next } = change(emptyPool(0), table(7, route("one.test", [81])));
+  assert.deepEqual(commands, [
+    "set map hosts.map :version 7",
+    "add map hosts.map one.test single/-//prj_one.test/127.0.0.1/81",
+  ]);
+  assert.equal(versionOf(next), 7);
+  assert.deepEqual(change(next, table(8, route("one.test", [82]))).commands, [
+    "set map hosts.map :version 8",
+    "set map hosts.map one.test single/-//prj_one.test/127.0.0.1/82",
+  ]);
+});
+
+test("a project with several replicas gets a backend of the pool: its servers are ready before the host is known", () => {
+  const { commands } = change(emptyPool(4), table(7, route("one.test", [81, 82])));
   assert.deepEqual(commands, [
     "add server b1/s1 127.0.0.1:81",
     "set server b1/s1 state ready",
+    "add server b1/s2 127.0.0.1:82",
+    "set server b1/s2 state ready",
     "set map hosts.map :version 7",
     "add map hosts.map one.test b1/-//prj_one.test",
   ]);
-  assert.equal(versionOf(next), 7);
 });
 
-test("a switch opens the new replica first and closes the old one last", () => {
-  const { next } = change(emptyPool(4), table(1, route("one.test", [81])));
-  assert.deepEqual(change(next, table(2, route("one.test", [82]))).commands, [
-    "add server b1/s2 127.0.0.1:82",
-    "set server b1/s2 state ready",
+test("a switch opens the new replicas first and closes the old ones last", () => {
+  const { next } = change(emptyPool(4), table(1, route("one.test", [81, 82])));
+  assert.deepEqual(change(next, table(2, route("one.test", [82, 83]))).commands, [
+    "add server b1/s3 127.0.0.1:83",
+    "set server b1/s3 state ready",
     "set map hosts.map :version 2",
     "set server b1/s1 state maint",
   ]);
 });
 
+test("a project that is left with one replica keeps it in its former backend, for requests that were looked up before", () => {
+  const { next } = change(emptyPool(1), table(1, route("one.test", [81, 82])));
+  const alone = change(next, table(2, route("one.test", [82])));
+  assert.deepEqual(alone.commands, [
+    "set map hosts.map :version 2",
+    "set map hosts.map one.test single/-//prj_one.test/127.0.0.1/82",
+    "set server b1/s1 state maint",
+  ]);
+  const other = table(3, route("one.test", [82]), route("two.test", [91, 92]));
+  const taken = change(alone.next, other);
+  assert.equal(taken.next.hosts.get("two.test"), "b1/-//prj_two.test");
+  assert.equal(taken.commands.at(-1), "set server b1/s2 state maint", "another project takes the place over");
+  const atOnce = table(2, route("one.test", [82]), route("two.test", [91, 92]));
+  assert.equal(changePool(next, atOnce, new Set()), undefined, "but never in the same step");
+});
+
+test("a replica that has a name instead of an address gets a backend, whose server HAProxy resolves", () => {
+  const named = route("one.test", [81], { targets: [{ host: "localhost", port: 81 }] });
+  assert.equal(change(emptyPool(1), table(1, named)).next.hosts.get("one.test"), "b1/-//prj_one.test");
+});
+
 test("a closed server gets another target only once nothing is open to it", () => {
-  const first = change(emptyPool(4), table(1, route("one.test", [81]))).next;
-  const second = change(first, table(2, route("one.test", [82]))).next;
-  const third = table(3, route("one.test", [83]));
-  assert.match(change(second, third).commands[0] as string, /^set server b1\/s1 addr 127\.0\.0\.1 port 83$/);
-  assert.match(change(second, third, ["b1/s1"]).commands[0] as string, /^add server b1\/s3 127\.0\.0\.1:83$/);
+  const first = change(emptyPool(4), table(1, route("one.test", [80, 81]))).next;
+  const second = change(first, table(2, route("one.test", [80, 82]))).next;
+  const third = table(3, route("one.test", [80, 83]));
+  assert.match(change(second, third).commands[0] as string, /^set server b1\/s2 addr 127\.0\.0\.1 port 83$/);
+  assert.match(change(second, third, ["b1/s2"]).commands[0] as string, /^add server b1\/s4 127\.0\.0\.1:83$/);
 });
 
 test("a table that changes nothing moves its version alone", () => {
@@ -67,40 +110,52 @@ test("the host map says what is not served, and how HTTPS is", () => {
   );
   assert.deepEqual(
     ["a.test", "b.test", "c.test"].map((host) => next.hosts.get(host)),
-    [
-      "pages/-/nothing_deployed/prj_a.test////b1/prj_a.test",
-      "pages/-/app_not_running/prj_b.test////b2/prj_b.test",
-      "b3/RH//prj_c.test",
-    ],
+    ["pages/-/nothing_deployed/prj_a.test", "pages/-/app_not_running/prj_b.test", "single/RH//prj_c.test/127.0.0.1/81"],
   );
 });
 
-test("a worker's host map says which backend a project has, whatever answers for it, also in the form of earlier versions", () => {
+test("a worker's host map says which projects have a backend", () => {
   const { next } = change(
     emptyPool(9),
     table(
       1,
-      route("a.test", [], { state: "maintenance", notice: "Back / soon" }),
-      route("b.test", [], { state: "deleted" }),
+      route("a.test", [81, 82], { state: "maintenance", notice: "Back / soon" }),
+      route("b.test", [81, 82]),
       route("c.test", [81]),
     ),
   );
   assert.deepEqual(poolOf(9, next.hosts, next.servers).backends, next.backends);
-  const earlier = new Map([["a.test", "b4/-/maintenance/prj_a/PGI-/e30/YQ"]]);
-  assert.deepEqual([...poolOf(9, earlier, new Map()).backends], [["prj_a", "b4"]]);
+  assert.deepEqual([...next.backends], [["prj_b.test", "b1"]]);
 });
 
-test("hosts of one project share a backend; more projects than backends ask for a larger pool", () => {
+test("a worker that an earlier version configured is known by its host map", () => {
+  assert.ok(isOfThisForm(emptyPool(1)));
+  assert.ok(
+    !isOfThisForm(
+      poolOf(
+        1,
+        new Map([
+          [":version", "3"],
+          ["a.test", "b1/-//prj_a"],
+        ]),
+        new Map(),
+      ),
+    ),
+  );
+});
+
+test("hosts of one project share a backend; more projects with several replicas than backends ask for a larger pool", () => {
   const shared = { project_id: "prj_same" };
-  const { next } = change(emptyPool(1), table(1, route("a.test", [81], shared), route("b.test", [81], shared)));
+  const { next } = change(emptyPool(1), table(1, route("a.test", [81, 82], shared), route("b.test", [81, 82], shared)));
   assert.deepEqual([next.hosts.get("a.test"), next.hosts.get("b.test")], ["b1/-//prj_same", "b1/-//prj_same"]);
-  assert.equal(changePool(next, table(2, route("a.test", [81]), route("b.test", [82])), new Set()), undefined);
+  const another = table(2, route("a.test", [81, 82], shared), route("b.test", [82, 83]));
+  assert.equal(changePool(next, another, new Set()), undefined);
 });
 
 test("only backends that get a further server must be asked for one that is free", () => {
-  const { next } = change(emptyPool(4), table(1, route("one.test", [81]), route("two.test", [82])));
-  const moved = change(next, table(2, route("one.test", [83]), route("two.test", [82])));
+  const { next } = change(emptyPool(4), table(1, route("one.test", [80, 81]), route("two.test", [80, 82])));
+  const moved = change(next, table(2, route("one.test", [80, 83]), route("two.test", [80, 82])));
   assert.deepEqual(backendsToGrow(moved.commands), ["b1"]);
-  const closed = change(moved.next, table(3, route("one.test", [83]), route("two.test", [])));
+  const closed = change(moved.next, table(3, route("one.test", [80, 83]), route("two.test", [])));
   assert.deepEqual(backendsToGrow(closed.commands), []);
 });

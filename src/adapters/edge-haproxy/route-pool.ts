@@ -1,9 +1,13 @@
+import { isIP } from "node:net";
 import type { Route, RouteTable, Target } from "../../ports/edge.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { noticeValue } from "./page-files.ts";
-import { bracketed, challengeBackend, hostMap, pagesBackend } from "./haproxy-settings.ts";
+import { bracketed, challengeBackend, hostMap, pagesBackend, singleBackend } from "./haproxy-settings.ts";
 
-/** What one HAProxy worker serves: which backend belongs to which project, its servers, and the map from hostname to backend. */
+/**
+ * What one HAProxy worker serves: the map from hostname to where its requests go, and the backends of projects with several replicas. A
+ * project with one replica needs none: the map names the replica, and all of them share one backend.
+ */
 export interface RoutePool {
   /** Number of backends in its configuration: `b1` … `b<size>`. */
   readonly size: number;
@@ -11,7 +15,7 @@ export interface RoutePool {
   readonly hosts: ReadonlyMap<string, string>;
   /** Servers by backend. A server is never deleted: another target gets its place once nothing is open to it. */
   readonly servers: ReadonlyMap<string, readonly PoolServer[]>;
-  /** Backends by project. */
+  /** Backends by project, of those that have one. */
   readonly backends: ReadonlyMap<string, string>;
   /** Routes by hostname, as the last table held them: the very same object again needs no second look. Empty after a new start. */
   readonly routes: ReadonlyMap<string, Route>;
@@ -37,21 +41,31 @@ const versionKey = ":version";
 /** The key that holds the version of the certificates, likewise. */
 export const certificateVersionKey = ":certificates";
 
+/** The key that says how this code writes the values of the map; a worker that an earlier version configured has another or none. */
+const formKey = ":form";
+const form = "replicas";
+
 /** A pool without routes. */
 export function emptyPool(size: number, certificateVersion = 0): RoutePool {
-  const versions: [string, string][] = [
+  const own: [string, string][] = [
     [versionKey, "-1"],
     [certificateVersionKey, `${certificateVersion}`],
+    [formKey, form],
   ];
-  return poolOf(size, new Map(versions), new Map());
+  return poolOf(size, new Map(own), new Map());
+}
+
+/** Whether a worker's configuration understands what this code would write into its map. */
+export function isOfThisForm(pool: RoutePool): boolean {
+  return pool.hosts.get(formKey) === form;
 }
 
 /** A pool by what its worker says of itself. */
 export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePool["servers"]): RoutePool {
   const backends = new Map<string, string>();
   for (const value of hosts.values()) {
-    const project = projectOf(value);
-    if (project !== undefined) backends.set(project, backendOf(value));
+    const { backend, project } = partsOf(value);
+    if (/^b\d+$/.test(backend)) backends.set(project, backend);
   }
   return { size, hosts, servers, backends, routes: new Map() };
 }
@@ -61,9 +75,16 @@ export function versionOf(pool: RoutePool): number {
   return Number(pool.hosts.get(versionKey) ?? -1);
 }
 
-/** Backends that a table needs: one a project. */
+/** Backends that a table needs: one for each project with several replicas. */
 export function backendsOf(table: RouteTable): number {
-  return new Set(table.routes.map((route) => route.project_id)).size;
+  return new Set(table.routes.filter(needsBackend).map((route) => route.project_id)).size;
+}
+
+/** HAProxy balances over the servers of a backend, and resolves only what a server names. */
+function needsBackend(route: Route): boolean {
+  return (
+    pageOf(route) === undefined && (route.targets.length > 1 || route.targets.some(({ host }) => isIP(host) === 0))
+  );
 }
 
 /** Servers, as `backend/server`, that something is still open to. */
@@ -83,7 +104,7 @@ export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): Pool
   const changed = table.routes.filter((route) => pool.routes.get(route.hostname) !== route);
   const gone = goneHosts(pool, table, changed);
   const affected = new Set(changed.map((route) => route.project_id));
-  for (const host of gone) affected.add(projectOf(pool.hosts.get(host) as string) as string);
+  for (const host of gone) affected.add(partsOf(pool.hosts.get(host) as string).project);
   const routes = table.routes.filter((route) => affected.has(route.project_id));
   const backends = assignBackends(pool, affected, routes);
   if (backends === undefined) return undefined;
@@ -92,7 +113,7 @@ export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): Pool
     pool,
     table.version,
     gone,
-    changed.map((route) => [route.hostname, hostValue(route, backends.get(route.project_id) as string)]),
+    changed.map((route) => [route.hostname, hostValue(route, backends.get(route.project_id))]),
   );
   const byHost = changed.map((route) => [route.hostname, route] as const);
   return {
@@ -123,29 +144,34 @@ function changedMap<T>(
 /** Hosts that the table does not name any more. */
 function goneHosts(pool: RoutePool, table: RouteTable, changed: readonly Route[]): string[] {
   const added = changed.filter((route) => !pool.hosts.has(route.hostname)).length;
-  if (pool.hosts.size - versionKeys + added === table.routes.length) return [];
+  if (pool.hosts.size - ownKeys + added === table.routes.length) return [];
   const named = new Set(table.routes.map((route) => route.hostname));
   return [...pool.hosts.keys()].filter((host) => !named.has(host) && !host.startsWith(":"));
 }
 
-const versionKeys = 2;
+const ownKeys = 3;
 
-/** The part of a table whose projects have a backend in this pool. */
+/** The part of a table that this pool, which gets no further backends, can serve. */
 export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
-  return { ...table, routes: table.routes.filter(({ project_id }) => pool.backends.has(project_id)) };
+  const routes = table.routes.filter((route) => !needsBackend(route) || pool.backends.has(route.project_id));
+  return { ...table, routes };
 }
 
 /**
- * What the host map holds for a route. HAProxy reads the parts with `field(n,/)`: the backend that answers, flags, and the project that it
- * counts for; in an answer of the edge's own also the page, its notice (html, json, text), and last the project and its backend.
+ * What the host map holds for a route. HAProxy reads the parts with `field(n,/)`: the backend that answers, flags, the page in an answer of
+ * the edge's own (with its notice as html, json and text behind `|`), the project that it counts for, and the only replica's host and port.
  */
-function hostValue(route: Route, backend: string): string {
+function hostValue(route: Route, backend: string | undefined): string {
   const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}${route.is_control ? "C" : ""}`;
   const page = pageOf(route);
-  if (page === undefined) return [backend, flags || "-", "", route.project_id].join("/");
-  const counted = page === "maintenance" ? "" : route.project_id;
-  const notice = route.notice === undefined ? "//" : noticeValue(route.notice);
-  return [pagesBackend, flags || "-", page, counted, notice, backend, route.project_id].join("/");
+  if (page !== undefined) {
+    const counted = page === "maintenance" ? "" : route.project_id;
+    const notice = route.notice === undefined ? "" : `|${noticeValue(route.notice)}`;
+    return [pagesBackend, flags || "-", `${page}${notice}`, counted].join("/");
+  }
+  if (backend !== undefined) return [backend, flags || "-", "", route.project_id].join("/");
+  const { host, port } = route.targets[0] as Target;
+  return [singleBackend, flags || "-", "", route.project_id, host, port].join("/");
 }
 
 function pageOf(route: Route): PageCode | undefined {
@@ -153,28 +179,24 @@ function pageOf(route: Route): PageCode | undefined {
   return route.targets.length === 0 ? "app_not_running" : undefined;
 }
 
-function backendOf(value: string): string {
-  const parts = value.split("/");
-  return (parts[0] === pagesBackend ? parts[7] : parts[0]) as string;
+function partsOf(value: string): { readonly backend: string; readonly project: string } {
+  const [backend = "", , , project = ""] = value.split("/");
+  return { backend, project };
 }
 
-function projectOf(value: string): string | undefined {
-  const parts = value.split("/");
-  return parts[0] === pagesBackend ? parts[8] : parts[3];
-}
-
-/** Projects keep their backend; new ones get one that no project has. */
+/** Projects keep their backend for as long as they need one; others get one that no project has or had. */
 function assignBackends(
   pool: RoutePool,
   affected: ReadonlySet<string>,
   routes: readonly Route[],
 ): ReadonlyMap<string, string> | undefined {
-  const present = new Set(routes.map((route) => route.project_id));
+  const present = new Set(routes.filter(needsBackend).map((route) => route.project_id));
   const isSame = [...affected].every((project) => present.has(project) === pool.backends.has(project));
   if (isSame) return pool.backends;
   const backends = new Map(pool.backends);
   for (const project of affected) if (!present.has(project)) backends.delete(project);
-  const taken = new Set(backends.values());
+  // Requests that were looked up before this change still go to those that are left by it.
+  const taken = new Set([...pool.backends.values(), ...backends.values()]);
   let number = 0;
   for (const project of present) {
     if (backends.has(project)) continue;
@@ -186,7 +208,7 @@ function assignBackends(
   return backends;
 }
 
-/** The targets of every backend that may change. */
+/** The targets of every backend that may change. A request that has just looked its project up still finds a replica there. */
 function targetsOf(
   table: RouteTable,
   pool: RoutePool,
@@ -199,7 +221,8 @@ function targetsOf(
     if (before !== undefined) found.set(before, []);
   }
   for (const { project_id, targets } of table.routes) {
-    const backend = backends.get(project_id) as string;
+    const backend = backends.get(project_id) ?? pool.backends.get(project_id);
+    if (backend === undefined) continue;
     const known = found.get(backend);
     if (known === undefined) found.set(backend, [...targets]);
     else known.push(...targets.filter((target) => !known.some((each) => isAt(each, target))));

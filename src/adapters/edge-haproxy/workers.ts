@@ -1,5 +1,11 @@
-import { readConnections, readPool, type ServerConnections } from "./haproxy-answers.ts";
-import { hostMap } from "./haproxy-settings.ts";
+import {
+  readConnections,
+  readOpenRequests,
+  readPool,
+  type OpenRequests,
+  type ServerConnections,
+} from "./haproxy-answers.ts";
+import { hostMap, openTable } from "./haproxy-settings.ts";
 import type { RoutePool } from "./route-pool.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 
@@ -23,4 +29,9 @@ export async function poolOf(worker: Worker, size: number): Promise<RoutePool> {
 /** Connections of the servers of a worker: of all, or of one backend. */
 export async function connectionsOf(worker: Worker, backend = ""): Promise<ServerConnections[]> {
   return readConnections(await askWorker(worker, `show servers conn ${backend}`.trimEnd()));
+}
+
+/** What is open to the only replicas of their projects. */
+export async function openRequestsOf(worker: Worker): Promise<OpenRequests[]> {
+  return readOpenRequests(await askWorker(worker, `show table ${openTable}`));
 }
