@@ -10,7 +10,7 @@ export function admitCode(isolation: readonly string[], allowUnisolated: boolean
   return ({ slug }) => isForAll || slug === "main";
 }
 
-/** Refuses a start that could run what organizations have built whose code is not admitted. */
+/** Refuses a start on a machine without isolation when organizations whose code is not admitted have built something. */
 export async function requireAdmittedCode(db: Db, admits: CodeAdmission): Promise<void> {
   const organizations = await db
     .selectFrom("organization")

@@ -12,8 +12,9 @@ export function createHeadCheck(hostnames: readonly string[]): CheckHead {
   const own = new Set(hostnames.map((name) => name.toLowerCase()));
   return ({ rawHeaders }) => {
     const hosts = valuesOf(rawHeaders, "host");
-    if (hosts.length > 1) return "The request has more than one Host field.";
-    if (valuesOf(rawHeaders, "authorization").length > 1) return "The request has more than one Authorization field.";
+    if (hosts.length > 1) return "The request has more than one Host field: send one.";
+    if (valuesOf(rawHeaders, "authorization").length > 1)
+      return "The request has more than one Authorization field: send one.";
     const [host] = hosts;
     // HTTP/1.0 has none, and browsers do not speak it.
     if (host === undefined || isOwn(hostnameOf(host), own)) return undefined;

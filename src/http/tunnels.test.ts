@@ -35,9 +35,9 @@ async function endOf(client: { readonly autoPong: boolean }): Promise<[code: num
 }
 
 test("a tunnel through which nothing passes for too long ends, although its client answers", async () => {
-  assert.deepEqual(await endOf({ autoPong: true }), [4000, "Nothing passed for too long."]);
+  assert.deepEqual(await endOf({ autoPong: true }), [4000, "The tunnel was idle for too long; open it again."]);
 });
 
 test("a tunnel whose client no longer answers ends", async () => {
-  assert.deepEqual(await endOf({ autoPong: false }), [4000, "The client no longer answers."]);
+  assert.deepEqual(await endOf({ autoPong: false }), [4000, "The tunnel's client no longer answers."]);
 });

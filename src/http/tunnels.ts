@@ -160,14 +160,14 @@ function watchLife(socket: WebSocket, { heartbeatMs, idleMs }: TunnelLimits) {
   socket.on("pong", () => void (answered = true));
   socket.on("message", () => void (busyAt = Date.now()));
   const beat = () => {
-    // What was sent since the last beat left traces in what the connection has written.
+    // More bytes written since the last beat than a ping takes: the tunnel is in use.
     const written = (socket as unknown as { _socket?: { bytesWritten: number } })._socket?.bytesWritten ?? 0;
     if (written - queued > pingBytes) busyAt = Date.now();
     queued = written;
     if (!answered && socket.bufferedAmount === 0)
-      life.abort(new Refused("unavailable", { error: "The client no longer answers." }));
+      life.abort(new Refused("unavailable", { error: "The tunnel's client no longer answers." }));
     else if (Date.now() - busyAt > idleMs)
-      life.abort(new Refused("unavailable", { error: "Nothing passed for too long." }));
+      life.abort(new Refused("unavailable", { error: "The tunnel was idle for too long; open it again." }));
     answered = false;
     socket.ping();
   };

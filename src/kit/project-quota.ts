@@ -5,8 +5,8 @@ import { runOk, type Command } from "./exec.ts";
 /** Limits of folders that an XFS file system keeps itself, mounted with `prjquota`. */
 export interface ProjectQuota {
   /**
-   * Lets what lies in the folder take so much and no more: a write beyond it fails with EDQUOT or ENOSPC. Resolves with what it takes, or
-   * null where that did not work. `id` names the folder on the whole file system.
+   * Limits a folder's bytes: a write beyond the limit fails with EDQUOT or ENOSPC. Resolves with the bytes in use, or with null when the
+   * limit could not be set. `id` is the folder's quota project on the file system.
    */
   limit(folder: string, id: number, bytes: number): Promise<number | null>;
 }

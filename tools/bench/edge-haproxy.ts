@@ -98,7 +98,7 @@ async function compare(name: string, dir: string, all: Record<"ours" | "nginx" |
 
 /** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
 async function load(dir: string, { plain, tls }: Address, way: Way): Promise<number> {
-  // wrk names the server to TLS only where that is no IP address.
+  // wrk sends the server's name (SNI) only when it is not an IP address.
   const url = way === "tls" ? `https://localhost:${tls}/` : `http://${host}:${plain}/`;
   const extra = way === "new" ? ["-H", "Connection: close"] : [];
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(dir, "spread.lua"), ...extra, url];

@@ -1,8 +1,8 @@
 import type { Job } from "./plan-jobs.ts";
 
 /**
- * Runs jobs in their order as far as the capacity allows: a job starts when its weight fits beside what is running. A job too heavy for
- * the moment lets lighter ones behind it go first, but for one that needs the whole capacity: those come when all others have ended.
+ * Runs jobs in their order as far as the capacity allows: a job starts when its weight fits beside what is running. Lighter
+ * jobs overtake one that does not fit yet. Jobs that need the whole capacity run last, one at a time.
  */
 export async function runJobs(
   jobs: readonly Job[],

@@ -149,7 +149,7 @@ class EdgeProcess {
     this.#draining = true;
     const freed = this.#successors?.end();
     await this.#server.drain(limitMs, hurry);
-    // Until now the control plane read the counts here; the processes that took over wait for the last ones.
+    // The successor adds these last counts to its own; until now the control plane read them from this process.
     this.#lastUsage.resolve(this.#usage.show());
     await Promise.all([freed, this.#control?.settled()]);
     this.#removeSocket();

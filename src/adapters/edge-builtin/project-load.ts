@@ -4,9 +4,9 @@ import type { ChunkBudget } from "./body-relay.ts";
 // edge for turns of 10 to 30 ms where 40 clients asked for such answers together.
 const msPerChunk = 0.1;
 const burstMs = 50;
-// A body in more chunks than this a turn costs the edge far more time than its sender.
+// Chunks of one body in one turn of the event loop. More would cost the edge far more time than their sender.
 const chunksATurn = 256;
-// The same while the project has used up its share. Fewer would cost more for pauses than for chunks.
+// The same once the project has used up its share; with fewer the pauses cost more than the chunks.
 const chunksATurnInDebt = 64;
 // With so many bodies that wait for their share, the project's new requests start one after the other: libuv accepts one connection a turn,
 // so 200 such requests at once would keep every other project's new connections waiting.

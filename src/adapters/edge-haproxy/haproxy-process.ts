@@ -34,7 +34,7 @@ import { connectionsOf, type Worker } from "./workers.ts";
 /** Identifies the running HAProxy: its master process, and what it was configured with. */
 export interface HaproxyRecord {
   readonly identity: ProcessIdentity;
-  /** Of everything but the routes. */
+  /** A fingerprint of the configuration without the routes. */
   readonly settings: string;
   /** Backends in its configuration. */
   readonly size: number;

@@ -36,7 +36,7 @@ async function removeLock(repositoryDir: string, names: readonly string[]): Prom
   if (folder !== undefined) await rm(`${folder.path}/${names.at(-1)}`, { force: true });
 }
 
-/** Whether a process works in the repository, also one that an earlier control plane started: its arguments, environment or folder say so. */
+/** Whether a process works in the repository, judged by its arguments, environment and folder. One of an earlier control plane counts too. */
 async function isGitAtWork(repositoryDir: string): Promise<boolean> {
   for (const pid of processIds()) {
     if (pid === process.pid) continue;

@@ -4,7 +4,7 @@ import type { InstanceAddress, InstanceExit, InstanceKey, WorkloadLimits } from 
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import { readObject, readText } from "./state-files.ts";
 
-/** What is written of an instance before it starts. No secrets: its environment is nowhere but in the process. */
+/** What is stored about an instance before it starts. It holds no secret: the environment exists in the process alone. */
 export interface InstanceRecord extends InstanceKey {
   readonly project_id: string;
   readonly image_ref: string;

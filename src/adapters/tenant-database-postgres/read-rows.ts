@@ -111,7 +111,7 @@ function searched({ name: column }: Column): string {
   return `pg_catalog.lower((t.${name(column)})::pg_catalog.text COLLATE pg_catalog."default")`;
 }
 
-/** The whole name of a table for a statement. */
+/** A table's quoted name with its schema. */
 export function tableName({ schema, name: table }: Table): string {
   return `${name(schema)}.${name(table)}`;
 }

@@ -60,7 +60,7 @@ function addTables(data: Command, ctx: CliContext): void {
     },
     empty: "There are no tables.",
     note: ({ total, next_offset: next }) =>
-      next === null ? undefined : `There are ${total}; go on with --offset ${next}.`,
+      next === null ? undefined : `There are ${total} tables and views; go on with --offset ${next}.`,
   });
   addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes");
 }

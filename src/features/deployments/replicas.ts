@@ -207,7 +207,7 @@ export interface CrashRow extends ReplicaAttempt {
   readonly pauseMs: number;
 }
 
-/** A replica's start ended; it is to be started again after the pause. False when the row knows of this end already. */
+/** Records that a replica ended and starts again after the pause. False when the row has this end already. */
 export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
   const { attempt, pauseMs, deployment_id, process, ordinal, org_id, ...how } = crash;
   const done = await db

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** The change of variables that a deployment was made with needs no restart any more; one that came later keeps its mark. */
+/** Takes the mark of a needed restart from the change of variables that this deployment already has. A later change keeps its mark. */
 export async function settleVariables(
   tx: Tx,
   deployment: { readonly id: string; readonly org_id: string },

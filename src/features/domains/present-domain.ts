@@ -50,7 +50,7 @@ function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions
     name,
     value: values[0] ?? "",
     values,
-    // What only this machine reaches is no record to create.
+    // Other machines cannot reach a loopback address, so its records are not listed.
     records: [...(settings.isPublic ? records : []), ...(txt === null ? [] : [txt])],
     alias,
     txt,

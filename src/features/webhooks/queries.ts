@@ -202,7 +202,7 @@ export interface Attempt {
   readonly excerpt: string;
 }
 
-/** Writes an attempt down. `pauseMs`: the event is tried again after it; null: it is over. False when the lease was lost. */
+/** Records an attempt. The event is sent again after `pauseMs`; with null it is not. False when the lease was lost. */
 export async function recordAttempt(tx: Tx, lease: Lease, attempt: Attempt, pauseMs: number | null): Promise<boolean> {
   const isOver = attempt.reason === null || pauseMs === null;
   const done = await tx

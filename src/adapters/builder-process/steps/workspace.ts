@@ -57,7 +57,7 @@ async function makeFolder(folder: string, uid: number): Promise<void> {
   await giveTo(folder, uid);
 }
 
-/** Makes a user the owner of one folder. An ordinary user's builds run as that user, whose folders they are already. */
+/** Makes a user the owner of one folder. Where Berth runs as an ordinary user, builds run as the same user and own their folders already. */
 export async function giveTo(folder: string, uid: number): Promise<void> {
   if (uid !== process.getuid?.()) await lchown(folder, uid, uid);
 }

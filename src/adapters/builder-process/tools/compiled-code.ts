@@ -107,7 +107,7 @@ async function compile(
   if (exitCode !== 0) throw new Error(`npm's code could not be compiled: ${stderr.slice(-500)}`);
   for (const name of await readdir(join(tmp, "node-compile-cache")).catch(() => [])) {
     const target = join(made, name.replace(/-\d+$/, ""));
-    // Node closes its files to all others.
+    // Node.js writes these files with mode 0600; the builds of every user read the copy.
     const how = ["--recursive", "--no-preserve=mode,ownership", "--no-target-directory"];
     await runOk({ file: "cp", args: [...how, join(tmp, "node-compile-cache", name), target] });
   }
