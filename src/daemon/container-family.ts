@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDockerBuilder } from "../adapters/builder-docker/docker-builder.ts";
 import { createDockerRuntime } from "../adapters/runtime-docker/docker-runtime.ts";
-import { mibToBytes, pathsIn, type Config } from "./config.ts";
+import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
+import { parentImages } from "./parent-images.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -42,7 +43,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
       ...{ fileBytes: mibToBytes(config.imageMib), cacheBytes: mibToBytes(config.imageMib) },
       ...(config.caFile === null ? {} : { caFile: config.caFile }),
     },
-    parents: parentsOf(config),
+    parents: parentImages(config),
     sharedImages: config.sharedImages,
     privateRegistries: config.privateRegistries,
     packageEnv: packages.env,
@@ -57,17 +58,4 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     runtime.close();
   };
   return { builder, runtime, leave };
-}
-
-function parentsOf({ nodeImage, pythonImage, goImage, rustImage, javaImage, rubyImage, phpImage, plainImage }: Config) {
-  return {
-    node: nodeImage,
-    python: pythonImage,
-    go: goImage,
-    rust: rustImage,
-    java: javaImage,
-    ruby: rubyImage,
-    php: phpImage,
-    plain: plainImage,
-  };
 }

@@ -1,4 +1,8 @@
+import { officialImages, type ParentName } from "./parent-images.ts";
 import { choice, list, optionalText, text } from "./settings.ts";
+
+const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: string) =>
+  optionalText(variable, `Parent image of ${use}. When unset, BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
 
 /** What builds and runs applications. */
 export const runtimeSettings = {
@@ -12,26 +16,18 @@ export const runtimeSettings = {
     "BERTH_DOCKER_RUNTIME",
     "The Docker engine's runtime of applications, such as `runsc` for gVisor; the engine's default when unset.",
   ),
-  nodeImage: text(
-    "BERTH_NODE_IMAGE",
-    "node:24-bookworm-slim",
-    "Parent image of applications in Node.js and of static sites.",
+  baseImage: optionalText(
+    "BERTH_BASE_IMAGE",
+    "Parent image of all generated Dockerfiles, with the tools of every language in use; the settings of single languages below win.",
   ),
-  pythonImage: text("BERTH_PYTHON_IMAGE", "python:3.13-slim-bookworm", "Parent image of applications in Python."),
-  goImage: text("BERTH_GO_IMAGE", "golang:1.25-bookworm", "Parent image of builds of Go."),
-  rustImage: text("BERTH_RUST_IMAGE", "rust:1-slim-bookworm", "Parent image of builds of Rust."),
-  javaImage: text(
-    "BERTH_JAVA_IMAGE",
-    "maven:3-eclipse-temurin-21",
-    "Parent image of applications in Java; it brings Maven.",
-  ),
-  rubyImage: text("BERTH_RUBY_IMAGE", "ruby:3.4-bookworm", "Parent image of applications in Ruby; it brings Bundler."),
-  phpImage: text("BERTH_PHP_IMAGE", "composer:2", "Parent image of applications in PHP; it brings Composer."),
-  plainImage: text(
-    "BERTH_PLAIN_IMAGE",
-    "debian:bookworm-slim",
-    "Parent image of applications that are one static binary.",
-  ),
+  nodeImage: parentImage("BERTH_NODE_IMAGE", "node", "applications in Node.js and of static sites"),
+  pythonImage: parentImage("BERTH_PYTHON_IMAGE", "python", "applications in Python"),
+  goImage: parentImage("BERTH_GO_IMAGE", "go", "builds of Go"),
+  rustImage: parentImage("BERTH_RUST_IMAGE", "rust", "builds of Rust"),
+  javaImage: parentImage("BERTH_JAVA_IMAGE", "java", "applications in Java; it brings Maven"),
+  rubyImage: parentImage("BERTH_RUBY_IMAGE", "ruby", "applications in Ruby; it brings Bundler"),
+  phpImage: parentImage("BERTH_PHP_IMAGE", "php", "applications in PHP; it brings Composer"),
+  plainImage: parentImage("BERTH_PLAIN_IMAGE", "plain", "applications that are one static binary"),
   sharedImages: list(
     "BERTH_SHARED_IMAGES",
     (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not the name of an image"),

@@ -93,7 +93,7 @@ async function startEngine() {
   const engine = await startTestEngine();
   const image = await provideImage(engine.socket, "node");
   return {
-    settings: { BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: image },
+    settings: { BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_BASE_IMAGE: image },
     async liveWorkloads() {
       const filters = { label: [`${labels.role}=app`] };
       const listed = await engine.api.call<readonly { readonly Labels: Readonly<Record<string, string>> }[]>({
