@@ -111,7 +111,7 @@ export async function importMinimalImage(api: DockerApi, changes: readonly strin
 }
 
 async function fillRoot(root: string): Promise<void> {
-  for (const folder of ["bin", "usr/bin", "usr/local/bin", "tmp", "etc", "app"])
+  for (const folder of ["bin", "usr/bin", "usr/local/bin", "tmp", "etc", "app", "var/log/server", "var/cache/server"])
     await mkdir(join(root, folder), { recursive: true });
   const { stdout } = await runOk({ file: "ldd", args: [process.execPath] });
   const libraries = [...stdout.matchAll(/(?:=> )?(\/\S+) \(0x/g)].map(([, path = ""]) => path);

@@ -66,12 +66,12 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     await fixture.close();
   });
 
-  it("has no capability, no new privileges, a system call filter, a user of its own, and may write to its folder and storage only", async () => {
+  it("has no capability, no new privileges, a system call filter, a user of its own, and may write to its folder, storage, and the folders of memory only", async () => {
     const script = [
       'grep -E "^(CapEff|CapBnd|CapPrm|NoNewPrivs|Seccomp):" /proc/self/status',
       "id -u",
-      'for path in / /etc /usr /bin /proc/sys/kernel; do touch "$path/x" 2>/dev/null && echo "wrote to $path"; done',
-      'touch /app/x "$STORAGE_DIR/x" /tmp/x "$HOME/x" && echo wrote',
+      'for path in / /etc /usr /bin /var /var/log /var/cache /proc/sys/kernel; do touch "$path/x" 2>/dev/null && echo "wrote to $path"; done',
+      'touch /app/x "$STORAGE_DIR/x" /tmp/x "$HOME/x" /var/log/server/x /var/cache/server/x && echo wrote',
       "mount -t tmpfs none /tmp 2>/dev/null && echo mounted",
       "echo b 2>/dev/null >/proc/sysrq-trigger && echo triggered",
       "ls /dev | sort | tr '\\n' ' '",

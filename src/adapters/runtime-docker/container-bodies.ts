@@ -37,6 +37,8 @@ export interface AppContainer {
   /** With the private layer as its folder; null: the application's folder is read-only. */
   readonly tree: AppTree | null;
   readonly storageDir: string;
+  /** Folders of the image that are empty memory, because servers write there. */
+  readonly folders: readonly string[];
   readonly certificates: string | null;
   readonly processors: number;
   readonly ociRuntime: string | null;
@@ -53,6 +55,7 @@ export function appBody(app: AppContainer): object {
   const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
   // A VOLUME of the image would be a folder without a limit.
   const volumes = image.volumes.filter((path) => path !== "/storage" && path !== image.workingDir);
+  const isInApp = (path: string) => `${image.workingDir}/`.startsWith(`${path}/`);
   return {
     Image: image.id,
     User: `${uid}:${uid}`,
@@ -70,6 +73,7 @@ export function appBody(app: AppContainer): object {
         "/tmp": `${memory},mode=1777`,
         "/run": `${memory},mode=755`,
         "/home/app": `${memory},mode=700`,
+        ...Object.fromEntries(app.folders.filter((path) => !isInApp(path)).map((path) => [path, `${memory},mode=755`])),
         ...Object.fromEntries(volumes.map((path) => [path, `${memory},mode=755`])),
       },
       Mounts: [

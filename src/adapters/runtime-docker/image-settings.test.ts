@@ -9,6 +9,7 @@ import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
 import { accountsOf } from "./accounts.ts";
 import { stopSignal } from "./containers.ts";
 import { checkOf } from "./own-check.ts";
+import { foldersIn } from "./server-folders.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 
 const server = `
@@ -82,6 +83,27 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
     assert.ok(groups?.split(",").includes("5678"), groups);
     assert.match(await ask(await start({ User: "root" })), /^app 20931 (?:20931)?$/);
   });
+});
+
+it("servers write to the folders of their logs, unless these lead to the output, and to caches that the build left empty", () => {
+  const line = (mode: string, name: string) => `${mode} 0/0               0 2026-01-01 00:00 ${name}`;
+  const logs = [
+    ...[line("drwxr-xr-x", "log/"), line("-rw-r--r--", "log/dpkg.log"), line("drwxr-x---", "log/apache2/")],
+    ...[line("-rw-r-----", "log/apache2/error.log"), line("drwxr-xr-x", "log/nginx/")],
+    ...[line("lrwxrwxrwx", "log/nginx/access.log -> /dev/stdout"), line("drwxr-xr-x", "log/with space/")],
+  ];
+  assert.deepEqual(
+    foldersIn("/var/log", logs, (kind) => kind === "l"),
+    ["/var/log/apache2"],
+  );
+  const caches = [
+    ...[line("drwxr-xr-x", "cache/"), line("drwxr-xr-x", "cache/nginx/"), line("drwxr-xr-x", "cache/nginx/deeper/")],
+    ...[line("drwxr-xr-x", "cache/made/"), line("-rw-r--r--", "cache/made/table")],
+  ];
+  assert.deepEqual(
+    foldersIn("/var/cache", caches, (kind) => kind !== "d"),
+    ["/var/cache/nginx"],
+  );
 });
 
 it("the names of signals are read as Docker reads them; what is none is SIGTERM", () => {

@@ -97,6 +97,9 @@ export async function appTree(
   return { folder: tree, passwd: passwdFile(tree), group: JSON.parse(accounts) as number | null };
 }
 
+/** Where the folders of an image that servers write to are noted. */
+export const foldersFile = (context: DockerContext, image: ProjectImage): string => `${treeOf(context, image)}.folders`;
+
 const passwdFile = (tree: string): string => `${tree}.passwd`;
 const groupFile = (tree: string): string => `${tree}.group`;
 
@@ -165,7 +168,8 @@ export async function removeImage(context: DockerContext, image: ProjectImage): 
     await unlessStatus(context.api.call({ method: "DELETE", path, query: { force: true } }), 404);
   }
   const tree = treeOf(context, image);
-  for (const path of [tree, passwdFile(tree), groupFile(tree)]) rmSync(path, { recursive: true, force: true });
+  for (const path of [tree, passwdFile(tree), groupFile(tree), foldersFile(context, image)])
+    rmSync(path, { recursive: true, force: true });
 }
 
 /** The image of the containers that hold networks: nothing but a place to mount the host's programs on. */

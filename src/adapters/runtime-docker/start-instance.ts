@@ -5,9 +5,10 @@ import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
 import { labelsOf, type ContainerRole } from "./container-labels.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
-import { appTree, emptyImage, openImage, type AppTree, type OpenedImage } from "./image-trees.ts";
+import { appTree, emptyImage, foldersFile, openImage, type AppTree, type OpenedImage } from "./image-trees.ts";
 import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
+import { serverFolders } from "./server-folders.ts";
 import { containerName, makeStorage, uidOf, type DockerContext } from "./settings.ts";
 
 export interface DockerParts extends DockerContext {
@@ -38,14 +39,15 @@ export async function startContainers(parts: DockerParts, run: Run): Promise<Sta
   const image = await openImage(parts, run.workload);
   const command = run.command(image);
   try {
-    const [network, tree, storageDir, engine] = await Promise.all([
+    const [network, tree, storageDir, engine, folders] = await Promise.all([
       startNetwork(parts, run, name),
       openFolder(parts, run, { name, image }),
       makeStorage(parts, run.workload),
       parts.engine(),
+      serverFolders(parts, run.workload, foldersFile(parts, run.workload)),
     ]);
     const body = appBody({
-      ...{ workload: run.workload, image, command, network, tree, storageDir },
+      ...{ workload: run.workload, image, command, network, tree, storageDir, folders },
       uid: uidOf(parts.options, run.workload),
       labels: labelsOf(parts.tag, run.role, run.workload, run.key),
       certificates: parts.certificates,

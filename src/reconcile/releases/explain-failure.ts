@@ -17,6 +17,10 @@ const noDatabase =
 const databaseSigns =
   /DATABASE_URL|ECONNREFUSED (?:127\.0\.0\.1|::1):5432|connection to server .* port 5432 failed|PrismaClientInitializationError|(?:could not|Can't) (?:connect|reach).*database/i;
 
+const wantsRoot =
+  /\b(?:chown|chgrp|setuid|setgid|setgroups|setresuid|setresgid|initgroups)\b.*Operation not permitted|\b(?:must|needs? to) be (?:run|started) (?:as|by) root\b/i;
+const readOnly = /Read-only file system|\bEROFS\b/;
+
 const signs: readonly Sign[] = [
   {
     pattern: /(?:Cannot find module|Cannot find package) '((?:@[\w.-]+\/)?[\w-][\w.-]*)[^']*'/,
@@ -42,13 +46,23 @@ const signs: readonly Sign[] = [
     hint: ([, name]) =>
       `The command \`${name}\` is not installed: add its package to the dependencies, commit and push again.`,
   },
+  {
+    pattern: wantsRoot,
+    hint: () =>
+      "It begins as root and gives files or itself to another user, but an application has one user and no rights of root. Take the variant of the server for an unprivileged user, or start it without that step.",
+  },
+  {
+    pattern: readOnly,
+    hint: () =>
+      "An application writes to its own folder, $STORAGE_DIR, /tmp and its home folder. With a Dockerfile its folder is the WORKDIR, and /run and each VOLUME are memory: name the folder in a VOLUME, or let the application write elsewhere.",
+  },
 ];
 
 /** The failure with the line that says what was wrong in its summary, and a hint that fits that line; the failure itself when no line does. */
 export function explainFailure(failure: Failure, { words, hasDatabase }: FailureFacts): Failure {
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
   const lines = words.map((line) => line.trim());
-  const telling = lines.find((line) => errorLine.test(line));
+  const telling = lines.find((line) => errorLine.test(line) || wantsRoot.test(line) || readOnly.test(line));
   const summary =
     telling === undefined ? failure.summary : `${failure.summary.replace(/\.$/, "")}: ${telling.slice(0, 300)}`;
   const text = lines.join("\n");
