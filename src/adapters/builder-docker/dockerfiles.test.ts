@@ -7,7 +7,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
-import { drawCases } from "../../../test/support/draw-cases.ts";
+import { drawCases, runsAll } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { run } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
@@ -30,6 +30,24 @@ const applications: Readonly<Record<FurtherImage, { readonly kind: string; reado
       "app.py": 'import idna\nprint("said by", idna.encode("bücher.example").decode())\n',
     },
   },
+  ruby: {
+    kind: "ruby",
+    files: {
+      Gemfile: 'source "https://rubygems.org"\n',
+      "Gemfile.lock": "GEM\n  remote: https://rubygems.org/\n  specs:\n\nPLATFORMS\n  ruby\n\nDEPENDENCIES\n",
+      Procfile: "web: bundle exec ruby app.rb\n",
+      "app.rb": 'puts "said by xn--bcher-kva.example"\n',
+    },
+  },
+  php: {
+    kind: "php",
+    files: {
+      "composer.json": JSON.stringify({ require: {}, autoload: { files: ["said.php"] } }),
+      Procfile: "web: php app.php\n",
+      "said.php": '<?php function said() { return "said by xn--bcher-kva.example\n"; }\n',
+      "app.php": '<?php require __DIR__ . "/vendor/autoload.php"; echo said();\n',
+    },
+  },
   golang: {
     kind: "go",
     files: {
@@ -38,7 +56,8 @@ const applications: Readonly<Record<FurtherImage, { readonly kind: string; reado
     },
   },
 };
-const languages = drawCases(Object.keys(applications) as FurtherImage[], 1);
+// The parent images of the others take minutes to make where they are not yet.
+const languages = runsAll ? (Object.keys(applications) as FurtherImage[]) : drawCases(["python", "golang"] as const, 1);
 
 describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;

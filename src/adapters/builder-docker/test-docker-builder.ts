@@ -18,7 +18,7 @@ export interface TestDockerBuilder {
 }
 
 /** Languages whose parent images only some tests need: each takes a while to make. */
-export type FurtherImage = "python" | "golang";
+export type FurtherImage = "python" | "golang" | "ruby" | "php";
 
 /** Makes a real builder with two real engines and images of this machine's Debian packages. */
 export async function makeTestDockerBuilder({
@@ -53,7 +53,7 @@ export async function makeTestDockerBuilder({
     parents: {
       ...{ node: images.node, plain: images.debian },
       ...{ python: made.get("python") ?? "python:3.11", go: made.get("golang") ?? "golang:1.19" },
-      ...{ rust: "rust:1", java: "maven:3", ruby: "ruby:3", php: "composer:2" },
+      ...{ rust: "rust:1", java: "maven:3", ruby: made.get("ruby") ?? "ruby:3", php: made.get("php") ?? "composer:2" },
     },
     ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
     diskFloorBytes: 1024 ** 2,
