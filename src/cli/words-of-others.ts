@@ -1,5 +1,7 @@
+const ownEdge = "The platform runs its edge by itself; `berth status --platform` shows it.";
+
 /**
- * Commands of Heroku, Fly.io, Railway and Dokku, and what to type here; a value that begins with a capital letter is a sentence instead.
+ * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, and what to type here; a value that begins with a capital letter is a sentence instead.
  * `noun:verb` and `noun verb` are the same. A command that Berth gets leaves this table, and a noun that Berth has needs no entry for its verbs.
  */
 export const wordsOfOthers: Readonly<Record<string, string>> = {
@@ -111,6 +113,26 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   details: "berth status",
   audit: "berth activity",
   accessory: "berth db",
+  "accessory boot": "berth db create",
+  app: "berth projects show",
+  "app boot": "berth restart",
+  "app details": "berth ps",
+  "app images": "berth builds",
+  "app live": "berth maintenance off",
+  "app maintenance": "berth maintenance on",
+  "app start": "berth restart",
+  "app stop": "A web process always runs; `berth maintenance on` shows visitors a page instead.",
+  "app version": "berth deployments",
+  "build push": "berth deploy",
+  "env push": "berth env set --from-file .env",
+  envify: "berth env set --from-file .env",
+  lock: "berth cancel",
+  "proxy reboot": ownEdge,
+  prune: "Old images are removed by themselves; `berth disk` shows what is used.",
+  "registry login": "berth registries add <host>",
+  remove: "berth projects delete <slug>",
+  server: "A server gets Berth by `bin/berthd service install`; `berth status --platform` shows how it is.",
+  traefik: ownEdge,
   setup: "berth create <slug>",
   "pg reset": "Restore or import into a new database and promote it: `berth db import <file>`.",
   "postgres link": "berth db create",

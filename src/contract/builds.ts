@@ -47,9 +47,9 @@ const uploaded = z.object({
   /** The commit whose other files stayed; null when all files are new. */
   base: z.string().nullable(),
 });
-const ofUploads = ["storage_full", "disk_limit_reached", "payload_too_large", "forbidden"] as const;
+const ofUploads = ["storage_full", "payload_too_large", "forbidden"] as const;
 
-const ofPlans = ["storage_full", "disk_limit_reached", "payload_too_large", "nothing_to_deploy"] as const;
+const ofPlans = ["storage_full", "payload_too_large", "nothing_to_deploy"] as const;
 
 const file = z.strictObject({
   path: z.string().min(1).max(4096),

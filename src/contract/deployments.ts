@@ -111,7 +111,7 @@ export const rows = [
     result: z.object({ build_id: id, commit: z.string() }),
     success: [201],
     errors: [
-      ...["nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
+      ...["nothing_to_deploy", "deploy_in_progress", "storage_full"],
       ...["payload_too_large", "forbidden", "images_not_supported"],
     ] as const,
     activity: "deployment.requested",

@@ -108,7 +108,7 @@ export const rows = [
     body: z.strictObject({ runtime: z.string().min(1).max(40) }),
     result: runtimeOfProject,
     success: [201],
-    errors: ["conflict", "nothing_to_deploy", "deploy_in_progress", "storage_full", "disk_limit_reached"],
+    errors: ["conflict", "nothing_to_deploy", "deploy_in_progress", "storage_full"],
     activity: "project.moved",
     summary: "Build a project's live commit for another runtime and switch to it once it is healthy",
   }),

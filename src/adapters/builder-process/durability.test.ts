@@ -13,6 +13,29 @@ const app = {
   "serve.js": `require("http").createServer((_, res) => res.end("whole")).listen(process.env.PORT, process.env.HOST);\n`,
 };
 
+describe("what tools keep between builds", () => {
+  let test: TestBuilder;
+  before(async () => {
+    test = await makeTestBuilder({ cacheLimitBytes: 2_000_000 });
+  });
+  after(() => test.close());
+
+  it("stays up to a limit, counts in the project's use of the disk, and goes beyond it", async () => {
+    const { builder, options } = test;
+    const keeping = async (project_id: string, bytes: number) => {
+      const build = `head -c ${bytes} /dev/urandom > "$npm_config_cache.kept"`;
+      imageOf((await attempt(builder, app, { project_id, commands: { build } })).outcome);
+      await builder.settle();
+      const kept = join(options.cachesDir, project_id, "shared", "npm.kept");
+      return { kept: (await stat(kept).catch(() => null))?.size, use: (await builder.diskBytes(project_id)) ?? 0 };
+    };
+    const small = await keeping("prj_small", 1_000_000);
+    const large = await keeping("prj_large", 3_000_000);
+    assert.deepEqual([small.kept, large.kept], [1_000_000, undefined]);
+    assert.ok(small.use - large.use > 900_000, `${small.use} and ${large.use}`);
+  });
+});
+
 describe("after a power cut", () => {
   let test: TestBuilder;
   before(async () => {

@@ -36,7 +36,11 @@ export interface ProcessBuilderOptions {
   readonly maxSourceBytes?: number;
   /** The most an image may hold. Default 4 GiB in 500 000 files and folders. */
   readonly imageLimits?: TreeLimits;
+  /** What a project's tools may keep between builds; beyond it they begin anew. Default 2 GiB. */
+  readonly cacheLimitBytes?: number;
 }
+
+export const defaultCacheLimitBytes = 2 * 1024 ** 3;
 
 export const defaultImageLimits: TreeLimits = { entries: 500_000, bytes: 4 * 1024 ** 3 };
 

@@ -15,7 +15,12 @@ import { chooseStart, needsTree } from "../../building/choose-start.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
 import { remarks } from "../../building/remarks.ts";
 import { siteCommand } from "../../building/site-server.ts";
-import { defaultImageLimits, defaultMaxSourceBytes, type ProcessBuilderOptions } from "./options.ts";
+import {
+  defaultCacheLimitBytes,
+  defaultImageLimits,
+  defaultMaxSourceBytes,
+  type ProcessBuilderOptions,
+} from "./options.ts";
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, makeSite, publish } from "./release/publish.ts";
@@ -133,6 +138,7 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, shar
     after.push(
       () => options.sandbox.remove(buildSandboxId(request.build_id)),
       () => shared.trash.discard(workspace.root),
+      () => keepCachesSmall(options, workspace.cache, shared.trash),
     );
     const run = { ...shared, options, request, log, time, workspace, projectCacheDir, hashing, after };
     return { outcome: "built", image: await makeImage(run) };
@@ -142,6 +148,12 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, shar
     hashing.stop();
     shared.upkeep.begin(request.project_id, after);
   }
+}
+
+/** Cargo, for one, adds to its cache with each set of dependencies and never takes anything away. */
+async function keepCachesSmall(options: ProcessBuilderOptions, folder: string, trash: Trash): Promise<void> {
+  const bytes = await folderBytes(folder);
+  if (bytes !== null && bytes > (options.cacheLimitBytes ?? defaultCacheLimitBytes)) await trash.discard(folder);
 }
 
 function openWorkspace(options: ProcessBuilderOptions, request: BuildRequest, trash: Trash): Promise<Workspace> {

@@ -2,7 +2,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { HandlerPlatform, RefusalText } from "../context.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { selectDiskUse } from "./queries.ts";
-import { databaseOverLimit, imagesOverLimit, type DiskLimits } from "./rules.ts";
+import { databaseOverLimit, type DiskLimits } from "./rules.ts";
 
 export {
   averageUse,
@@ -45,20 +45,15 @@ interface Refusing<Code> {
 }
 
 /**
- * Refuses a new build while the disk of the data folder, or the one that the builder uses, is short of space, or while the project's images
- * are over their limit.
+ * Refuses a new build while the disk of the data folder, or the one that the builder uses, is short of space. Images over the project's limit
+ * are the build's own concern: it clears the project's caches first.
  */
 export async function requireRoomForBuild({
-  tx,
-  project,
   platform,
   fail,
-}: Refusing<"storage_full" | "disk_limit_reached">): Promise<void> {
+}: Pick<Refusing<"storage_full">, "platform" | "fail">): Promise<void> {
   const { dataDisk, builder } = platform.ports;
   if ((await dataDisk.observe()).is_short || (await builder.isShortOfSpace())) return fail("storage_full");
-  const { use, limits } = await diskUseOf(tx, project.key, platform.settings.disk);
-  if ((use.images_bytes ?? 0) > limits.images_bytes)
-    return fail("disk_limit_reached", imagesOverLimit(use.images_bytes ?? 0, limits));
 }
 
 /** Refuses what adds to a database that is over its limit. */

@@ -49,8 +49,6 @@ test("a project is measured when it is due, the sooner the nearer it is to its l
 });
 
 test("a build is refused while the disk of the data folder or the builder's own is short of space", async () => {
-  const org = await testOrganization(api.database.db, "roomy");
-  const project = await testProject(api.platform, org);
   const roomWhen = (dataIsShort: boolean, builderIsShort: boolean) => {
     const dataDisk = { ...emptyDisk, observe: async () => ({ ...(await emptyDisk.observe()), is_short: dataIsShort }) };
     const ports = {
@@ -59,8 +57,6 @@ test("a build is refused while the disk of the data folder or the builder's own 
       builder: { ...api.platform.ports.builder, isShortOfSpace: async () => builderIsShort },
     };
     return requireRoomForBuild({
-      tx: api.database.db,
-      project: { key: { org_id: org.id, project_id: project.id } },
       platform: { ...api.platform, ports },
       fail: (code) => {
         throw new Error(code);

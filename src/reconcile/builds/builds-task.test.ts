@@ -3,7 +3,13 @@ import { Readable } from "node:stream";
 import { after, before, beforeEach, test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  testApi,
+  testDiskLimits,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import {
   builderDouble,
@@ -11,7 +17,7 @@ import {
   repositoriesDouble,
   runtimeDouble,
 } from "../../../test/support/port-doubles.ts";
-import type { BuildOutcome, BuildRequest } from "../../ports/builder.ts";
+import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { imagesTask } from "../images/images-task.ts";
 import { buildsTask } from "./builds-task.ts";
 
@@ -37,11 +43,11 @@ const failed: BuildOutcome = {
 function taskWith(
   build: (request: BuildRequest) => Promise<BuildOutcome>,
   files: Readonly<Record<string, string>> = {},
-  isShortOfSpace = async () => false,
+  more: Partial<Builder> = {},
 ) {
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
   const builder = builderDouble({
-    isShortOfSpace,
+    ...more,
     build: (request) => {
       request.onLine("-----> Building");
       return build(request);
@@ -138,7 +144,7 @@ for (const origin of ["push", "redeploy"] as const) {
 test("a short disk of images refuses a build before it begins, and ends one that runs", async () => {
   const refused = await queued({ origin: "redeploy" });
   const notBuilt = () => assert.fail("it was built");
-  const full = taskWith(notBuilt, {}, async () => true);
+  const full = taskWith(notBuilt, {}, { isShortOfSpace: async () => true });
   await full.run(never);
   await full.settle?.();
   assert.deepEqual(await outcomeOf(refused), ["failed", "storage_full"]);
@@ -146,7 +152,7 @@ test("a short disk of images refuses a build before it begins, and ends one that
   let looks = 0;
   const untilAborted = ({ signal }: BuildRequest) =>
     new Promise<BuildOutcome>((resolve) => signal.addEventListener("abort", () => resolve({ outcome: "cancelled" })));
-  const filling = taskWith(untilAborted, {}, async () => (looks += 1) > 1);
+  const filling = taskWith(untilAborted, {}, { isShortOfSpace: async () => (looks += 1) > 1 });
   await filling.run(never);
   await filling.settle?.();
   assert.deepEqual(await outcomeOf(ended), ["failed", "storage_full"]);
@@ -175,6 +181,27 @@ function imagesTaskWith(projectId: string, images: readonly string[], removeImag
   const ports = { builder, runtime: runtimeDouble({ removeImage }) };
   return imagesTask(platformBeside(api, { owner: "here", ports }));
 }
+
+test("a project over its limit of images loses its caches first, and is refused when that is not enough", async () => {
+  const cleared: string[] = [];
+  for (const left of [1, testDiskLimits.images_bytes + 1]) {
+    const id = await queued({ origin: "redeploy" });
+    const { db } = api.database;
+    const build = db.selectFrom("build").select("project_id").where("id", "=", id);
+    const { project_id } = await build.executeTakeFirstOrThrow();
+    const use = { images_bytes: testDiskLimits.images_bytes + 1, next_at: new Date() };
+    await db
+      .insertInto("disk_use")
+      .values({ ...use, project_id, org_id: org.id })
+      .execute();
+    const clearCaches = async (project: string) => void cleared.push(project);
+    const task = taskWith(async () => failed, {}, { clearCaches, diskBytes: async () => left });
+    await task.run(never);
+    await task.settle?.();
+    assert.ok(cleared.includes(project_id));
+    assert.deepEqual(await outcomeOf(id), ["failed", left === 1 ? "build_failed" : "disk_limit_reached"]);
+  }
+});
 
 test("a build that is queued while images of its project are removed begins after that, since it may make one of them again", async () => {
   const project = await withOldImage();

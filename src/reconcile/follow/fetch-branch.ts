@@ -65,13 +65,12 @@ async function remoteOf({ platform, follow, waiting }: Fetch) {
   };
 }
 
-async function roomProblem({ platform, follow }: Fetch): Promise<string | null> {
+async function roomProblem({ platform }: Fetch): Promise<string | null> {
   try {
-    const project = { key: { org_id: follow.org_id, project_id: follow.project_id } };
     const fail = (code: string, more: { error?: string } = {}): never => {
       throw new NoRoom(more.error ?? `The platform's disk has no room left (${code}).`);
     };
-    await requireRoomForBuild({ tx: platform.db, project, platform, fail });
+    await requireRoomForBuild({ platform, fail });
     return null;
   } catch (error) {
     if (error instanceof NoRoom) return error.message;
