@@ -399,6 +399,14 @@ CREATE TABLE public.commit_status (
     next_attempt_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.control_plane (
+    name text NOT NULL,
+    owner text NOT NULL,
+    roles text[] NOT NULL,
+    url text NOT NULL,
+    seen_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.cron_job (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1046,6 +1054,9 @@ ALTER TABLE ONLY public.certificate
 
 ALTER TABLE ONLY public.commit_status
     ADD CONSTRAINT commit_status_pkey PRIMARY KEY (build_id);
+
+ALTER TABLE ONLY public.control_plane
+    ADD CONSTRAINT control_plane_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.cron_job
     ADD CONSTRAINT cron_job_pkey PRIMARY KEY (id);

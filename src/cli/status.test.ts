@@ -112,6 +112,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
       machines: [
         {
           name: "host",
+          roles: ["api", "edge"],
           version: "0.1.0",
           started_at: at,
           uptime_seconds: 60,
@@ -135,6 +136,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
   await using user = await cliUser(login(platform.url));
   const { stdout } = await user.berth(["platform"]);
   assert.match(stdout, /memory +1\.0 GiB requested, 8\.0 GiB available/);
+  assert.match(stdout, /roles +api, edge\n/);
   assert.match(stdout, /data +databases 1\.0 MiB\n/);
   assert.match(stdout, /main\/shop +25 ms +100/);
 });

@@ -12,6 +12,8 @@ const share = z.object({ requested: z.number(), available: z.number() });
 
 const machine = z.object({
   name: z.string(),
+  /** What its control plane does; empty while it does not report. */
+  roles: z.array(z.string()),
   version: z.string(),
   started_at: timestamp,
   /** Of its control plane. */

@@ -1,34 +1,49 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { GitServers } from "../git/git-servers.ts";
 import { hasHttps } from "./certificate-settings.ts";
 import { pathsIn, type Config } from "./config.ts";
+import { roles, type Role } from "./roles.ts";
 import type { RunningPlatform } from "./start.ts";
 
 /** What a person needs to know once everything runs: where things are, and what this machine lacks. */
 export async function banner(running: RunningPlatform): Promise<string> {
   const { config, platform, parts, git } = running;
-  const { isolation, missing, network } = await platform.ports.runtime.describe();
+  const has = (role: Role) => config.roles.includes(role);
+  const api = `http://${config.host}:${config.httpPort}`;
   const lines = [
     "",
     "Berth is running.",
-    `  dashboard        ${await dashboardAddress(running)}`,
-    `  API              http://${config.host}:${config.httpPort}/v1`,
+    ...(config.roles.length < roles.length ? [`  roles            ${config.roles.join(", ")}`] : []),
+    ...(has("api") ? [`  dashboard        ${await dashboardAddress(running)}`, `  API              ${api}/v1`] : []),
     `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
-    `  edge             ${edgeNames[platform.ports.edge.kind]} on ${config.listen}, port ${ports(config)}`,
+    ...(has("edge")
+      ? [`  edge             ${edgeNames[platform.ports.edge.kind]} on ${config.listen}, port ${ports(config)}`]
+      : []),
+    ...(git === null ? [] : await linesOfPrimary(running, git)),
+    `  data             ${config.dataDir}`,
+  ];
+  if (git !== null)
+    for (const part of parts.missing)
+      lines.push(
+        `  ! missing        ${part.part}: ${part.effect} ${part.command === "" ? "" : `Run: ${part.command}`}`,
+      );
+  if (git !== null) lines.push("", "Next, in a second terminal:", ...nextSteps(config).map((step) => `  ${step}`));
+  lines.push("Stop with Ctrl-C.", "");
+  return lines.join("\n");
+}
+
+async function linesOfPrimary({ config, platform }: RunningPlatform, git: GitServers): Promise<readonly string[]> {
+  const { isolation, missing, network } = await platform.ports.runtime.describe();
+  return [
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
     `  git over SSH     ssh://git@${config.host}:${git.port}/<organization>/<project>.git`,
     `  SSH host key     ${git.fingerprint}`,
     `  administrator    ${pathsIn(config.dataDir).adminToken} (a token; keep it)`,
-    `  data             ${config.dataDir}`,
     `  isolation        ${isolation.join(", ") || "none"}; network: ${network}`,
+    ...missing.map(({ part, effect, remedy }) => `  ! missing        ${part}: ${effect} ${remedy}`),
   ];
-  for (const part of missing) lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.remedy}`);
-  for (const part of parts.missing)
-    lines.push(`  ! missing        ${part.part}: ${part.effect} ${part.command === "" ? "" : `Run: ${part.command}`}`);
-  lines.push("", "Next, in a second terminal:", ...nextSteps(config).map((step) => `  ${step}`));
-  lines.push("Stop with Ctrl-C.", "");
-  return lines.join("\n");
 }
 
 const edgeNames = { builtin: "built in", haproxy: "HAProxy" } as const;

@@ -8,6 +8,7 @@ import { isNetwork } from "../kit/reachable-addresses.ts";
 import { edgeSettings } from "./edge-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
 import { faultOfDnsServer } from "./dns-servers.ts";
+import { roleSettings } from "./role-settings.ts";
 import { runtimeSettings } from "./runtime-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
 import { toolEnvironment } from "./tool-environment.ts";
@@ -62,6 +63,7 @@ export const settings = {
     "BERTH_DATABASE_URL",
     "The control plane's own database, if it is not to run one by itself.",
   ),
+  ...roleSettings,
   smtpUrl: optionalText(
     "BERTH_SMTP_URL",
     "The mail server for messages to the operator and for organizations' e-mail webhooks, such as `smtp://user:password@mail.example.com:587`; `smtps:` is TLS from the start.",
@@ -321,8 +323,12 @@ export function givenSettings(environment: NodeJS.ProcessEnv = process.env): Giv
   return Object.fromEntries(given) as GivenSettings;
 }
 
-/** Reads the configuration from the environment. Throws one sentence per wrong setting. This is the only reader of it. */
-export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+/**
+ * Reads the configuration from the environment, where options of the command line do not say otherwise. Throws one sentence per wrong
+ * setting. This is the only reader of it.
+ */
+export function readConfig(inherited = process.env, options: Readonly<Record<string, string>> = {}): Config {
+  const environment = { ...inherited, ...options };
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries(settings)) {

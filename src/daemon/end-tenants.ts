@@ -15,7 +15,8 @@ export async function endTenants(platform: Platform): Promise<void> {
   throwTogether(outcomes);
 }
 
-async function endEdge(platform: Platform): Promise<void> {
+/** Ends the edge of this machine, which then confirms no routes any more. */
+export async function endEdge(platform: Platform): Promise<void> {
   await platform.ports.edge.stop(1000);
   await removeEdge(platform.db, edgeId(platform.machine, platform.ports.edge));
 }

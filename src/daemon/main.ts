@@ -5,9 +5,9 @@ import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
-const usage = `Usage: berthd start | rotate-secrets | service | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --help
 
-  start            start the platform in the foreground (the default)
+  start            start the platform in the foreground (the default); with --roles a part of it, on a database that is shared
   rotate-secrets   seal all secrets in the database under a new key
   service          run as a systemd service: install | uninstall | status
 
@@ -19,7 +19,7 @@ async function main(args: readonly string[]): Promise<void> {
   closeInheritedDescriptors();
   const [verb = "start"] = args;
   if (verb === "--help" || verb === "help") return say(usage);
-  if (verb === "start") return runFromCache(readConfigOrRefuse());
+  if (verb === "start") return runFromCache(readConfigOrRefuse(optionsOf(args.slice(1))));
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
@@ -31,9 +31,19 @@ async function runUnits([verb, ...options]: readonly string[]): Promise<void> {
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }
 
-function readConfigOrRefuse(): Config {
+/** Options of `start`, as the settings that they stand for. */
+function optionsOf(args: readonly string[]): Readonly<Record<string, string>> {
+  const entries = args.map((arg) => {
+    const roles = /^--roles=(.*)$/.exec(arg)?.[1];
+    if (roles === undefined) throw new StartRefused(`berthd start does not know "${arg}".\n${usage}`);
+    return ["BERTH_ROLES", roles] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Config {
   try {
-    return readConfig();
+    return readConfig(undefined, options);
   } catch (error) {
     throw new StartRefused((error as Error).message);
   }

@@ -6,11 +6,12 @@ import { StartRefused } from "./start-refused.ts";
 
 /** Refuses to start, before anything is changed, when another program has a port. The edge of an earlier start may hold its own. */
 export async function requireFreePorts(config: Config): Promise<void> {
+  const opensEdge = config.roles.includes("edge") && !edgeListens(config);
   const wanted = [
     { port: config.httpPort, name: "BERTH_HTTP_PORT" },
-    { port: config.sshPort, name: "BERTH_SSH_PORT" },
-    { port: edgeListens(config) ? 0 : config.edgePort, name: "BERTH_EDGE_PORT" },
-    { port: edgeListens(config) || !hasHttps(config) ? 0 : config.edgeTlsPort, name: "BERTH_EDGE_TLS_PORT" },
+    { port: config.roles.includes("git") ? config.sshPort : 0, name: "BERTH_SSH_PORT" },
+    { port: opensEdge ? config.edgePort : 0, name: "BERTH_EDGE_PORT" },
+    { port: opensEdge && hasHttps(config) ? config.edgeTlsPort : 0, name: "BERTH_EDGE_TLS_PORT" },
   ];
   for (const { port, name } of wanted) {
     const trouble = port === 0 ? undefined : await tryPort(config.listen, port);

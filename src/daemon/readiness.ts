@@ -3,14 +3,15 @@ import { diskFault } from "../kit/disk-fault.ts";
 import type { ReadyCheck } from "../http/health.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
+import type { Role } from "./roles.ts";
 
-/** What `/readyz` asks: the database, the disk, git, the edge and the reconcilers. */
+/** What `/readyz` asks: the database, the disk and the reconcilers; git and the edge where this process has the role. */
 export function readinessChecks(
   platform: Platform,
   reconcilers: Driver,
-  git: { readonly port: number },
+  { roles, git }: { readonly roles: readonly Role[]; readonly git: { readonly port: number } | null },
 ): readonly ReadyCheck[] {
-  return [
+  const checks: readonly ReadyCheck[] = [
     {
       name: "database",
       async check() {
@@ -26,7 +27,7 @@ export function readinessChecks(
         return diskFault(error) === "full" ? "The data folder's disk is full." : "The data folder cannot be written.";
       },
     },
-    { name: "git", check: async () => (git.port > 0 ? null : "git over SSH is not open yet.") },
+    { name: "git", check: async () => ((git?.port ?? 0) > 0 ? null : "git over SSH is not open yet.") },
     {
       name: "edge",
       async check() {
@@ -45,4 +46,5 @@ export function readinessChecks(
       },
     },
   ];
+  return checks.filter(({ name }) => !(name === "git" || name === "edge") || roles.includes(name));
 }

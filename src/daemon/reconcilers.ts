@@ -1,4 +1,4 @@
-import { createDriver, type Driver } from "../reconcile/driver.ts";
+import { createDriver, type Driver, type Task } from "../reconcile/driver.ts";
 import { approvalsTask } from "../reconcile/approvals/approvals-task.ts";
 import { appsTask } from "../reconcile/apps/apps-task.ts";
 import { backupsTask } from "../reconcile/backups/backups-task.ts";
@@ -24,45 +24,70 @@ import { runsTask } from "../reconcile/runs/runs-task.ts";
 import { retentionTask } from "../reconcile/retention/retention-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
 import { webhooksTask } from "../reconcile/webhooks/webhooks-task.ts";
+import { httpsNamesTask } from "../reconcile/https-names/https-names-task.ts";
+import { presenceTask } from "../reconcile/presence/presence-task.ts";
+import type { ControlPlane } from "../features/control-planes/control-planes.ts";
 import type { Platform } from "../reconcile/platform.ts";
+import type { Role } from "./roles.ts";
 
-/** All tasks of the reconcile role, ready to start. */
-export function createReconcilers(
-  platform: Platform,
-  git: () => { readonly host: string; readonly port: number } | null,
-): Driver {
-  const wake = (name: string) => driver.wake(name);
+export interface ReconcilerParts {
+  readonly roles: readonly Role[];
+  /** Where git over SSH listens; null as long as it does not. */
+  readonly git: () => { readonly host: string; readonly port: number } | null;
+  readonly self: () => ControlPlane;
+}
+
+/** The tasks of a process with these roles, ready to start. */
+export function createReconcilers(platform: Platform, { roles, git, self }: ReconcilerParts): Driver {
+  const wake: Wake = (name) => driver.wake(name);
+  const has = (role: Role) => roles.includes(role);
   const driver: Driver = createDriver({
     tasks: [
-      diskTask(platform),
-      databasesTask(platform),
-      tunnelsTask(platform),
-      appsTask(platform, () => wake("apps")),
-      edgeTask(platform),
-      domainsTask(platform),
-      certificatesTask(platform, () => wake("certificates")),
-      releasesTask(platform, () => wake("releases")),
-      buildsTask(platform, () => wake("builds")),
-      runsTask(platform, () => wake("runs")),
-      backupsTask(platform, () => wake("backups")),
-      logsTask(platform),
-      metricsTask(platform),
-      pageProbesTask(platform),
-      imagesTask(platform),
-      retentionTask(platform),
-      cronTask(platform),
-      repositoriesTask(platform),
-      purgesTask(platform, () => wake("purges")),
-      approvalsTask(platform),
-      notificationsTask(platform, () => wake("notifications")),
-      followTask(platform, () => wake("follow")),
-      commitStatusesTask(platform),
-      webhooksTask(platform, () => wake("webhooks")),
-      monitorsTask(platform, { tasks: () => driver.status(), git }),
+      presenceTask(platform, self),
+      ...(has("git") ? tasksOfPrimary(platform, wake) : []),
+      ...(has("edge") ? [edgeTask(platform), pageProbesTask(platform)] : [httpsNamesTask(platform)]),
+      ...(has("git") || has("edge") ? [metricsTask(platform)] : []),
+      ...(has("reconcile") ? sharedTasks(platform, wake) : []),
+      monitorsTask(platform, { roles, tasks: () => driver.status(), git }),
     ],
     wakeups: platform.wakeups,
     log: platform.log,
   });
   platform.ports.runtime.onChange(() => wake("apps"));
   return driver;
+}
+
+type Wake = (name: string) => void;
+
+/** What works on the primary's disk, and on what runs on its machine. */
+function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
+  return [
+    diskTask(platform),
+    databasesTask(platform),
+    tunnelsTask(platform),
+    appsTask(platform, () => wake("apps")),
+    releasesTask(platform, () => wake("releases")),
+    buildsTask(platform, () => wake("builds")),
+    runsTask(platform, () => wake("runs")),
+    backupsTask(platform, () => wake("backups")),
+    logsTask(platform),
+    imagesTask(platform),
+    retentionTask(platform),
+    repositoriesTask(platform),
+    purgesTask(platform, () => wake("purges")),
+    followTask(platform, () => wake("follow")),
+  ];
+}
+
+/** What needs rows and the network alone: any number of processes share it, by leases and locked rows. */
+function sharedTasks(platform: Platform, wake: Wake): readonly Task[] {
+  return [
+    domainsTask(platform),
+    certificatesTask(platform, () => wake("certificates")),
+    cronTask(platform),
+    approvalsTask(platform),
+    notificationsTask(platform, () => wake("notifications")),
+    commitStatusesTask(platform),
+    webhooksTask(platform, () => wake("webhooks")),
+  ];
 }

@@ -14,7 +14,7 @@ export async function runPlatform(config: Config, say: Say): Promise<void> {
   try {
     const running = await startPlatform(config, shutdown, say);
     say(await banner(running));
-    if (config.example) await showExample(running, say);
+    if (config.example && running.git !== null) await showExample(running, say);
     flushCompileCache();
     await asked;
   } finally {

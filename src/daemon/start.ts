@@ -5,10 +5,12 @@ import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { raiseRouteVersion } from "../features/deployments/deployments.ts";
+import { findPrimary } from "../features/control-planes/control-planes.ts";
 import type { HandlerPlatform } from "../features/context.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
 import type { OperatorText } from "../http/operator-texts.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
+import { createForward } from "../http/forward.ts";
 import { createHttpServer, type HttpOptions, type HttpServer } from "../http/server.ts";
 import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
@@ -21,7 +23,7 @@ import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { prepareDashboard } from "./prepare-dashboard.ts";
 import { holdDataFolder } from "./data-folder.ts";
-import { endTenants } from "./end-tenants.ts";
+import { endEdge, endTenants } from "./end-tenants.ts";
 import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
 import { StartRefused } from "./start-refused.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
@@ -31,6 +33,7 @@ import { createLog } from "./log.ts";
 import { openOwnDatabase } from "./own-database.ts";
 import { requireFreePorts } from "./ports-free.ts";
 import { readinessChecks } from "./readiness.ts";
+import { becomePrimary, requireSharedDatabase } from "./primary.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -42,7 +45,8 @@ export interface RunningPlatform {
   readonly config: Config;
   readonly parts: MachineParts;
   readonly platform: Platform;
-  readonly git: GitServers;
+  /** Null in a process that is not the primary. */
+  readonly git: GitServers | null;
   readonly api: HttpServer;
   readonly reconcilers: Driver;
   readonly links: SignInLinks;
@@ -57,6 +61,8 @@ export async function startPlatform(
   say: (line: string) => void,
 ): Promise<RunningPlatform> {
   const log = createLog({ format: config.logFormat, level: config.logLevel });
+  const isPrimary = config.roles.includes("git");
+  requireSharedDatabase(config);
   await makeRoom(config);
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
@@ -65,48 +71,63 @@ export async function startPlatform(
   const parts = await ensureMachine({
     dataDir: config.dataDir,
     log,
-    install: config.install,
+    install: config.install && isPrimary,
     environment: config.toolEnvironment,
     postgres: config.databaseUrl === null,
   });
   say("Starting the control plane's database");
   const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
-  say("Testing which isolation this machine supports");
-  const { platform, confinement, leaveMachine } = await wire({ config, parts, database, wakeups, log });
-  if (config.onStop === "stop") shutdown.onEnd("what was made on this machine", leaveMachine);
-  if (config.onStop === "stop") shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
+  if (isPrimary) say("Testing which isolation this machine supports");
+  const { platform, primary } = await wire({ config, parts, database, wakeups, log });
+  if (config.onStop === "stop") {
+    if (primary !== null) shutdown.onEnd("what was made on this machine", primary.leaveMachine);
+    if (primary === null) shutdown.onEnd("the edge", () => endEdge(platform));
+    else shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
+  }
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
-  await requireAdmittedCode(platform.db, admits);
+  if (isPrimary) await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
   const addresses = addressesOf(config, platform.httpsNames);
   const links = createSignInLinks(() => addresses.controlUrl);
-  const isNew = await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken);
-  const git = await openGit(config, { parts, platform, confinement, admits });
-  const reconcilers = createReconcilers(platform, () =>
-    git.port > 0 ? { host: config.listen, port: git.port } : null,
-  );
+  const isNew = isPrimary && (await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken));
+  const git = primary && (await openGit(config, { parts, platform, confinement: primary.confinement, admits }));
+  const name = platform.settings.monitors.machine;
+  if (git !== null)
+    await becomePrimary(config, platform, { machine: platform.machine, name, ssh_host_key: git.fingerprint });
+  const self = () => ({ name, owner: platform.owner, roles: config.roles, url: privateUrl(config, port) });
+  const reconcilers = createReconcilers(platform, {
+    roles: config.roles,
+    git: () => (git !== null && git.port > 0 ? { host: config.listen, port: git.port } : null),
+    self,
+  });
+  const sshHostKey = git?.fingerprint ?? (await findPrimary(platform.db))?.ssh_host_key ?? "";
   const api = createHttpServer({
-    platform: handlerPlatform(
-      config,
-      { ...platform, db: requests.db },
-      { admitsCode: admits, sshHostKey: git.fingerprint },
-    ),
+    platform: handlerPlatform(config, { ...platform, db: requests.db }, { admitsCode: admits, sshHostKey }),
     log,
-    checks: readinessChecks(platform, reconcilers, git),
+    checks: readinessChecks(platform, reconcilers, { roles: config.roles, git }),
+    roles: config.roles,
     hostnames: [hostname(), ...config.hosts],
-    mounts: [{ prefix: "/git/", handle: git.httpHandler }, challengesOf(platform)],
+    mounts: [...(git === null ? [] : [{ prefix: "/git/" as const, handle: git.httpHandler }]), challengesOf(platform)],
+    forward: isPrimary ? null : createForward({ db: requests.db, servesApi: config.roles.includes("api"), log }),
     dashboard: { bundle, links },
     edgeHeaders: async () => (await platform.ports.edge.entrance())?.headers ?? null,
     operatorTexts: [metricsText(platform, reconcilers)],
     limits: { ...httpLimitsOf(config), outcomeDeadlineMs: outcomeDeadlineMs(config) },
   });
   shutdown.onEnd("the API", () => api.close());
-  shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
-  await git.listen();
-  await api.listen({ host: config.listen, port: config.httpPort });
+  if (git !== null) shutdown.onEnd("git", () => git.close(config.onStop === "keep" ? 0 : 1000));
+  await git?.listen();
+  const { port } = await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, platform, git, api, reconcilers, links, isNew };
+}
+
+/** Where other processes reach this one's control port. */
+function privateUrl({ privateUrl: given, listen }: Config, port: number): string {
+  if (given !== null) return given.replace(/\/$/, "");
+  const host = listen === "0.0.0.0" || listen === "::" ? hostname() : listen;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Answers a certificate authority under every hostname. */

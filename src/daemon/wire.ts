@@ -2,21 +2,13 @@ import { hostname } from "node:os";
 import packageJson from "../../package.json" with { type: "json" };
 import { createLocalDataDisk } from "../adapters/data-disk-local/local-data-disk.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
-import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
-import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
-import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
-import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
-import { removeRunFolder } from "../kit/run-folder.ts";
 import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
-import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
-import { limitPlans } from "../building/limit-plans.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
 import { createAddressGuard } from "../kit/reachable-addresses.ts";
 import { createTerminals } from "../features/runs/runs.ts";
 import type { Log } from "../kit/log.ts";
-import { formatIdentity, ownIdentity } from "../kit/processes.ts";
-import { trustedCertificates } from "../sandbox/certificates.ts";
-import { createConfinement, type Confinement } from "../sandbox/confine.ts";
+import { formatOwner, ownIdentity } from "../kit/processes.ts";
+import type { Confinement } from "../sandbox/confine.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { DnsAnswer } from "../ports/dns.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
@@ -26,57 +18,39 @@ import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settin
 import { machineName } from "./data-folder.ts";
 import { dnsProviderOf } from "./dns-provider.ts";
 import { createEdge } from "./edge.ts";
-import { createFamily } from "./create-family.ts";
+import { noEdge, partsOfPrimary } from "./elsewhere.ts";
 import type { Foundation } from "./foundation.ts";
 import { addressesOf, domainSettingsOf } from "./addresses.ts";
 import { mibToBytes, pathsIn, type Config } from "./config.ts";
 import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
+import { createPrimaryParts } from "./primary-parts.ts";
 import { mailToOf, notifiersOf } from "./notifiers.ts";
-import { requirePart } from "./require-part.ts";
 import { storagesOf } from "./storages.ts";
 
 /** The composition root: every port gets its adapter here, and nowhere else. */
 export async function wire(foundation: Foundation): Promise<Wired> {
   const { config, database, wakeups, log } = foundation;
-  const paths = pathsIn(config.dataDir);
-  const limits = pushLimitsOf(config);
-  const { instances, databaseGroups } = postgresHost(foundation);
-  const { builder, runtime, leave } = await createFamily(foundation);
-  const dataDisk = dataDiskOf(config);
-  const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
-  const confinement = await gitConfinement(foundation);
   const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
   const addresses = {
     resolve: async (hostname: string) => valuesOf(await dns.addresses(hostname)),
     mayReach: createAddressGuard(config.outgoingNetworks),
   };
+  const dataDisk = dataDiskOf(config);
+  const primary = config.roles.includes("git") ? await createPrimaryParts(foundation, { addresses, dataDisk }) : null;
+  const paths = pathsIn(config.dataDir);
   const platform = {
     db: database.db,
     vault: openVault({ keyFile: config.keyFile ?? paths.keyFile }),
     wakeups,
     clock: systemClock,
     log,
-    ...{ owner: formatIdentity(ownIdentity()), machine: machineName(config.dataDir) },
+    ...{ owner: formatOwner(ownIdentity()), machine: machineName(config.dataDir) },
     ports: {
-      builder: { ...builder, plan: limitPlans(builder, { isShort }) },
-      runtime,
+      ...(primary?.ports ?? partsOfPrimary(database.db)),
       dataDisk,
-      edge: await createEdge(foundation),
+      edge: config.roles.includes("edge") ? await createEdge(foundation) : noEdge(),
       certificateIssuer: await certificateIssuerOf(config),
       dnsProvider: dnsProviderOf(config),
-      postgresHost: instances,
-      tenantDatabase: createPostgresTenantDatabase({
-        connections: config.browserConnections,
-        endSession: ({ spec }, processId) => instances.endSession(spec, processId),
-      }),
-      repositories: await createLocalRepositories({
-        dir: paths.repositories,
-        gitBin: requirePart(foundation.parts.git, "git"),
-        confinement,
-        access: { addresses, certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined) },
-        log,
-      }),
-      logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
       storages: storagesOf(config, paths.backups),
       dns,
       outgoingHttp: createOutgoingHttp(addresses),
@@ -87,13 +61,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     terminals: createTerminals(),
     ...httpsOf(config, log),
   };
-  const leaveMachine = async () => {
-    await leave();
-    databaseGroups.dismantle();
-    removeRunFolder(paths.databases);
-    removeRunFolder(paths.repositories);
-  };
-  return { platform: { ...platform, ingestOutput: createIngest(platform) }, confinement, leaveMachine };
+  return { platform: { ...platform, ingestOutput: createIngest(platform) }, primary };
 }
 
 function valuesOf(answer: DnsAnswer): readonly string[] {
@@ -102,10 +70,13 @@ function valuesOf(answer: DnsAnswer): readonly string[] {
 
 interface Wired {
   readonly platform: Platform;
-  /** How git is kept apart from the machine while it reads what was pushed. */
-  readonly confinement: Confinement;
-  /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
-  readonly leaveMachine: () => Promise<void>;
+  /** Of the primary control plane; null in other processes. */
+  readonly primary: {
+    /** How git is kept apart from the machine while it reads what was pushed. */
+    readonly confinement: Confinement;
+    /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
+    readonly leaveMachine: () => Promise<void>;
+  } | null;
 }
 
 function httpsOf(config: Config, log: Log) {
@@ -115,32 +86,6 @@ function httpsOf(config: Config, log: Log) {
   const controlUrl = () => addresses.controlUrl;
   const domains = domainSettingsOf(config, httpsNames);
   return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, controlUrl, domains };
-}
-
-/** git runs as the user below that of the control plane's own database. */
-function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
-  return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
-}
-
-function postgresHost({ config, parts }: Foundation) {
-  const { postgresBin } = parts;
-  const { databases } = pathsIn(config.dataDir);
-  const databaseGroups = openControlGroups(databases, {
-    memoryBytes: mibToBytes(config.databaseMemoryMib),
-    processes: config.databaseProcesses,
-    cpus: config.databaseCpus,
-  });
-  // Without the server's programs everything but databases works, and asking for one says why not.
-  const instances = createLocalPostgresHost({
-    binDir: postgresBin ?? "/nonexistent",
-    bwrap: parts.bwrap,
-    dir: databases,
-    groups: databaseGroups,
-    pgDump: parts.pgDump,
-    pgRestore: parts.pgRestore,
-    uidBase: config.isRoot ? config.databaseUidBase : null,
-  });
-  return { instances, databaseGroups };
 }
 
 /** The disk of the data folder. */
@@ -215,7 +160,8 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
   return {
     everyMs: config.monitorSeconds * 1000,
     coolDownMs: config.alertPauseMinutes * 60_000,
-    machine: hostname(),
+    // Two processes on one machine have names of their own.
+    machine: config.roles.includes("git") ? hostname() : machineName(config.dataDir),
     version: packageJson.version,
     dataDir: config.dataDir,
     folders: {

@@ -15,13 +15,13 @@ export interface CheckResult {
 
 const checkTimeoutMs = 3000;
 
-/** `GET /healthz`: the process answers. `GET /readyz`: every part works, else 503 and the list. */
-export function addHealth(app: FastifyInstance, checks: readonly ReadyCheck[]): void {
+/** `GET /healthz`: the process answers. `GET /readyz`: every part of its roles works, else 503 and the list. */
+export function addHealth(app: FastifyInstance, checks: readonly ReadyCheck[], roles: readonly string[]): void {
   app.get("/healthz", (_request: FastifyRequest, reply: FastifyReply) => answer(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request: FastifyRequest, reply: FastifyReply) => {
     const results = await Promise.all(checks.map(runCheck));
     const ready = results.every((result) => result.ok);
-    return answer(reply, ready ? 200 : 503, { status: ready ? "ready" : "not_ready", checks: results });
+    return answer(reply, ready ? 200 : 503, { status: ready ? "ready" : "not_ready", roles, checks: results });
   });
 }
 

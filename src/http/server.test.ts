@@ -302,6 +302,18 @@ test("a fault of ours answers 500 without its text", async () => {
   assert.ok(!/seal|vault|geheim|\.ts/i.test(called.text), called.text);
 });
 
+test("a connection that was opened in advance, and never used, keeps no stop waiting", async () => {
+  const server = createHttpServer({ platform: api.platform, log: silentLog, checks: [] });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const spare = connect(port, "127.0.0.1");
+  await once(spare, "connect");
+  const ended = once(spare, "close");
+  spare.resume();
+  assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 200);
+  await server.close();
+  await ended;
+});
+
 test("a body that does not arrive in time ends the connection", async () => {
   const server = createHttpServer({
     platform: api.platform,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,6 +17,7 @@ import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
 import { eventStream } from "./event-stream.ts";
 import { authenticate, recordUse } from "./handlers.ts";
+import type { Forward } from "./forward.ts";
 import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { readJsonBody } from "./json-body.ts";
@@ -35,6 +36,10 @@ export interface HttpOptions {
   readonly log: Log;
   /** What `/readyz` asks. */
   readonly checks: readonly ReadyCheck[];
+  /** What this process does, for `/readyz`. */
+  readonly roles?: readonly string[];
+  /** Where requests go that this process cannot serve; null: it serves all. */
+  readonly forward?: Forward | null;
   /** Handled raw, before anything of the API: git over HTTP. */
   readonly mounts?: readonly Mount[];
   /** Names that the control port answers to, beside that of its own address, `localhost` and IP addresses. */
@@ -96,7 +101,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const addressOf = createClientAddress(options.edgeHeaders ?? (() => Promise.resolve(null)));
   addClientAddress(app, addressOf);
   addBodyReading(app);
-  addHealth(app, options.checks);
+  addHealth(app, options.checks, options.roles ?? []);
   const closing = new AbortController();
   const { outcomeDeadlineMs } = limits;
   const limiter = createRateLimiter(limits);
@@ -114,7 +119,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
   for (const row of routes) if (!row.upload) addRoute(app, row, pipeline);
   addUploads(app, pipeline, limits.requestTimeoutMs);
-  const checks = { checkHead: headCheckOf(options), addressOf };
+  const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
   addDecisionPage(app, { platform, log });
@@ -124,6 +129,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
   addSignIn(app, { vault: platform.vault, authenticator, limiter, controlUrl, links });
   addFallbacks(app, log, servePage);
+  const endUnused = watchUnused(app.server);
   return {
     async listen({ host, port }) {
       await app.listen({ host, port });
@@ -131,10 +137,23 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     async close() {
       closing.abort(new Refused("unavailable", { error: "The platform is stopping." }));
-      await app.close();
+      const closed = app.close();
+      endUnused();
+      await closed;
       authenticator.close();
     },
   };
+}
+
+/** Browsers and clients open connections in advance, which Node.js does not count as idle: a stop would wait for them. */
+function watchUnused(server: Server): () => void {
+  const unused = new Set<Socket>();
+  server.on("connection", (socket) => {
+    unused.add(socket);
+    socket.once("close", () => unused.delete(socket));
+  });
+  for (const event of ["request", "upgrade"]) server.on(event, ({ socket }: IncomingMessage) => unused.delete(socket));
+  return () => unused.forEach((socket) => socket.destroy());
 }
 
 // Semantics, "Limits".
@@ -199,26 +218,37 @@ function headCheckOf({ hostnames = [], platform }: HttpOptions): CheckHead {
 
 // Node's own limit for whole requests would end long pushes, which come in over the same port.
 function createNodeServer(handle: RequestListener, options: HttpOptions, limits: HttpLimits) {
-  const { mounts = [], log } = options;
+  const { mounts = [], forward, log } = options;
   const checkHead = headCheckOf(options);
   const listener: RequestListener = (request, response) => {
     const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
     const fault = mount?.anyHost === true ? undefined : checkHead(request);
-    if (fault !== undefined) return refuseHead(response, fault);
-    if (mount === undefined) return handle(request, response);
-    mount.handle(request, response).catch((error: unknown) => {
-      log.error({ error: String(error) }, "a mounted handler failed");
-      response.destroy();
-    });
+    if (fault !== undefined) return refuseHead(response, new Refused("invalid_request", { error: fault }));
+    if (mount !== undefined) return handleRaw(mount.handle(request, response), response, log);
+    if (forward?.wants(request)) return handleRaw(forward.request(request, response), response, log);
+    handle(request, response);
   };
   const timeouts = { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 };
   return createServer({ ...timeouts, connectionsCheckingInterval: 5000 }, listener);
 }
 
+function handleRaw(handled: Promise<void>, response: ServerResponse, log: Log): void {
+  handled.catch((error: unknown) => {
+    if (!response.headersSent && answerTo(error).kind !== "fault") return refuseHead(response, error);
+    log.error({ error: String(error) }, "a mounted handler failed");
+    response.destroy();
+  });
+}
+
 // The rest of the connection is not read: after such a head it is unclear what belongs to which request.
-function refuseHead(response: ServerResponse, error: string): void {
-  const { status, body } = answerTo(new Refused("invalid_request", { error }));
-  const headers = { ...securityHeaders, "content-type": "application/json; charset=utf-8", connection: "close" };
+function refuseHead(response: ServerResponse, error: unknown): void {
+  const { status, body, headers: more } = answerTo(error);
+  const headers = {
+    ...securityHeaders,
+    ...more,
+    "content-type": "application/json; charset=utf-8",
+    connection: "close",
+  };
   response.writeHead(status, headers).end(JSON.stringify(body));
 }
 

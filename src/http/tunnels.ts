@@ -9,6 +9,7 @@ import { socketStream } from "../kit/socket-stream.ts";
 import { answerTo } from "./errors.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import type { AddressOf } from "./client-address.ts";
+import type { Forward } from "./forward.ts";
 import type { CheckHead } from "./head-check.ts";
 import { runPipeline } from "./pipeline.ts";
 
@@ -34,6 +35,8 @@ export function addTunnels(server: Server, options: PipelineOptions, checks: Hea
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => {});
+    if (checks.forward?.wants(request))
+      return void forward(checks, request, { socket, head }).catch((error: unknown) => refuse(socket, error));
     admit(options, request, { socket, checks }).then(
       (tunnel) => sockets.handleUpgrade(request, socket, head, (open) => void carry(open, tunnel, { options, limits })),
       (error: unknown) => refuse(socket, error),
@@ -48,7 +51,19 @@ const upgradable = (routes as readonly Row[])
 /** What the server finds out of a request before the pipeline. */
 export interface HeadChecks {
   readonly checkHead: CheckHead;
+  /** Where requests go that this process cannot serve. */
+  readonly forward: Forward | null;
   readonly addressOf: AddressOf;
+}
+
+async function forward(
+  checks: HeadChecks,
+  request: IncomingMessage,
+  { socket, head }: { readonly socket: Duplex; readonly head: Buffer },
+): Promise<void> {
+  const fault = checks.checkHead(request);
+  if (fault !== undefined) throw new Refused("invalid_request", { error: fault });
+  await checks.forward?.upgrade(request, socket, head);
 }
 
 type OpenTunnel = NonNullable<Answer["tunnel"]>;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** The processes of this machine at this moment. */
 export function processIds(): number[] {
@@ -58,6 +58,15 @@ function bootId(): string {
   return boot;
 }
 
+/** Empty where the kernel does not say. */
+function pidNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid").replaceAll(/\D/g, "");
+  } catch {
+    return "";
+  }
+}
+
 /** The identity of this process. */
 export function ownIdentity(): ProcessIdentity {
   return identify(process.pid) as ProcessIdentity;
@@ -68,10 +77,15 @@ export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.boot_id}/${identity.pid}/${identity.start_time}`;
 }
 
-/** Whether the word names a process of this boot that is gone. Of other machines and boots nothing is known: false. */
+/** The same for a column that processes of several containers on one machine read: there a pid says nothing without its namespace. */
+export function formatOwner(identity: ProcessIdentity): string {
+  return `${formatIdentity(identity)}/${pidNamespace()}`;
+}
+
+/** Whether the word names a process of this boot that is gone. Of other machines, boots and containers nothing is known: false. */
 export function isKnownDead(word: string): boolean {
-  const [boot, pid, start] = word.split("/");
-  if (boot !== bootId() || pid === undefined || start === undefined) return false;
+  const [boot, pid, start, namespace = pidNamespace()] = word.split("/");
+  if (boot !== bootId() || pid === undefined || start === undefined || namespace !== pidNamespace()) return false;
   return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
 }
 

@@ -38,6 +38,7 @@ export interface Tables {
   certificate: CertificateTable;
   change: ChangeTable;
   commit_status: CommitStatusTable;
+  control_plane: ControlPlaneTable;
   cron_job: CronJobTable;
   cron_run: CronRunTable;
   database_tunnel: DatabaseTunnelTable;
@@ -261,6 +262,14 @@ export interface CommitStatusTable {
   shown: string | null;
   failures: Generated<number>;
   next_attempt_at: Generated<Timestamp>;
+}
+
+export interface ControlPlaneTable {
+  name: string;
+  owner: string;
+  roles: string[];
+  url: string;
+  seen_at: Timestamp;
 }
 
 export interface CronJobTable {

@@ -121,6 +121,7 @@ function describeMachine(paint: Paint, machine: Overview["machines"][number]): s
       "machine",
       `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, last seen ${relativeTime(machine.seen_at)}`,
     ],
+    ["roles", machine.roles.join(", ") || null],
     ["has", `${machine.cpus} processors, ${size(machine.memory_bytes)} memory`],
     ["disk", `${size(disk.available_bytes)} of ${size(disk.total_bytes)} free`],
     [
@@ -132,7 +133,12 @@ function describeMachine(paint: Paint, machine: Overview["machines"][number]): s
             .map(([kind, bytes]) => `${kind.replaceAll("_", " ")} ${size(bytes)}`)
             .join(", "),
     ],
-    ["isolation", `${machine.runtime}, network: ${machine.network}, ${machine.isolation.join(", ") || "none"}`],
+    [
+      "isolation",
+      machine.runtime === "none"
+        ? null
+        : `${machine.runtime}, network: ${machine.network}, ${machine.isolation.join(", ") || "none"}`,
+    ],
     ...machine.missing.map(
       ({ part, effect, remedy }) => [paint.yellow("missing"), oneLine(`${part}: ${effect} ${remedy}`)] as const,
     ),

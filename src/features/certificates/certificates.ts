@@ -29,6 +29,7 @@ export {
   saveAccountUrl,
   saveAttempt,
   saveStep,
+  servingCertificates,
   syncWanted,
   type DueCertificate,
   type WantedName,

@@ -1,6 +1,7 @@
 import type { Result } from "../../contract/routes.ts";
 import { countOpen } from "../alerts/alerts.ts";
 import type { Handlers } from "../context.ts";
+import { liveControlPlanes } from "../control-planes/control-planes.ts";
 import { overallStatus } from "../status/status.ts";
 import * as queries from "./queries.ts";
 import { moveProject, showRuntime } from "./runtimes.ts";
@@ -14,7 +15,10 @@ export const platform: Handlers<"platform"> = {
     const { tx, now, platform } = ctx;
     const counts = await queries.countProjects(tx);
     const owned = await queries.countBelongings(tx);
-    const machines = await queries.listMachines(tx);
+    const live = new Map((await liveControlPlanes(tx)).map(({ name, roles }) => [name, roles]));
+    const machines = (await queries.listMachines(tx)).map((row) => ({ ...row, roles: live.get(row.name) ?? [] }));
+    // Another control plane may be a second process on the same machine, and runs no applications.
+    const running = machines.filter(({ roles }) => roles.length === 0 || roles.includes("git"));
     return {
       version: platform.version,
       status: await overallStatus(tx, now),
@@ -27,7 +31,7 @@ export const platform: Handlers<"platform"> = {
       backups: { total: owned.backups, size_bytes: owned.backup_bytes },
       domains: { total: owned.domains, serving: owned.serving },
       cron_jobs: owned.cron_jobs,
-      capacity: capacityOf(machines, counts.replicas),
+      capacity: capacityOf(running, counts.replicas),
       most_failing: await queries.mostFailing(tx),
       slowest: await queries.slowest(tx),
       machines: machines.map((machine) => present(machine, now)),
@@ -54,12 +58,16 @@ function capacityOf(machines: readonly Machine[], replicas: number): Overview["c
   };
 }
 
-function present({ name, started_at, seen_at, description }: Machine, now: Date): Overview["machines"][number] {
+function present(
+  { name, roles, started_at, seen_at, description }: Machine & { readonly roles: readonly string[] },
+  now: Date,
+): Overview["machines"][number] {
   const { isolation, missing, disk, ...plain } = description;
   const uptime_seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(started_at)) / 1000));
   const used_bytes = disk.used_bytes === null ? null : { ...disk.used_bytes };
   return {
     name,
+    roles: [...roles],
     started_at,
     uptime_seconds,
     seen_at,

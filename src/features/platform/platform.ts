@@ -1,1 +1,1 @@
-export { saveMachine, type MachineDescription } from "./queries.ts";
+export { describedMachine, saveMachine, type MachineDescription } from "./queries.ts";

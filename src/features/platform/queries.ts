@@ -41,6 +41,12 @@ export async function saveMachine(
     .execute();
 }
 
+/** What a machine last said of itself. */
+export async function describedMachine(db: Db, name: string): Promise<MachineDescription | undefined> {
+  const row = await db.selectFrom("machine").select("description").where("name", "=", name).executeTakeFirst();
+  return row?.description as unknown as MachineDescription | undefined;
+}
+
 /** The machines that were heard of within a day. */
 export async function listMachines(db: Db | Tx) {
   const rows = await db

@@ -64,6 +64,13 @@ export async function deleteChecks(tx: Tx, keys: readonly CheckKey[]): Promise<v
   }
 }
 
+/** Lets a machine's rows look as old as those that are forgotten: its control plane has ended for good. */
+export async function retireMachine(db: Db, machine: string): Promise<void> {
+  const longAgo = sql<string>`now() - interval '2 days'`;
+  await db.updateTable("machine").set({ seen_at: longAgo }).where("name", "=", machine).execute();
+  await db.updateTable("monitor_check").set({ checked_at: longAgo }).where("machine", "=", machine).execute();
+}
+
 /** Deletes machines without a sign of life for a day and checks that did not run for as long; returns what that was. */
 export async function forgetMachines(tx: Tx): Promise<readonly CheckKey[]> {
   await tx

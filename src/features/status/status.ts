@@ -20,6 +20,7 @@ export {
   troubledDatabases,
   troubledDomains,
 } from "./evidence.ts";
+export { retireMachine } from "./queries.ts";
 export type { CheckReport, Finding } from "./rules.ts";
 
 /**

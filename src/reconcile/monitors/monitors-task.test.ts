@@ -52,6 +52,7 @@ beforeEach(async () => {
 /** What a test may do wrong on purpose. */
 interface Trouble {
   readonly machine?: string;
+  readonly roles?: readonly string[];
   readonly settings?: Partial<MonitorSettings>;
   readonly edge?: () => Promise<Partial<EdgeStatus>>;
   readonly git?: { host: string; port: number } | null;
@@ -84,6 +85,7 @@ function monitor(trouble: Trouble = {}): Task {
     failing: false,
   };
   return monitorsTask(platform, {
+    roles: trouble.roles ?? ["api", "git", "reconcile", "edge"],
     tasks: () => [cron],
     git: () => (trouble.git === undefined ? git : trouble.git),
   });

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { statfs } from "node:fs/promises";
 import { saveMachine, type MachineDescription } from "../../features/platform/platform.ts";
-import { recordReports } from "../../features/status/status.ts";
+import { recordReports, retireMachine } from "../../features/status/status.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { runCheck, type Check } from "./check.ts";
@@ -13,8 +13,11 @@ import { projectChecks } from "./project-checks.ts";
 /** Looks at everything that is watched, writes down what it saw, and opens and resolves alerts. Any number may run at once. */
 export function monitorsTask(platform: Platform, probes: Probes): Task {
   const { monitors } = platform.settings;
-  const due = dueChecks([...machineChecks(platform), ...partChecks(platform, probes), ...projectChecks(platform)]);
-  const describe = machineDescriber(platform);
+  // Projects' databases run at the primary control plane, which has git.
+  const isPrimary = probes.roles.includes("git");
+  const ofProjects = isPrimary ? projectChecks(platform) : [];
+  const due = dueChecks([...machineChecks(platform), ...partChecks(platform, probes), ...ofProjects]);
+  const describe = machineDescriber(platform, isPrimary);
   const startedAt = new Date();
   let begun = false;
   return {
@@ -38,7 +41,11 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
         .filter(({ status }) => status === "fail" || status === "unknown");
       return { detail: `${reports.length} checks, ${bad.length} findings that are bad` };
     },
-    settle: () => describe.settle(),
+    async settle() {
+      await describe.settle();
+      // The primary is missed while it is stopped; any other process may go.
+      if (!isPrimary) await retireMachine(platform.db, monitors.machine);
+    },
   };
 }
 
@@ -55,12 +62,14 @@ function dueChecks(checks: readonly Check[]): () => readonly Check[] {
   };
 }
 
+const runsNothing = { name: "none", network: "none", isolation: [], missing: [] };
+
 // Walking through every file of the data folder is work for the disk.
 const measureEveryMs = 600_000;
 const firstMeasureMs = 30_000;
 
 /** Describes this machine; the sizes of folders are measured beside, now and then. */
-function machineDescriber(platform: Platform) {
+function machineDescriber(platform: Platform, isPrimary: boolean) {
   const { monitors, workloadLimits } = platform.settings;
   const stopping = new AbortController();
   let sizes: Pick<MachineDescription["disk"], "used_bytes" | "measured_at"> = { used_bytes: null, measured_at: null };
@@ -84,7 +93,7 @@ function machineDescriber(platform: Platform) {
       const [disk, memory, runtime] = await Promise.all([
         statfs(monitors.dataDir),
         readMemory(),
-        platform.ports.runtime.describe(),
+        isPrimary ? platform.ports.runtime.describe() : runsNothing,
       ]);
       const { name, network, isolation, missing } = runtime;
       return {

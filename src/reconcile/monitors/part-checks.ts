@@ -16,6 +16,8 @@ import {
 
 /** What only the process itself can tell. */
 export interface Probes {
+  /** What this process does; nothing else of it is watched. */
+  readonly roles: readonly string[];
   /** This control plane's own tasks. */
   readonly tasks: () => readonly TaskStatus[];
   /** Where git over SSH listens; null as long as it does not. */
@@ -27,20 +29,14 @@ const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
 
 /** What is watched of the platform's own parts. */
 export function partChecks(platform: Platform, probes: Probes): readonly Check[] {
-  const { db, ports } = platform;
+  const { db } = platform;
+  const has = (role: string) => probes.roles.includes(role);
   return [
     ownDatabaseCheck(platform),
-    edgeCheck(platform),
-    gitCheck(probes),
-    ...taskChecks(probes),
-    {
-      name: "isolation",
-      scope: "machine",
-      everyMs: minuteMs,
-      // It was so at the start already, and the start's output said so.
-      patience: { warnMs: null, failMs: null },
-      look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
-    },
+    ...(has("edge") ? [edgeCheck(platform)] : []),
+    ...(has("git") ? [gitCheck(probes), isolationCheck(platform)] : []),
+    tasksCheck(probes),
+    ...(has("reconcile") ? [schedulerCheck(probes)] : []),
     {
       name: "notifications",
       scope: "shared",
@@ -54,6 +50,17 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
       look: async () => evaluateMachines(await machineAges(db)),
     },
   ];
+}
+
+function isolationCheck({ ports }: Platform): Check {
+  return {
+    name: "isolation",
+    scope: "machine",
+    everyMs: minuteMs,
+    // It was so at the start already, and the start's output said so.
+    patience: { warnMs: null, failMs: null },
+    look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
+  };
 }
 
 function ownDatabaseCheck({ db, wakeups }: Platform): Check {
@@ -103,25 +110,27 @@ function gitCheck(probes: Probes): Check {
   };
 }
 
-/** The control plane's tasks all together, and that of cron jobs by itself. */
-function taskChecks({ tasks }: Probes): readonly Check[] {
+/** The control plane's tasks all together. */
+function tasksCheck({ tasks }: Probes): Check {
   const startedAt = performance.now();
-  const sinceMs = () => performance.now() - startedAt;
+  return {
+    name: "reconcilers",
+    scope: "machine",
+    patience,
+    look: async () => evaluateTasks(others(tasks()), new Date(), performance.now() - startedAt),
+  };
+}
+
+/** The task of cron jobs by itself. */
+function schedulerCheck({ tasks }: Probes): Check {
+  const startedAt = performance.now();
   const scheduler = () => tasks().find(({ name }) => name === "cron");
-  return [
-    {
-      name: "reconcilers",
-      scope: "machine",
-      patience,
-      look: async () => evaluateTasks(others(tasks()), new Date(), sinceMs()),
-    },
-    {
-      name: "scheduler",
-      scope: "machine",
-      patience,
-      look: async () => [evaluateScheduler(scheduler(), new Date(), sinceMs())],
-    },
-  ];
+  return {
+    name: "scheduler",
+    scope: "machine",
+    patience,
+    look: async () => [evaluateScheduler(scheduler(), new Date(), performance.now() - startedAt)],
+  };
 }
 
 // The task that asks is under way, and so has not ended yet.

@@ -77,11 +77,14 @@ function Machine({ machine }: { readonly machine: Overview["machines"][number] }
           <Fact label="Disk free">
             {bytes(disk.available_bytes)} of {bytes(disk.total_bytes)}
           </Fact>
-          <Fact label="Runtime, network">
-            {machine.runtime}, {machine.network}
-          </Fact>
+          <Fact label="Roles">{machine.roles.join(", ") || "none now"}</Fact>
+          {machine.runtime === "none" ? null : (
+            <Fact label="Runtime, network">
+              {machine.runtime}, {machine.network}
+            </Fact>
+          )}
         </dl>
-        <div>
+        <div hidden={machine.runtime === "none"}>
           <p className="text-xs text-faint">Isolation</p>
           <p className="mt-1 flex flex-wrap gap-1">
             {machine.isolation.map((each) => (

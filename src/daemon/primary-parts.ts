@@ -1,0 +1,80 @@
+import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
+import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
+import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
+import type { AddressPolicy } from "../kit/pinned-address.ts";
+import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
+import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
+import { limitPlans } from "../building/limit-plans.ts";
+import type { DataDisk } from "../ports/data-disk.ts";
+import { removeRunFolder } from "../kit/run-folder.ts";
+import { trustedCertificates } from "../sandbox/certificates.ts";
+import { createConfinement, type Confinement } from "../sandbox/confine.ts";
+import { mibToBytes, pathsIn } from "./config.ts";
+import { createFamily } from "./create-family.ts";
+import type { Foundation } from "./foundation.ts";
+import { pushLimitsOf } from "./limits.ts";
+import { requirePart } from "./require-part.ts";
+
+/** What lies on the disk of the primary control plane, or runs on its machine. */
+export async function createPrimaryParts(
+  foundation: Foundation,
+  { addresses, dataDisk }: { readonly addresses: AddressPolicy; readonly dataDisk: DataDisk },
+) {
+  const { config, parts, log } = foundation;
+  const paths = pathsIn(config.dataDir);
+  const limits = pushLimitsOf(config);
+  const { instances, databaseGroups } = postgresHost(foundation);
+  const { builder, runtime, leave } = await createFamily(foundation);
+  const confinement = await gitConfinement(foundation);
+  const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
+  const ports = {
+    builder: { ...builder, plan: limitPlans(builder, { isShort }) },
+    runtime,
+    postgresHost: instances,
+    tenantDatabase: createPostgresTenantDatabase({
+      connections: config.browserConnections,
+      endSession: ({ spec }, processId) => instances.endSession(spec, processId),
+    }),
+    repositories: await createLocalRepositories({
+      dir: paths.repositories,
+      gitBin: requirePart(parts.git, "git"),
+      confinement,
+      access: { addresses, certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined) },
+      log,
+    }),
+    logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
+  };
+  const leaveMachine = async () => {
+    await leave();
+    databaseGroups.dismantle();
+    removeRunFolder(paths.databases);
+    removeRunFolder(paths.repositories);
+  };
+  return { ports, confinement, leaveMachine };
+}
+
+/** git runs as the user below that of the control plane's own database. */
+function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
+  return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
+}
+
+function postgresHost({ config, parts }: Foundation) {
+  const { postgresBin } = parts;
+  const { databases } = pathsIn(config.dataDir);
+  const databaseGroups = openControlGroups(databases, {
+    memoryBytes: mibToBytes(config.databaseMemoryMib),
+    processes: config.databaseProcesses,
+    cpus: config.databaseCpus,
+  });
+  // Without the server's programs everything but databases works, and asking for one says why not.
+  const instances = createLocalPostgresHost({
+    binDir: postgresBin ?? "/nonexistent",
+    bwrap: parts.bwrap,
+    dir: databases,
+    groups: databaseGroups,
+    pgDump: parts.pgDump,
+    pgRestore: parts.pgRestore,
+    uidBase: config.isRoot ? config.databaseUidBase : null,
+  });
+  return { instances, databaseGroups };
+}

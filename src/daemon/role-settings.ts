@@ -1,0 +1,35 @@
+import { roles, type Role } from "./roles.ts";
+import { flag, optionalText, type Setting } from "./settings.ts";
+
+/** Several processes on one database. */
+export const roleSettings = {
+  roles: {
+    name: "BERTH_ROLES",
+    standard: roles.join(","),
+    meaning:
+      "What this process does, as does `berthd start --roles=…`: `api`, `git`, `reconcile`, `edge`. `git` goes with `api` and `reconcile`; a process without it needs BERTH_DATABASE_URL.",
+    read: readRoles,
+  } satisfies Setting<readonly Role[]>,
+  privateUrl: optionalText(
+    "BERTH_PRIVATE_URL",
+    "Where other processes on the same database reach this one's control port, such as `http://10.0.0.5:4000`; made of BERTH_LISTEN and BERTH_HTTP_PORT when unset.",
+  ),
+  replacePrimary: flag(
+    "BERTH_REPLACE_PRIMARY",
+    false,
+    "Become the primary although another data folder was it. For once, after that folder is lost.",
+  ),
+};
+
+function readRoles(text: string | undefined): readonly Role[] {
+  const given = (text ?? roles.join(",")).split(",").map((name) => name.trim());
+  const unknown = given.filter((name) => !(roles as readonly string[]).includes(name));
+  if (unknown.length > 0)
+    throw new Error(
+      `BERTH_ROLES: "${unknown[0]}" is no role. There are ${roles.join(", ")}, with commas between them.`,
+    );
+  const chosen = roles.filter((role) => given.includes(role));
+  if (chosen.includes("git") && !(chosen.includes("api") && chosen.includes("reconcile")))
+    throw new Error("BERTH_ROLES: git goes with api and reconcile, because all three work on the same data folder.");
+  return chosen;
+}

@@ -1,0 +1,9 @@
+export {
+  claimPrimary,
+  findPrimary,
+  liveControlPlanes,
+  removeControlPlane,
+  saveControlPlane,
+  type ControlPlane,
+  type Primary,
+} from "./queries.ts";

@@ -1,0 +1,116 @@
+import { Agent, request as requestHttp, type IncomingMessage, type ServerResponse } from "node:http";
+import { request as requestHttps } from "node:https";
+import { pipeline, type Duplex } from "node:stream";
+import { liveControlPlanes } from "../features/control-planes/control-planes.ts";
+import { Refused } from "../features/context.ts";
+import type { Log } from "../kit/log.ts";
+import type { Db } from "../store/database.ts";
+import { needsPrimary } from "./needs-primary.ts";
+
+/** Hands requests that this process cannot serve to one that can. Checks of the head come before. */
+export interface Forward {
+  wants(request: IncomingMessage): boolean;
+  /** Rejects with a refusal before anything is answered, and with a fault after that. */
+  request(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+}
+
+export interface ForwardOptions {
+  readonly db: Db;
+  /** Whether this process has the role `api`: then only what needs the primary goes on. */
+  readonly servesApi: boolean;
+  readonly log: Log;
+}
+
+/** A forwarded request goes no further: two processes could otherwise send it to and fro. */
+const mark = "berth-forwarded";
+/** What each process answers about itself. */
+const own = new Set(["/healthz", "/readyz", "/metrics"]);
+
+export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: 32 });
+  const findTarget = createTargets(db);
+  async function open(request: IncomingMessage) {
+    const target = new URL(request.url ?? "/", await findTarget());
+    const headers = { ...withoutHops(request), host: target.host, [mark]: "1" };
+    const isSecure = target.protocol === "https:";
+    const send = isSecure ? requestHttps : requestHttp;
+    return send(target, { method: request.method, headers, ...(isSecure ? {} : { agent }) });
+  }
+  return {
+    wants({ method = "GET", url = "/", headers }) {
+      if (headers[mark] !== undefined) return false;
+      return servesApi ? needsPrimary(method, url) : !own.has(url.split("?", 1)[0] ?? "");
+    },
+    async request(request, response) {
+      const sent = await open(request);
+      const answered = new Promise<IncomingMessage>((resolve, reject) =>
+        sent.once("response", resolve).once("error", reject),
+      );
+      response.once("close", () => sent.destroy());
+      request.pipe(sent);
+      const answer = await answered.catch((error: unknown) => {
+        log.warn({ error: String(error) }, "a request could not be forwarded");
+        throw away();
+      });
+      response.writeHead(answer.statusCode ?? 502, withoutHops(answer)).flushHeaders();
+      await new Promise<void>((resolve) => pipeline(answer, response, () => resolve()));
+    },
+    async upgrade(request, socket, head) {
+      const sent = await open(request);
+      sent.setHeader("connection", "upgrade").setHeader("upgrade", request.headers.upgrade ?? "websocket");
+      socket.once("close", () => sent.destroy());
+      await new Promise<void>((resolve, reject) => {
+        sent.once("error", () => reject(away()));
+        sent.once("response", (answer) => resolve(relay(answer, socket)));
+        sent.once("upgrade", (answer, other, first) => {
+          socket.write(headOf(answer));
+          socket.write(first);
+          other.write(head);
+          pipeline(socket, other, socket, () => resolve());
+        });
+        sent.end();
+      });
+    },
+  };
+}
+
+const keptMs = 1000;
+
+/** Finds the process for what this one cannot serve, with its answer kept for a second. */
+function createTargets(db: Db): () => Promise<string> {
+  let known: { readonly url: string; readonly atMs: number } | undefined;
+  return async () => {
+    if (known !== undefined && performance.now() - known.atMs < keptMs) return known.url;
+    const primary = (await liveControlPlanes(db)).find(({ roles }) => roles.includes("git"));
+    if (primary === undefined) throw away();
+    known = { url: primary.url, atMs: performance.now() };
+    return known.url;
+  };
+}
+
+function away(): Refused {
+  return new Refused("unavailable", {
+    error: "Repositories, builds, logs and databases are at the primary control plane, which does not answer now.",
+  });
+}
+
+const hops = ["connection", "keep-alive", "expect", "upgrade", "proxy-connection", "te"];
+
+function withoutHops({ headers }: IncomingMessage) {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hops.includes(name)));
+}
+
+function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
+  const fields = rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1]}`] : []));
+  return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...fields, "", ""].join("\r\n");
+}
+
+/** Answers an upgrade that was refused. */
+function relay(answer: IncomingMessage, socket: Duplex): void {
+  const fields = Object.entries(withoutHops(answer)).filter(([name]) => name !== "transfer-encoding");
+  const lines = fields.map(([name, value]) => `${name}: ${String(value)}`);
+  socket.write([`HTTP/1.1 ${answer.statusCode} Refused`, ...lines, "connection: close", "", ""].join("\r\n"));
+  // Nothing reads the socket any more, so its other end would be noticed never.
+  pipeline(answer, socket, () => socket.destroy());
+}

@@ -1,0 +1,34 @@
+import { routes, type RouteName } from "../contract/routes.ts";
+import type { Row } from "../contract/table.ts";
+
+/** Whether only the primary control plane can serve a request. All else comes from rows. */
+export function needsPrimary(method: string, url: string): boolean {
+  const path = url.split("?", 1)[0] ?? "";
+  if (path.startsWith("/git/")) return true;
+  return patterns.some((row) => isMethod(row.method, method) && row.pattern.test(path));
+}
+
+/** Nouns whose rows read or change what lies on the primary's disk, or runs beside it. */
+const nouns: ReadonlySet<string> = new Set(["builds", "data", "database", "disk", "follow", "logs", "runs"]);
+/** Rows of other nouns that do. */
+const names: ReadonlySet<string> = new Set<RouteName>([
+  "deployments.compare",
+  "deployments.create",
+  "diagnosis.get",
+  "platform.move",
+  // Before a human agrees to it, it shows what is in the project's database.
+  "projects.delete",
+]);
+
+const patterns = (routes as readonly Row[]).filter(isOfPrimary).map((row) => ({
+  method: row.method,
+  pattern: new RegExp(`^${row.path.replace(/:\w+/g, "[^/]+")}$`),
+}));
+
+function isMethod(own: string, asked: string): boolean {
+  return own === asked || (own === "GET" && asked === "HEAD");
+}
+
+function isOfPrimary({ name }: Row): boolean {
+  return names.has(name) || nouns.has(name.split(".")[0] ?? "");
+}

@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, test } from "node:test";
+import { testDatabase, type TestDatabase } from "../support/database.ts";
+import { edgeLacks } from "../support/edges.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
+import {
+  askReady,
+  createApp,
+  launch,
+  layGround,
+  nodeApp,
+  startPlatform,
+  type TestApp,
+  type TestPlatform,
+} from "./platform.ts";
+import { killProcesses, processesNaming } from "./processes.ts";
+
+// Three control planes on one PostgreSQL: the primary, a second one with an edge of its own, and one that only serves the API.
+let database: TestDatabase;
+let primary: TestPlatform;
+let second: Member;
+let apiOnly: Member;
+let app: TestApp;
+const received: string[] = [];
+const receiver = createServer((request, response) => {
+  received.push(String(request.headers["webhook-id"]));
+  request.resume();
+  response.end();
+});
+
+/** The primary has the built-in edge. */
+const otherEdge = edgeLacks("haproxy") === false ? "haproxy" : "builtin";
+
+interface Member {
+  readonly api: string;
+  readonly edgePort: number;
+  readonly dataDir: string;
+  readonly pid: number;
+  end(): Promise<void>;
+}
+
+const calls = `const calls = []; require("node:http").createServer((request, response) => {
+  if (request.url === "/tick") calls.push(request.headers["x-berth-run"] ?? "run");
+  console.log("asked " + request.url);
+  response.end(request.url === "/calls" ? String(calls.length) : "hello");
+}).listen(process.env.PORT, process.env.HOST);`;
+
+before(async () => {
+  database = await testDatabase();
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  const shared = { BERTH_DATABASE_URL: urlOf(database.connection), BERTH_OUTGOING_NETWORKS: "127.0.0.0/8" };
+  primary = await startPlatform(shared);
+  const settings = { ...shared, BERTH_KEY_FILE: `${primary.dataDir}/secrets.key` };
+  second = await startMember("api,reconcile,edge", { ...settings, BERTH_EDGE: otherEdge });
+  apiOnly = await startMember("api", settings);
+  app = await createApp({ ...through(apiOnly), token: primary.token }, "demo", {
+    ...nodeApp("x"),
+    "server.js": calls,
+  });
+});
+after(async () => {
+  await apiOnly?.end();
+  await second?.end();
+  await primary?.destroy();
+  await database?.drop();
+  receiver.close();
+});
+
+function urlOf({ host = "", port, user = "", password, database: name = "" }: TestDatabase["connection"]): string {
+  const query = new URLSearchParams({
+    host,
+    port: String(port),
+    user: user,
+    ...(password ? { password: String(password) } : {}),
+  });
+  return `postgresql:///${name}?${query}`;
+}
+
+async function startMember(roles: string, settings: Record<string, string>): Promise<Member> {
+  const { env, api, ports, dataDir } = await layGround({ ...settings, BERTH_ROLES: roles });
+  const child = launch(env);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const over = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await eventually(() => (child.exitCode === null ? askReady(api) : Promise.reject(new Error(output))), "ready");
+  return {
+    ...{ api, edgePort: ports.edge, dataDir, pid: child.pid as number },
+    async end() {
+      child.kill("SIGTERM");
+      await over;
+      killProcesses(processesNaming(dataDir));
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    },
+  };
+}
+
+/** Calls the API of one of them. */
+function through({ api }: Pick<Member, "api">, token = primary.token) {
+  return {
+    api,
+    async call<T = Record<string, unknown>>(method: string, path: string, body?: unknown) {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      };
+      const response = await fetch(`${api}${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: (text === "" ? {} : JSON.parse(text)) as T };
+    },
+  };
+}
+
+/** What an edge answers for the application. */
+async function visit(edgePort: number, path = "/"): Promise<string> {
+  const { request } = await import("node:http");
+  return new Promise((resolve) => {
+    const asked = request({
+      host: "127.0.0.1",
+      port: edgePort,
+      path,
+      headers: { host: "demo.localhost" },
+      agent: false,
+    });
+    asked.on("response", (response) => {
+      let text = "";
+      response
+        .on("data", (chunk: Buffer) => (text += chunk.toString()))
+        .on("end", () => resolve(`${response.statusCode} ${text}`));
+    });
+    asked.on("error", (error) => resolve(String(error))).end();
+  });
+}
+
+test("each says what it does, and the platform's overview names all", async () => {
+  const rolesOf = async ({ api }: Pick<Member, "api">) =>
+    ((await (await fetch(`${api}/readyz`)).json()) as { roles: string[] }).roles.join();
+  assert.deepEqual(await Promise.all([primary, second, apiOnly].map(rolesOf)), [
+    "api,git,reconcile,edge",
+    "api,reconcile,edge",
+    "api",
+  ]);
+  const named = await eventually(async () => {
+    const { body } = await through(apiOnly).call<{ machines: { roles: string[] }[] }>("GET", "/v1/platform/overview");
+    return body.machines.length === 3 ? body.machines.map(({ roles }) => roles.join()).toSorted() : undefined;
+  }, "three machines in the overview");
+  assert.deepEqual(named, ["api", "api,git,reconcile,edge", "api,reconcile,edge"]);
+});
+
+test("a second primary on the database is refused", async () => {
+  const { env, dataDir } = await layGround({ BERTH_DATABASE_URL: urlOf(database.connection) });
+  const child = launch(env);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  rmSync(dataDir, { recursive: true, force: true });
+  assert.equal(code, 1);
+  assert.match(output, /primary control plane, with its repositories and applications, is on /);
+});
+
+test("a token made at one counts at the others, and revoked at another one it counts nowhere", async () => {
+  const body = { name: "short", role: "member", scopes: ["projects:read"] };
+  const made = await through(second).call<{ id: string; token: string }>("POST", "/v1/api-tokens", body);
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const all = [primary, second, apiOnly];
+  const statuses = () =>
+    Promise.all(all.map(async (each) => (await through(each, made.body.token).call("GET", "/v1/projects")).status));
+  assert.deepEqual(await statuses(), [200, 200, 200]);
+  assert.equal((await through(apiOnly).call("DELETE", `/v1/api-tokens/${made.body.id}`)).status, 204);
+  // A remembered token would count for a minute if no wake-up came.
+  await eventually(async () => (await statuses()).every((status) => status === 401), "refused everywhere", 30_000);
+});
+
+test("a push through the process without git is live on both edges, and its log is read everywhere", async () => {
+  const changes = await fetch(`${second.api}/v1/activity/changes?follow=true`, {
+    ...following(),
+  });
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.deepEqual([await visit(primary.edgePort), await visit(second.edgePort)], ["200 hello", "200 hello"]);
+  assert.match(await firstEvents(changes, /"deployment"/), /"deployment"/);
+  for (const each of [primary, second, apiOnly]) {
+    const logs = await fetch(`${each.api}/v1/projects/demo/logs?follow=true`, {
+      ...following(),
+    });
+    assert.match(await firstEvents(logs, /asked \//), /asked \//);
+  }
+});
+
+function following() {
+  return { headers: { authorization: `Bearer ${primary.token}` }, signal: AbortSignal.timeout(guardMs) };
+}
+
+/** Reads a stream of events until something is in it. */
+async function firstEvents(response: Response, wanted: RegExp): Promise<string> {
+  assert.equal(response.status, 200);
+  let text = "";
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  while (reader !== undefined && !wanted.test(text)) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += value;
+  }
+  await reader?.cancel();
+  return text;
+}
+
+test("with two schedulers each event is delivered once and each cron job is called once", async () => {
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  const hook = { name: "receiver", url, events: ["deployment"] };
+  const made = await through(apiOnly).call<{ id: string }>("POST", "/v1/webhooks", hook);
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const { id } = made.body;
+  for (let sent = 0; sent < 5; sent += 1)
+    assert.equal((await through(apiOnly).call("POST", `/v1/webhooks/${id}/test`)).status, 201);
+  const job = { schedule: "0 0 1 1 *", path: "/tick" };
+  assert.equal((await through(second).call("PUT", "/v1/projects/demo/cron/tick", job)).status, 201);
+  assert.equal((await through(apiOnly).call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
+  await eventually(async () => {
+    type Page = { deliveries: { status: string }[] };
+    const { body } = await through(second).call<Page>("GET", `/v1/webhooks/${id}/deliveries`);
+    return body.deliveries.length >= 5 && body.deliveries.every(({ status }) => status === "delivered");
+  }, "all events delivered");
+  assert.equal(received.length, new Set(received).size);
+  await eventually(async () => (await visit(second.edgePort, "/calls")) === "200 1", "the call of the cron job");
+});
+
+test("the primary is killed: the others serve what is in rows, refuse the rest, and take over its work", async () => {
+  await primary.end("SIGKILL");
+  assert.deepEqual(await visit(second.edgePort), "200 hello");
+  const { call } = through(apiOnly);
+  assert.equal((await call("GET", "/v1/projects/demo/deployments")).status, 200);
+  assert.equal((await call("GET", "/v1/me")).status, 200);
+  const refused = await call("GET", "/v1/projects/demo/logs");
+  assert.deepEqual([refused.status, refused.body["code"]], [503, "unavailable"]);
+  assert.ok(Number(refused.headers.get("retry-after")) > 0);
+  assert.notEqual((await app.push()).exitCode, 0);
+  assert.equal((await call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
+  await eventually(async () => (await visit(second.edgePort, "/calls")) === "200 2", "the cron job of the second one");
+  await primary.restart();
+  await app.commit({ "note.txt": "again" });
+  const pushed = await app.push();
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.deepEqual([await visit(primary.edgePort), await visit(second.edgePort)], ["200 hello", "200 hello"]);
+});
