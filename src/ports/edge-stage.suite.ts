@@ -103,15 +103,15 @@ export class Stage {
     return socket;
   }
 
-  /** Starts an application; with `echo` it also answers WebSockets with what they send. */
-  async app(listener: RequestListener, echo = false): Promise<Target> {
+  /** Starts an application; with `echo` it also answers WebSockets with what they send. `at` names another address of loopback. */
+  async app(listener: RequestListener, echo = false, at?: Target): Promise<Target> {
     const server = createServer(listener);
     this.#servers.push(server);
     if (echo)
       new WebSocketServer({ server }).on("connection", (socket) =>
         socket.on("message", (message) => socket.send(message)),
       );
-    return listening(server);
+    return listening(server, at);
   }
 
   /** An address at which nothing listens. */
@@ -280,9 +280,9 @@ function serverName(host: string): string {
   return host.toLowerCase().replace(/:\d*$|\.$/, "");
 }
 
-async function listening(server: Server): Promise<Target> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+async function listening(server: Server, at: Target = { host: "127.0.0.1", port: 0 }): Promise<Target> {
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen({ ...at }, resolve));
+  return { host: at.host, port: (server.address() as AddressInfo).port };
 }
 
 /** A certificate of its own authority for these names, for tests. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
@@ -7,8 +7,11 @@ import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
 import { runOk, start } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/until.ts";
-import { accepts, answering, freePort, programPath, startNginx } from "./edge.ts";
-import { median, rateRow, timeRow, type BenchRow } from "./row.ts";
+import { readHaproxyRecord } from "../../src/adapters/edge-haproxy/haproxy-process.ts";
+import { runFolder } from "../../src/kit/run-folder.ts";
+import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./edge.ts";
+import { secondsOfTree } from "./processor-time.ts";
+import { costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
 
 // HAProxy as Berth runs it, beside a bare nginx and a bare HAProxy that do nothing but route by host, before the same upstream.
 
@@ -48,9 +51,11 @@ interface Subject {
   readonly certificate: EdgeCertificate;
 }
 
-interface Address {
+interface Rival {
   readonly plain: number;
   readonly tls: number;
+  /** The process whose children, if any, answer. */
+  readonly pid: number;
 }
 
 async function measureHosts(subject: Subject): Promise<BenchRow[]> {
@@ -59,52 +64,81 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   await writeFile(join(dir, "spread.lua"), spreadScript(hosts));
   const listens = { listenHost: host, listenPort: 0, listenTlsPort: 0 };
   const haproxyBin = programPath("haproxy") as string;
-  const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir: join(dir, `edge-${hosts}`), log: silentLog });
-  const nginx = { plain: await freePort(), tls: await freePort() };
-  const bare = { plain: await freePort(), tls: await freePort() };
-  const stops = [
-    await startNginx(dir, `nginx-${hosts}`, nginxServers(subject, nginx)),
-    await startHaproxy(subject, bare),
-  ];
+  const stateDir = join(dir, `edge-${hosts}`);
+  const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog });
+  const ports = async () => ({ plain: await freePort(), tls: await freePort() });
+  const [nginx, bare, uncounted] = [await ports(), await ports(), await ports()];
+  const stops: Stop[] = [];
+  const run = async (stop: Promise<Stop>) => ({ pid: stops[stops.push(await stop) - 1]?.pid ?? 0 });
   try {
     await edge.applyCertificates({ version: 1, certificates: [certificate] });
     await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
     const { listen, listen_tls } = await edge.observe();
-    const ours = { plain: portOf(listen), tls: portOf(listen_tls) };
-    const all = { ours, nginx, bare };
+    const { identity } = readHaproxyRecord(stateDir) as NonNullable<ReturnType<typeof readHaproxyRecord>>;
+    const ours = { plain: portOf(listen), tls: portOf(listen_tls), pid: identity.pid };
+    const all = {
+      ours,
+      "bare nginx": { ...nginx, ...(await run(startNginx(dir, `nginx-${hosts}`, nginxServers(subject, nginx)))) },
+      "bare HAProxy": { ...bare, ...(await run(startHaproxy(subject, bare))) },
+    };
     const rows = await compare(`${hosts} hosts, kept connections`, dir, all, "plain");
     if (hosts > 1) return hosts < 10_000 ? rows : [...rows, await measureChange(edge, upstream, hosts)];
     rows.push(...(await compare("1 host, new connections", dir, all, "new")));
-    return [...rows, ...(await compare("1 host, TLS, kept connections", dir, all, "tls"))];
+    rows.push(...(await compare("1 host, TLS, kept connections", dir, all, "tls")));
+    const without = { ...uncounted, ...(await run(startUncounted(runFolder(stateDir), ours, uncounted))) };
+    return [
+      ...rows,
+      ...(await compare("1 host, kept connections", dir, { ours, [withoutCounting]: without }, "plain")),
+    ];
   } finally {
     for (const stop of stops) stop();
     await edge.stop(0);
   }
 }
 
+const withoutCounting = "the same without counting";
+const countingGoal = 0.9;
+
 type Way = "plain" | "new" | "tls";
 
-async function compare(name: string, dir: string, all: Record<"ours" | "nginx" | "bare", Address>, way: Way) {
-  const rates: Record<"ours" | "nginx" | "bare", number[]> = { ours: [], nginx: [], bare: [] };
+/** Puts Berth's beside each of the others: the rate, and the processor time of a request. */
+async function compare(name: string, dir: string, all: Readonly<Record<string, Rival>>, way: Way) {
+  const loads = new Map<string, Load[]>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const who of ["ours", "nginx", "bare"] as const) rates[who].push(await load(dir, all[who], way));
+    for (const [who, rival] of Object.entries(all))
+      loads.set(who, [...(loads.get(who) ?? []), await load(dir, rival, way)]);
   }
-  const ours = median(rates.ours);
-  return [
-    rateRow(`HAProxy edge, ${name}`, "bare nginx", { ours, theirs: median(rates.nginx), goal: 0.95 }),
-    rateRow(`HAProxy edge, ${name}`, "bare HAProxy", { ours, theirs: median(rates.bare), goal: null }),
-  ];
+  const rate = (who: string) => median((loads.get(who) ?? []).map((each) => each.perSecond));
+  const cost = (who: string) => Math.min(...(loads.get(who) ?? []).map((each) => each.secondsEach));
+  const others = Object.keys(all).filter((who) => who !== "ours");
+  return others.flatMap((who) => {
+    const goal = who === withoutCounting ? countingGoal : 0.95;
+    return [
+      rateRow(`HAProxy edge, ${name}`, who, { ours: rate("ours"), theirs: rate(who), goal }),
+      costRow(`HAProxy edge, a request, ${name}`, who, { ours: cost("ours"), theirs: cost(who) }),
+    ];
+  });
 }
 
-/** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
-async function load(dir: string, { plain, tls }: Address, way: Way): Promise<number> {
+interface Load {
+  readonly perSecond: number;
+  readonly secondsEach: number;
+}
+
+/** What wrk counted; any answer but a good one spoils the measurement. */
+async function load(dir: string, { plain, tls, pid }: Rival, way: Way): Promise<Load> {
   // wrk sends the server's name (SNI) only when it is not an IP address.
   const url = way === "tls" ? `https://localhost:${tls}/` : `http://${host}:${plain}/`;
   const extra = way === "new" ? ["-H", "Connection: close"] : [];
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(dir, "spread.lua"), ...extra, url];
+  const before = secondsOfTree(pid);
   const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 20) * 1000 });
   if (/Non-2xx/.test(stdout)) throw new Error(`The load on ${url} met errors: ${stdout}`);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
+  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
+  return {
+    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
+    secondsEach: (secondsOfTree(pid) - before) / requests,
+  };
 }
 
 /** From `apply` of one changed route to its end: from then on new requests go by it. */
@@ -139,7 +173,7 @@ end\n`;
 }
 
 /** A server for each host, as is usual with nginx. */
-function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Address): string {
+function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): string {
   const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`;
   const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl; ssl_certificate ${dir}/pem; ssl_certificate_key ${dir}/pem;`;
   const servers = Array.from(
@@ -152,7 +186,7 @@ function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Address
 }
 
 /** A backend for each host in a map, and nothing else. */
-async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Address): Promise<() => void> {
+async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
   const file = join(dir, `bare-${hosts}.cfg`);
   const all = Array.from({ length: hosts }, (_, i) => i);
   await writeFile(join(dir, "bare.map"), all.map((i) => `host-${i}.test b${i}\n`).join(""));
@@ -170,10 +204,27 @@ frontend all
   use_backend %[req.hdr(host),lower,map_str(${dir}/bare.map)]
 ${backends.join("")}`,
   );
+  return startedHaproxy(file, plain);
+}
+
+/** Berth's own configuration, but for the rules that count, on other ports. */
+async function startUncounted(folder: string, ours: Rival, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
+  const text = (await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
+    .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
+    .replace(/disable-l7-retry if \{ sc0_http_req_rate.*/, "disable-l7-retry")
+    .replace("admin.sock", "uncounted.sock")
+    .replace(`:${ours.plain}\n`, `:${plain}\n`)
+    .replace(`:${ours.tls} ssl`, `:${tls} ssl`);
+  const file = join(folder, "haproxy", "uncounted.cfg");
+  await writeFile(file, text);
+  return startedHaproxy(file, plain);
+}
+
+async function startedHaproxy(file: string, port: number): Promise<Stop> {
   const child = start({ file: programPath("haproxy") as string, args: ["-f", file] });
-  if ((await until(() => accepts(plain), { timeoutMs: 20_000 })) === undefined)
-    throw new Error("The bare HAProxy did not start.");
-  return () => void child.kill("SIGTERM");
+  if ((await until(() => accepts(port), { timeoutMs: 60_000 })) === undefined)
+    throw new Error(`HAProxy did not start with ${file}.`);
+  return stopOf(child);
 }
 
 function portOf(listen: string | null): number {

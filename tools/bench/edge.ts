@@ -91,7 +91,10 @@ function proxying(port: number, upstream: number): string {
     proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Real-IP $remote_addr; } }`;
 }
 
-export async function startNginx(dir: string, name: string, servers: string): Promise<() => void> {
+/** Ends a program that a bench started; its process, of which the workers are children. */
+export type Stop = (() => void) & { readonly pid: number };
+
+export async function startNginx(dir: string, name: string, servers: string): Promise<Stop> {
   const file = join(dir, `${name}.conf`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (each) => `${each}_temp_path ${dir}/${each};`,
@@ -104,9 +107,13 @@ http { access_log off; keepalive_requests 10000000; ${temporary.join(" ")} ${ser
   );
   const child = start({ file: programPath("nginx") as string, args: ["-c", file, "-e", join(dir, `${name}.log`)] });
   const port = Number(/listen [\d.]+:(\d+)/.exec(servers)?.[1]);
-  if ((await until(() => accepts(port), { timeoutMs: 5000 })) === undefined)
+  if ((await until(() => accepts(port), { timeoutMs: 30_000 })) === undefined)
     throw new Error(`nginx (${name}) did not start.`);
-  return () => void child.kill("SIGTERM");
+  return stopOf(child);
+}
+
+export function stopOf(child: ReturnType<typeof start>): Stop {
+  return Object.assign(() => void child.kill("SIGTERM"), { pid: child.pid as number });
 }
 
 export function accepts(port: number): Promise<true | undefined> {

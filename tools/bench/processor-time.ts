@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { listProcesses } from "../../test/e2e/processes.ts";
 import type { TestPlatform } from "../../test/e2e/platform.ts";
 
@@ -13,6 +13,19 @@ export function processorSeconds({ dataDir, pid }: Pick<TestPlatform, "dataDir" 
     for (const each of all) if (own.has(each.parent)) own.add(each.pid);
   }
   return [pid, ...own].reduce((sum, each) => sum + ownSeconds(each), 0);
+}
+
+/** Processor seconds that a process and its present children have used, to the nanosecond, since they started. */
+export function secondsOfTree(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
+  return [pid, ...children.map(Number)].reduce((sum, each) => sum + scheduledSeconds(each), 0);
+}
+
+/** Of all its threads (proc(5): the first field, in nanoseconds). */
+function scheduledSeconds(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const times = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+  return times.reduce((sum, time) => sum + Number(time) / 1e9, 0);
 }
 
 /** Of the process and the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */

@@ -4,7 +4,7 @@ export interface BenchRow {
   readonly against: string;
   readonly ours: number;
   readonly theirs: number;
-  readonly unit: "ms" | "requests/s" | "MB" | "kB" | "frames/s" | "count" | "s a minute" | "a second";
+  readonly unit: "ms" | "µs" | "requests/s" | "MB" | "kB" | "frames/s" | "count" | "s a minute" | "a second";
   /** Ours divided by theirs. */
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
@@ -43,6 +43,12 @@ export function timeRow(
     ratio: times.ours / times.theirs,
     goal: times.goal,
   };
+}
+
+/** The processor time that one request takes of both, lower is better; other load on the machine hardly changes it. */
+export function costRow(name: string, against: string, seconds: { ours: number; theirs: number }): BenchRow {
+  const [ours, theirs] = [seconds.ours * 1e6, seconds.theirs * 1e6];
+  return { name, against, ours, theirs, unit: "µs", ratio: ours / theirs, goal: null };
 }
 
 /** The memory of both, lower is better. */

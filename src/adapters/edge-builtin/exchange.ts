@@ -33,6 +33,8 @@ type Controller = Dispatcher.DispatchController;
 const maxInterimResponses = 64;
 // RFC 9110 §9.2.2: these may be sent again when a connection ends before its answer.
 const repeatable = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+// Longer ones are not worth their copy.
+const maxJoinedBytes = 8 * 1024;
 // What may not be repeated goes only over a connection that was in use just now: a replica hardly closes that one.
 const freshEnoughMs = 500;
 
@@ -137,7 +139,7 @@ export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.Dispatch
     if (this.#finished || this.#download === undefined) return;
     const trailers = controller.rawTrailers as Buffer[] | null;
     if (trailers !== null && trailers.length > 0) response.addTrailers(responseTrailers(trailers));
-    response.end(this.#download.finish());
+    endWith(response, this.#download.finish());
     this.#finish();
     // undici closes a connection whose state is unclear, as after garbage or half a request, once this has returned.
     queueMicrotask(() => void (connection?.socket.destroyed === false && target?.keep(connection)));
@@ -196,6 +198,12 @@ export class Exchange implements AttemptsUser, ClientOutput, Dispatcher.Dispatch
     this.attempts.leave();
     this.#input.done(this);
   }
+}
+
+/** Node.js sends a head and a string in one write, but a head and bytes as a list of two, which costs it twice as much. */
+function endWith(response: ServerResponse, bytes: Buffer | undefined): void {
+  if (bytes === undefined || bytes.length > maxJoinedBytes) response.end(bytes);
+  else response.end(bytes.toString("latin1"), "latin1");
 }
 
 /** A request's body on its way to a replica. */

@@ -4,7 +4,7 @@ import {
   certificateList,
   challengeBackend,
   hostMap,
-  openTable,
+  kinds,
   pagesBackend,
   probeHeader,
   singleBackend,
@@ -28,7 +28,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
-    `use_backend %[var(txn.route),field(1,/)] if !{ var(txn.route) -m beg ${singleBackend}/ }`,
+    `use_backend %[var(txn.route),field(3,/)] if !${isOfKind("single")}`,
     `default_backend ${singleBackend}`,
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
@@ -43,7 +43,10 @@ function address(kind: Listener, { listen_host, listen_port, listen_tls_port }: 
 /** What is the same for every request of a connection is made once: writing an address as text costs as much as five other rules. */
 function connection(settings: HaproxySettings): string[] {
   const client = `tcp-request session set-var-fmt(${clientOf(settings)}) %[src]`;
-  return [...(settings.trusted_proxies.length === 0 ? [client] : []), "tcp-request session set-var(sess.id) uuid"];
+  // What a request dials whose route names no replica: nothing, instead of the address that the client dialled, which is the edge's own.
+  const nowhere = ["tcp-request session set-dst ipv4(255.255.255.255)", "tcp-request session set-dst-port int(1)"];
+  const once = [...nowhere, "tcp-request session set-var(sess.id) uuid"];
+  return settings.trusted_proxies.length === 0 ? [client, ...once] : once;
 }
 
 /** The variable that holds the client's address as text; a proxy in front sends requests of several clients on one connection. */
@@ -63,7 +66,7 @@ function trust(settings: HaproxySettings): string[] {
   ];
 }
 
-/** The host map says what to do: `single/-//prj_…/10.0.0.2/3000`, `b7/RH//prj_…`, or `pages/-/deleted/prj_…` for an answer of the edge's own. */
+/** The host map says what to do: `SRH-/prj_…/10.0.0.2/3000`, `B---/prj_…/b7`, or `G---/prj_…/pages/deleted` for an answer of the edge's own. */
 function routing(kind: Listener): string[] {
   const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
@@ -71,42 +74,44 @@ function routing(kind: Listener): string[] {
     "http-request set-var(txn.begun) date(0,us)",
     `http-request set-var(txn.route) ${lookUp}`,
     kind === "plain"
-      ? `http-request set-var(txn.route) str(${challengeBackend}) if ${isChallenge}`
-      : `http-request set-var(txn.route) str(${answerWith("unknown_host")}) if ${hasFlag("P")}`,
+      ? `http-request set-var(txn.route) str(${kinds.balanced}---//${challengeBackend}) if ${isChallenge}`
+      : `http-request set-var(txn.route) str(${answerWith("unknown_host")}) if ${isHttps("P")}`,
     "http-request set-var(txn.accept) req.fhdr(accept)",
   ];
 }
 
 /** The value of a route that a page answers. */
 function answerWith(code: PageCode): string {
-  return `${pagesBackend}/-/${code}`;
+  return `${kinds.page}---//${pagesBackend}/${code}`;
 }
 
+/** What HAProxy's parser lets through. It refuses hosts that contradict each other, and codings beside `chunked`, itself. */
 function checks(): string[] {
-  const page = (code: PageCode, condition: string) =>
-    `http-request set-var(txn.route) str(${answerWith(code)}) if ${condition}`;
   return [
-    page("bad_request", "{ req.fhdr_cnt(host) gt 1 }"),
-    page("method_not_allowed", "{ method TRACE CONNECT }"),
-    page(
-      "not_implemented",
-      "{ req.fhdr(transfer-encoding) -m found } !{ req.fhdr(transfer-encoding) -m str -i chunked }",
-    ),
+    `http-request set-var(txn.route) str(${answerWith("method_not_allowed")}) if { method TRACE CONNECT }`,
     // The parser has compared the authority of an absolute target with `Host`; applications get a path.
     "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",
   ];
 }
 
-/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. What is open, by replica. */
+/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. */
 function counting(settings: HaproxySettings): string[] {
-  return [
-    `http-request track-sc0 var(txn.route),field(4,/) table ${usageTable} if !${isOwn(settings)}`,
-    `http-request track-sc1 var(txn.route),field(5,/,0) table ${openTable}`,
-  ];
+  return [`http-request track-sc0 var(txn.route),field(2,/) table ${usageTable} if !${isOwn(settings)}`];
 }
 
-function hasFlag(flag: string): string {
-  return `{ var(txn.route),field(2,/) -m sub ${flag} }`;
+function isOfKind(kind: keyof typeof kinds): string {
+  return `{ var(txn.route) -m beg ${kinds[kind]} }`;
+}
+
+/** Whether the route leads plain requests to HTTPS (R), or has plain ones alone (P). */
+function isHttps(flag: "R" | "P"): string {
+  const beginnings = Object.values(kinds).map((kind) => `${kind}${flag}`);
+  return `{ var(txn.route) -m beg ${beginnings.join(" ")} }`;
+}
+
+/** Whether answers carry HSTS (H), or the route leads to the control plane (C). */
+function hasFlag(flag: "H" | "C"): string {
+  return `{ var(txn.route),bytes(${flag === "H" ? 2 : 3},1) -m str ${flag} }`;
 }
 
 function isOwn({ probe_key }: HaproxySettings): string {
@@ -120,7 +125,7 @@ function redirect(settings: HaproxySettings): string[] {
   const port = listen_tls_port === 443 ? "" : `:${listen_tls_port}`;
   const alreadySecure = trusted_proxies.length === 0 ? "" : " !{ var(txn.proto) -m str https }";
   const location = `https://%[req.fhdr(host),lower,field(1,:),rtrim(.)]${port}%[pathq]`;
-  return [`http-request redirect code 308 location ${location} if ${hasFlag("R")} !${isOwn(settings)}${alreadySecure}`];
+  return [`http-request redirect code 308 location ${location} if ${isHttps("R")} !${isOwn(settings)}${alreadySecure}`];
 }
 
 /** The client's forwarding fields go, also in the spelling that CGI-like servers take for them; then the edge's own come. */
@@ -149,7 +154,7 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
 const replacedFields = `'^(?:x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
 
 function answering(kind: Listener): string[] {
-  const isOurs = `{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !{ var(txn.route) -m beg ${pagesBackend}/ }`;
+  const isOurs = `{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !${isOfKind("page")}`;
   const hsts = `http-after-response set-header Strict-Transport-Security max-age=31536000 if ${hasFlag("H")} !{ res.fhdr(strict-transport-security) -m found }`;
   return [
     ...(kind === "tls" ? [hsts] : []),

@@ -60,7 +60,7 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
   ]);
 }
 
-const pageOfRoute = "var(txn.route),field(3,/),field(1,|)";
+const pageOfRoute = "var(txn.route),field(4,/),field(1,|)";
 
 function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
@@ -113,8 +113,10 @@ function projectDefaults(): string {
 /** All projects with one replica, which the host map names: HAProxy keeps nothing for each of them. */
 function single(): string {
   return section(`backend ${singleBackend} from project`, [
-    `http-request set-dst var(txn.route),field(5,/)`,
-    `http-request set-dst-port var(txn.route),field(6,/)`,
+    // Counted from the end, because HAProxy goes through a value letter by letter.
+    "http-request set-dst var(txn.route),field(-2,/)",
+    "http-request set-dst-port var(txn.route),field(-1,/)",
+    `http-request track-sc1 var(txn.route),field(-1,/,2) table ${openTable}`,
     refuseRepeats(`{ sc0_http_req_rate gt ${restingBelowPerSecond} }`),
     refuseBusy("sc1_conn_cur"),
     "server replica 0.0.0.0",

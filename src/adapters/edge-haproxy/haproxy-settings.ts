@@ -28,6 +28,8 @@ export const usageTable = "usage";
 export const openTable = "open";
 /** The backend of all projects with one replica, which the host map names. */
 export const singleBackend = "single";
+/** The first letter of a value of the host map: what answers. */
+export const kinds = { single: "S", balanced: "B", page: "G" } as const;
 /** The backend of challenges; it belongs to no project. */
 export const challengeBackend = "challenge";
 /** The backend of the edge's own pages. */

@@ -9,6 +9,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { makeCertificate, route } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import { callHaproxy } from "./runtime-socket.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
 describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
@@ -66,6 +68,18 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
     const claims = { "x-forwarded-proto": "https" };
     assert.equal((await ask({ ...claims, "x-large": "x".repeat(14_500) })).status, 200);
     assert.equal((await ask({ ...claims, "x-large": "x".repeat(20_000) })).status, 400);
+  });
+
+  test("a route that names no replica reaches none: not the edge itself, nor another program of this machine", async () => {
+    const socket = join(runFolder(stateDir), "haproxy", "admin.sock");
+    const setRoute = (value: string) => callHaproxy(socket, `set map hosts.map app.test ${value}`);
+    const { port } = app.address() as AddressInfo;
+    for (const place of ["", "/", `/${port}`, `nonsense/${port}`, "//"]) {
+      await setRoute(`S---/prj_lost/${place}`);
+      assert.equal((await ask({})).status, 502, place);
+    }
+    await setRoute(`S---/prj_lost/127.0.0.1/${port}`);
+    assert.equal((await ask({})).status, 200);
   });
 
   async function ask(headers: Record<string, string>) {

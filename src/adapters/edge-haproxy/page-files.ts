@@ -38,7 +38,7 @@ export function noticeFile(form: Form): string {
 
 /** The notice of a host map's value in a form. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
 export function noticeField(form: Form): string {
-  return `var(txn.route),field(3,/),field(${{ html: 2, json: 3, text: 4 }[form]},|)`;
+  return `var(txn.route),field(4,/),field(${{ html: 2, json: 3, text: 4 }[form]},|)`;
 }
 
 const place = "NOTICE";

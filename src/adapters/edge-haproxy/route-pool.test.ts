@@ -32,12 +32,12 @@ test("a host of a project with one replica names it in the host map, which moves
   const { commands, next } = change(emptyPool(0), table(7, route("one.test", [81])));
   assert.deepEqual(commands, [
     "set map hosts.map :version 7",
-    "add map hosts.map one.test single/-//prj_one.test/127.0.0.1/81",
+    "add map hosts.map one.test S---/prj_one.test/127.0.0.1/81",
   ]);
   assert.equal(versionOf(next), 7);
   assert.deepEqual(change(next, table(8, route("one.test", [82]))).commands, [
     "set map hosts.map :version 8",
-    "set map hosts.map one.test single/-//prj_one.test/127.0.0.1/82",
+    "set map hosts.map one.test S---/prj_one.test/127.0.0.1/82",
   ]);
 });
 
@@ -49,7 +49,7 @@ test("a project with several replicas gets a backend of the pool: its servers ar
     "add server b1/s2 127.0.0.1:82",
     "set server b1/s2 state ready",
     "set map hosts.map :version 7",
-    "add map hosts.map one.test b1/-//prj_one.test",
+    "add map hosts.map one.test B---/prj_one.test/b1",
   ]);
 });
 
@@ -68,12 +68,12 @@ test("a project that is left with one replica keeps it in its former backend, fo
   const alone = change(next, table(2, route("one.test", [82])));
   assert.deepEqual(alone.commands, [
     "set map hosts.map :version 2",
-    "set map hosts.map one.test single/-//prj_one.test/127.0.0.1/82",
+    "set map hosts.map one.test S---/prj_one.test/127.0.0.1/82",
     "set server b1/s1 state maint",
   ]);
   const other = table(3, route("one.test", [82]), route("two.test", [91, 92]));
   const taken = change(alone.next, other);
-  assert.equal(taken.next.hosts.get("two.test"), "b1/-//prj_two.test");
+  assert.equal(taken.next.hosts.get("two.test"), "B---/prj_two.test/b1");
   assert.equal(taken.commands.at(-1), "set server b1/s2 state maint", "another project takes the place over");
   const atOnce = table(2, route("one.test", [82]), route("two.test", [91, 92]));
   assert.equal(changePool(next, atOnce, new Set()), undefined, "but never in the same step");
@@ -81,7 +81,15 @@ test("a project that is left with one replica keeps it in its former backend, fo
 
 test("a replica that has a name instead of an address gets a backend, whose server HAProxy resolves", () => {
   const named = route("one.test", [81], { targets: [{ host: "localhost", port: 81 }] });
-  assert.equal(change(emptyPool(1), table(1, named)).next.hosts.get("one.test"), "b1/-//prj_one.test");
+  assert.equal(change(emptyPool(1), table(1, named)).next.hosts.get("one.test"), "B---/prj_one.test/b1");
+});
+
+test("a replica without an address of its own is none: the kernel would dial this machine", () => {
+  for (const host of ["0.0.0.0", "::"]) {
+    const nowhere = route("one.test", [81], { targets: [{ host, port: 81 }] });
+    const { next } = change(emptyPool(1), table(1, nowhere));
+    assert.equal(next.hosts.get("one.test"), "G---/prj_one.test/pages/app_not_running");
+  }
 });
 
 test("a closed server gets another target only once nothing is open to it", () => {
@@ -110,7 +118,7 @@ test("the host map says what is not served, and how HTTPS is", () => {
   );
   assert.deepEqual(
     ["a.test", "b.test", "c.test"].map((host) => next.hosts.get(host)),
-    ["pages/-/nothing_deployed/prj_a.test", "pages/-/app_not_running/prj_b.test", "single/RH//prj_c.test/127.0.0.1/81"],
+    ["G---/prj_a.test/pages/nothing_deployed", "G---/prj_b.test/pages/app_not_running", "SRH-/prj_c.test/127.0.0.1/81"],
   );
 });
 
@@ -147,7 +155,7 @@ test("a worker that an earlier version configured is known by its host map", () 
 test("hosts of one project share a backend; more projects with several replicas than backends ask for a larger pool", () => {
   const shared = { project_id: "prj_same" };
   const { next } = change(emptyPool(1), table(1, route("a.test", [81, 82], shared), route("b.test", [81, 82], shared)));
-  assert.deepEqual([next.hosts.get("a.test"), next.hosts.get("b.test")], ["b1/-//prj_same", "b1/-//prj_same"]);
+  assert.deepEqual([next.hosts.get("a.test"), next.hosts.get("b.test")], ["B---/prj_same/b1", "B---/prj_same/b1"]);
   const another = table(2, route("a.test", [81, 82], shared), route("b.test", [82, 83]));
   assert.equal(changePool(next, another, new Set()), undefined);
 });

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { Route, RouteTable, Target } from "../../ports/edge.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { noticeValue } from "./page-files.ts";
-import { bracketed, challengeBackend, hostMap, pagesBackend, singleBackend } from "./haproxy-settings.ts";
+import { bracketed, challengeBackend, hostMap, kinds, pagesBackend } from "./haproxy-settings.ts";
 
 /**
  * What one HAProxy worker serves: the map from hostname to where its requests go, and the backends of projects with several replicas. A
@@ -43,7 +43,7 @@ export const certificateVersionKey = ":certificates";
 
 /** The key that says how this code writes the values of the map; a worker that an earlier version configured has another or none. */
 const formKey = ":form";
-const form = "replicas";
+const form = "2";
 
 /** A pool without routes. */
 export function emptyPool(size: number, certificateVersion = 0): RoutePool {
@@ -65,7 +65,7 @@ export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePo
   const backends = new Map<string, string>();
   for (const value of hosts.values()) {
     const { backend, project } = partsOf(value);
-    if (/^b\d+$/.test(backend)) backends.set(project, backend);
+    if (backend !== undefined) backends.set(project, backend);
   }
   return { size, hosts, servers, backends, routes: new Map() };
 }
@@ -158,30 +158,33 @@ export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
 }
 
 /**
- * What the host map holds for a route. HAProxy reads the parts with `field(n,/)`: the backend that answers, flags, the page in an answer of
- * the edge's own (with its notice as html, json and text behind `|`), the project that it counts for, and the only replica's host and port.
+ * What the host map holds for a route: flags, the project that it counts for, then the only replica's host and port, or a backend; behind that
+ * of the edge's own answers comes the page, with its notice as html, json and text behind `|`. The first flag says which of these it is.
  */
 function hostValue(route: Route, backend: string | undefined): string {
-  const flags = `${route.https === "redirect" ? "R" : ""}${route.https === "off" ? "P" : ""}${route.hsts ? "H" : ""}${route.is_control ? "C" : ""}`;
+  const flags = `${route.https === "on" ? "-" : route.https === "redirect" ? "R" : "P"}${route.hsts ? "H" : "-"}${route.is_control ? "C" : "-"}`;
   const page = pageOf(route);
   if (page !== undefined) {
     const counted = page === "maintenance" ? "" : route.project_id;
     const notice = route.notice === undefined ? "" : `|${noticeValue(route.notice)}`;
-    return [pagesBackend, flags || "-", `${page}${notice}`, counted].join("/");
+    return [`${kinds.page}${flags}`, counted, pagesBackend, `${page}${notice}`].join("/");
   }
-  if (backend !== undefined) return [backend, flags || "-", "", route.project_id].join("/");
+  if (backend !== undefined) return [`${kinds.balanced}${flags}`, route.project_id, backend].join("/");
   const { host, port } = route.targets[0] as Target;
-  return [singleBackend, flags || "-", "", route.project_id, host, port].join("/");
+  return [`${kinds.single}${flags}`, route.project_id, host, port].join("/");
 }
 
 function pageOf(route: Route): PageCode | undefined {
   if (route.state !== "serving") return route.state === "empty" ? "nothing_deployed" : route.state;
-  return route.targets.length === 0 ? "app_not_running" : undefined;
+  return route.targets.every(({ host }) => unspecified.has(host)) ? "app_not_running" : undefined;
 }
 
-function partsOf(value: string): { readonly backend: string; readonly project: string } {
-  const [backend = "", , , project = ""] = value.split("/");
-  return { backend, project };
+// The kernel takes them for this machine itself.
+const unspecified: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+function partsOf(value: string): { readonly backend: string | undefined; readonly project: string } {
+  const [flags = "", project = "", backend] = value.split("/");
+  return { backend: flags.startsWith(kinds.balanced) ? backend : undefined, project };
 }
 
 /** Projects keep their backend for as long as they need one; others get one that no project has or had. */
