@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { appendFile, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { sshFingerprint } from "../../src/kit/ssh-fingerprint.ts";
+import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
+import { makeRemote, serveSsh, withoutSshd } from "../support/git-remotes.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 let platform: TestPlatform;
@@ -12,7 +17,7 @@ const berthFile = (more: object) => JSON.stringify({ start: "node server.js", he
 const bodyOf = async (slug: string) => (await platform.visit(slug)).body;
 
 before(async () => {
-  platform = await startPlatform();
+  platform = await startPlatform({ BERTH_OUTGOING_NETWORKS: "127.0.0.0/8" });
   repository = await createApp(platform, "back", {
     ...inFolder("apps/back", nodeApp("back one")),
     "apps/back/berth.json": berthFile({ crons: [{ path: "/tick", schedule: "0 4 * * *" }] }),
@@ -81,3 +86,53 @@ test("visitors get the maintenance page from its answer on; deploys and cron job
   assert.equal((await maintenance({ on: false })).status, 200);
   assert.equal(await bodyOf("back"), "back three");
 });
+
+test(
+  "a branch elsewhere is followed by commands over SSH, from the host whose key was set",
+  { skip: withoutSshd },
+  async () => {
+    const remote = await makeRemote();
+    const server = await serveSsh(remote, "");
+    try {
+      await using user = await cliUser({ url: platform.api, token: platform.token });
+      const berth = async (...args: string[]) => {
+        const { exitCode, stdout, stderr } = await user.berth([...args, "--project", "page"]);
+        return { exitCode, said: `${stdout}${stderr}` };
+      };
+      const json = async <T>(...args: string[]) => JSON.parse((await berth(...args, "--json")).said) as T;
+      const pin = sshFingerprint((await readFile(`${server.hostKey}.pub`, "utf8")).split(" ")[1] ?? "");
+      const url = server.url.replace("localhost", "127.0.0.1");
+      await remote.push("<p>one</p>", { file: "index.html" });
+      await platform.call("POST", "/v1/projects", { slug: "page", name: "Page" });
+
+      const other = sshFingerprint("AAAA");
+      const made = await json<{ public_key: string }>("follow", url, "--host-key", other);
+      await appendFile(join(dirname(server.hostKey), "authorized_keys"), `${made.public_key}\n`);
+      const refused = await berth("follow", "--now");
+      assert.notEqual(refused.exitCode, 0);
+      assert.ok(
+        refused.said.includes(`The host shows the key ${pin}; the one that was set is ${other}.`),
+        refused.said,
+      );
+
+      assert.match((await berth("follow", url, "--host-key", pin)).said, /page follows the branch main/);
+      const now = await berth("follow", "--now");
+      assert.equal(now.exitCode, 0, `${now.said}\n${server.log()}`);
+      const shows = (text: string) => async () => (await bodyOf("page")).includes(text) || undefined;
+      await eventually(shows("<p>one</p>"), "the first commit is live");
+      await remote.push("<p>two</p>", { file: "index.html" });
+      assert.match((await berth("follow", "--now")).said, /build \d+/);
+      await eventually(shows("<p>two</p>"), "the second commit is live");
+
+      assert.match((await berth("follow", "--status")).said, new RegExp(`Host key +${pin.replaceAll("+", "\\+")}`));
+      const listed = await json<{ deliveries: { status: string }[] }>("follow", "--deliveries");
+      assert.ok(listed.deliveries.filter(({ status }) => status === "deployed").length >= 2, JSON.stringify(listed));
+      assert.match((await berth("follow", "--deliveries")).said, /deployment 2 active/);
+      assert.equal((await berth("unfollow", "--yes")).exitCode, 0);
+      assert.match((await berth("follow", "--status")).said, /follows no repository/);
+    } finally {
+      await server.close();
+      await remote.close();
+    }
+  },
+);

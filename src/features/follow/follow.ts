@@ -61,7 +61,7 @@ export async function receiveHook(
   }
   await db.transaction().execute(async (tx) => {
     await queries.insertDelivery(tx, { ...of, status: "waiting", signed: true });
-    await queries.requestFetch(tx, id);
+    await queries.requestFetch(tx, id, "hook");
     await wakeups.send(tx, "follow", id);
   });
   return { outcome: "waiting", delivery_id, reason: null };

@@ -63,7 +63,7 @@ export const follow: Handlers<"follow"> = {
       });
     const delivery = { id: newId("fdl"), org_id, follow_id: id, source: "manual", event: "fetch" } as const;
     await queries.insertDelivery(ctx.tx, { ...delivery, status: "waiting", signed: true });
-    await queries.requestFetch(ctx.tx, id);
+    await queries.requestFetch(ctx.tx, id, "person");
     await ctx.platform.wakeups.send(ctx.tx, "follow", id);
     ctx.note({ target: url, detail: { branch } });
     return presentDelivery(await queries.selectDelivery(ctx.tx, id, delivery.id));

@@ -103,11 +103,11 @@ export async function trimDeliveries(db: Db | Tx, followId: string): Promise<voi
     where place > case when signed then ${sql.lit(mostKept)} else ${sql.lit(mostForged)} end)`.execute(db);
 }
 
-/** Asks for a fetch as soon as possible. */
-export async function requestFetch(tx: Tx | Db, id: string): Promise<void> {
+/** Asks for a fetch as soon as possible. A person who asks waits for what comes of it: why the one before failed is no answer. */
+export async function requestFetch(tx: Tx | Db, id: string, by: "hook" | "person"): Promise<void> {
   await tx
     .updateTable("project_follow")
-    .set({ next_fetch_at: sql`now()` })
+    .set({ next_fetch_at: sql`now()`, ...(by === "person" ? { problem: null } : {}) })
     .where("id", "=", id)
     .execute();
 }
@@ -205,6 +205,8 @@ export async function endFetch(
   { commit, host_keys, problem, againMs }: FetchEnd,
 ): Promise<boolean> {
   const next = sql<string>`now() + make_interval(secs => ${againMs / 1000})`;
+  // Since it began something has asked for another one, maybe with other settings, whose outcome counts.
+  const isOld = sql<boolean>`next_fetch_at > ${began_at}::timestamptz`;
   const done = await tx
     .updateTable("project_follow")
     .set({
@@ -217,9 +219,9 @@ export async function endFetch(
               string | null
             >`case when host_key_pin is not distinct from ${host_key_pin} then ${host_keys} else host_keys end`,
           }),
-      problem,
+      problem: problem === null ? null : sql<string | null>`case when ${isOld} then problem else ${problem} end`,
       failures: problem === null ? 0 : sql`failures + 1`,
-      next_fetch_at: sql<string>`case when next_fetch_at > ${began_at}::timestamptz then next_fetch_at else ${next} end`,
+      next_fetch_at: sql<string>`case when ${isOld} then next_fetch_at else ${next} end`,
       lease_until: null,
       lease_owner: null,
     })

@@ -11,7 +11,7 @@ import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
-import { openFollow } from "../../features/follow/follow.ts";
+import { endFetch, openFollow, takeFollow } from "../../features/follow/follow.ts";
 import { silentLog } from "../../kit/log.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
@@ -263,6 +263,29 @@ test("a fetch that fails says why and is tried again; the delivery waits for it"
     ["deployed"],
   );
   assert.equal((await call("GET")).body["problem"], null);
+});
+
+test("a fetch by hand reports no earlier failure: not of the last fetch, nor of one that began with other settings", async () => {
+  const { fetch } = plane();
+  const { call, path, project_id, branch } = await followed();
+  const problem = async () => (await call("GET")).body["problem"];
+  await fetch();
+  assert.notEqual(await problem(), null);
+  await call("POST", "/fetch");
+  assert.equal(await problem(), null);
+  const { db } = api.database;
+  await db
+    .updateTable("project_follow")
+    .set({ next_fetch_at: sql`now() + interval '1 hour'` })
+    .where("project_id", "!=", project_id)
+    .execute();
+  const taken = await takeFollow(db, "boot/9/9", []);
+  assert.ok(taken?.project_id === project_id);
+  await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch: `${branch}-other` } });
+  const lease = { table: "project_follow", id: taken.id, owner: "boot/9/9", fence: taken.fence } as const;
+  const end = { problem: "No such branch.", againMs: 1000 };
+  assert.ok(await db.transaction().execute((tx) => endFetch(tx, taken, lease, end)));
+  assert.equal(await problem(), null);
 });
 
 test("of a monorepo only what the project watches is built", async () => {
