@@ -58,10 +58,10 @@ test("only requests that may be sent twice are sent again, and with one replica 
   assert.match(section(config, "defaults project "), /retry-on conn-failure empty-response$/m);
   assert.match(
     section(config, "defaults balanced "),
-    /disable-l7-retry if \{ nbsrv lt 2 \} \{ be_sess_rate gt 5 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
+    /disable-l7-retry if \{ nbsrv lt 2 \} \{ be_sess_rate gt 100 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
   );
   assert.match(
     section(config, "backend single "),
-    /disable-l7-retry if \{ sc0_http_req_rate gt 5 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
+    /disable-l7-retry if \{ sc0_http_req_rate gt 100 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
   );
 });
