@@ -73,7 +73,11 @@ for (const way of drawWays(seededRandom(), {
       const traffic = startTraffic(platform.entrance, ["calm", "still"], 50);
       t.after(() => traffic.stop());
       await apps.get("hasty")?.commit({
-        "package.json": JSON.stringify({ name: "huge", private: true, scripts: { build: "truncate -s 12T big" } }),
+        "package.json": JSON.stringify({
+          name: "huge",
+          private: true,
+          scripts: { build: "truncate -s 13194139533312 big" },
+        }),
       });
       const pushed = await apps.get("hasty")?.push();
       assert.notEqual(pushed?.exitCode, 0);

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { networkInterfaces } from "node:os";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
-import { runOk, start } from "../../kit/exec.ts";
+import { run, runOk, start } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
 import type { OneOffCommand, OneOffResult, Runtime, Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
@@ -23,6 +22,8 @@ for (const address of process.argv.slice(2)) {
   socket.on("error", () => console.log(address, "closed"));
   socket.on("timeout", () => { console.log(address, "closed"); socket.destroy(); });
 }`;
+
+const cutOff = await forwardsNothing();
 
 /** What hostile code tries from inside of a container. */
 describe("a container of an application", { skip: withoutDocker }, () => {
@@ -105,7 +106,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
 
   it(
     "reaches the world, and of this machine the edge's port, where its own hostnames are served",
-    { skip: forwardsNothing() },
+    { skip: cutOff },
     async () => {
       const world = await openWorld();
       const edge = await listen({ host: "0.0.0.0", port: 0 });
@@ -152,8 +153,9 @@ describe("a container of an application", { skip: withoutDocker }, () => {
 });
 
 /** Why no container reaches another machine; false where they do. An engine of a test leaves the machine's own firewall as it is. */
-function forwardsNothing(): string | false {
-  const rules = spawnSync("nft", ["list", "chain", "ip", "filter", "FORWARD"], { encoding: "utf8" }).stdout ?? "";
+async function forwardsNothing(): Promise<string | false> {
+  const args = ["list", "chain", "ip", "filter", "FORWARD"];
+  const rules = withoutDocker === false ? (await run({ file: "nft", args })).stdout : "";
   return rules.includes("policy drop") && "SKIPPED: the firewall of another Docker engine forwards nothing of this one";
 }
 
