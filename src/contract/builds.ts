@@ -12,6 +12,8 @@ export const build = z.object({
   commit: z.string(),
   branch: z.string(),
   message: z.string(),
+  /** Who wrote the commit, as git says it; null when that is not known. */
+  author: z.string().nullable(),
   /** The name of the token or SSH key that asked for it, or the host of the repository that is followed; null for what the platform began. */
   requested_by: z.string().nullable(),
   image_ref: z.string().nullable(),

@@ -37,7 +37,12 @@ const project = z.object({
   /** The newest one, whatever became of it. */
   last_deployment: deployment.nullable(),
   replicas: z.object({ ready: z.number().int(), wanted: z.number().int() }),
-  last_hour: z.object({ requests: z.number().int(), errors: z.number().int() }),
+  last_hour: z.object({
+    requests: z.number().int(),
+    errors: z.number().int(),
+    /** The same in twenty parts of three minutes, oldest first; empty without requests. */
+    parts: z.array(z.object({ requests: z.number().int(), errors: z.number().int() })),
+  }),
   database: z.enum(statesOf(databaseStates)).nullable(),
   last_backup: z.object({ id, status: z.enum(statesOf(backupStates)), at: timestamp }).nullable(),
   /** Of the storage folder, as it was when last measured; null before. */

@@ -225,6 +225,7 @@ export interface BuildTable {
   finished_at: Timestamp | null;
   settings: Json<unknown> | null;
   runtime: string | null;
+  author: string | null;
 }
 
 export interface CertificateTable {

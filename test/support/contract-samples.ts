@@ -42,6 +42,7 @@ export function sampleBuild(more: Partial<Build> = {}): Build {
     commit: hash,
     branch: "main",
     message: "First",
+    author: "Ada Lovelace",
     requested_by: "laptop",
     image_ref: "sha256:1",
     ...times,

@@ -217,7 +217,15 @@ let commits = 0;
 /** As the git side does it, without git. */
 async function push(platform: Platform, owner: ReleaseProject["owner"], signal: AbortSignal) {
   const commit = (commits += 1).toString(16).padStart(40, "0");
-  const wanted = { ...owner, origin: "push", commit, branch: "main", message: "Change", requested_by: "ada" } as const;
+  const wanted = {
+    ...owner,
+    origin: "push",
+    commit,
+    branch: "main",
+    message: "Change",
+    author: "Ada",
+    requested_by: "ada",
+  } as const;
   const last = await platform.db
     .selectFrom("deployment")
     .select("commit")

@@ -69,6 +69,7 @@ function addShow(builds: Command, ctx: CliContext): void {
         ["commit", build.commit],
         ["branch", oneLine(build.branch)],
         ["message", oneLine(build.message, 100)],
+        ["author", build.author && oneLine(build.author)],
         ["image", build.image_ref ?? "none"],
         ["deployment", build.deployment && `#${build.deployment.number} ${build.deployment.status}`],
         ["created", relativeTime(build.created_at)],

@@ -31,7 +31,7 @@ export async function findBuild(db: Db | Tx, caller: Pick<Caller, "org_id">, id:
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {
   let query = db
     .selectFrom("build")
-    .select(["id", "commit", "branch", "message"])
+    .select(["id", "commit", "branch", "message", "author"])
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId)
     .where("status", "=", "succeeded");

@@ -17,7 +17,7 @@ export async function keepSource(
     await repositories.pin(project_id, pin, commit, quarantine);
     const notes = (inspection.notes ?? []).map((note) => `       ${note}`);
     await addToLog(logStore, id, notes, () => {});
-    return { outcome: "kept", id, message: inspection.message };
+    return { outcome: "kept", id, message: inspection.message, author: inspection.author };
   } finally {
     await repositories.discard(project_id, quarantine);
   }
@@ -32,5 +32,5 @@ interface QuarantinedSource {
 }
 
 type KeptSource =
-  | { readonly outcome: "kept"; readonly id: string; readonly message: string }
+  | { readonly outcome: "kept"; readonly id: string; readonly message: string; readonly author: string }
   | { readonly outcome: "refused"; readonly summary: string; readonly hint: string };

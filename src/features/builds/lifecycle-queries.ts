@@ -14,6 +14,8 @@ export interface NewBuild {
   readonly commit: string;
   readonly branch: string;
   readonly message: string;
+  /** Empty and null where it is not known. */
+  readonly author: string | null;
   readonly old_commit: string | null;
   readonly requested_by: string;
   /** Who waits for a push's outcome. While this process lives the build is wanted. */
@@ -37,6 +39,7 @@ export async function insertBuild(tx: Tx, build: NewBuild): Promise<number> {
     .insertInto("build")
     .values({
       ...build,
+      author: build.author || null,
       number: sql<number>`(select coalesce(max(number), 0) + 1 from build where project_id = ${build.project_id})`,
       lease_until: build.lease_owner === null ? null : freshLease,
     })

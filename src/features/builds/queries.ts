@@ -9,6 +9,7 @@ const shown = [
   "build.commit",
   "build.branch",
   "build.message",
+  "build.author",
   "build.requested_by",
   "build.image_ref",
   "build.created_at",

@@ -89,7 +89,12 @@ export async function receivePush(
     return { accepted: true, build: null };
   }
   const { ref, branch } = target;
-  return buildAndFollow(receiving, push, { ref, branch, notes, message: inspection.message }, onLine);
+  return buildAndFollow(
+    receiving,
+    push,
+    { ref, branch, notes, message: inspection.message, author: inspection.author },
+    onLine,
+  );
 }
 
 const wasPlan = "This was the plan: nothing was pushed and nothing was deployed. Push without `-o plan` to do it.";
@@ -144,7 +149,13 @@ async function commitOf(receiving: Receiving, push: Push, ref: { name: string; n
 async function buildAndFollow(
   receiving: Receiving,
   push: Push,
-  target: { ref: PushedRef & { new: string }; branch: string; message: string; notes: readonly string[] },
+  target: {
+    ref: PushedRef & { new: string };
+    branch: string;
+    message: string;
+    author: string;
+    notes: readonly string[];
+  },
   onLine: (line: string) => void,
 ): Promise<PushVerdict> {
   const { db, repositories, owner } = receiving;
@@ -160,6 +171,7 @@ async function buildAndFollow(
       commit: target.ref.new,
       branch: target.branch,
       message: target.message,
+      author: target.author,
       old_commit: target.ref.old,
       requested_by: push.actor,
       lease_owner: owner,

@@ -123,6 +123,7 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   const build = { id, ...project.key, origin: "upload", commit: written.commit, branch: place.branch } as const;
   const asked = {
     message: subject,
+    author: kept.author,
     old_commit: place.head,
     requested_by: caller.token_name,
     lease_owner: null,

@@ -26,13 +26,14 @@ export const deployments: Handlers<"deployments"> = {
     const source = await newestSource(ctx.tx, org_id, project_id, body.commit);
     if (source === undefined) return ctx.fail("nothing_to_deploy");
     if (await comingDeployment(ctx.tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
-    const { commit, branch, message } = source;
+    const { commit, branch, message, author } = source;
     const wanted = {
       ...ctx.project.key,
       origin: "redeploy",
       commit,
       branch,
       message,
+      author,
       old_commit: null,
       lease_owner: null,
     } as const;

@@ -1,7 +1,7 @@
 import type { attentions } from "../../contract/overview.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Handlers, HandlerPlatform } from "../context.ts";
-import { selectOrganization, selectOverview, type OverviewRow } from "./queries.ts";
+import { hourParts, selectOrganization, selectOverview, type OverviewRow } from "./queries.ts";
 
 export const overview: Handlers<"overview"> = {
   async get(ctx) {
@@ -46,7 +46,7 @@ function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: Over
     active_deployment: row.active,
     last_deployment: row.last,
     replicas: { ready, wanted: row.active === null ? 0 : row.replicas },
-    last_hour: { requests, errors },
+    last_hour: { requests, errors, parts: requests === 0 ? [] : partsOf(row) },
     database,
     last_backup: row.backup,
     storage_bytes,
@@ -54,6 +54,13 @@ function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: Over
     images_bytes: row.images_bytes,
     attention: attentionOf(row),
   };
+}
+
+function partsOf({ parts }: OverviewRow): Shown["last_hour"]["parts"] {
+  return Array.from({ length: hourParts }, (_, index) => {
+    const { requests = 0, errors = 0 } = parts?.find(({ part }) => part === index) ?? {};
+    return { requests, errors };
+  });
 }
 
 function attentionOf(row: OverviewRow): (typeof attentions)[number][] {

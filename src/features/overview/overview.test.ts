@@ -84,7 +84,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     active_deployment: { id: live, number: 1, status: "active", ...committed, at: at.toISOString() },
     last_deployment: { id: failed, number: 2, status: "failed", ...committed, at: at.toISOString() },
     replicas: { ready: 1, wanted: 2 },
-    last_hour: { requests: 10, errors: 2 },
+    last_hour: { requests: 10, errors: 2, parts: shown?.last_hour.parts },
     database: "ready",
     last_backup: { id: backup.id, status: "completed", at: at.toISOString() },
     storage_bytes: 4096,
@@ -92,6 +92,12 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     images_bytes: null,
     attention: ["deploy_failed", "crashing", "replicas_missing", "maintenance", "storage_over_limit"],
   });
+  const parts = shown?.last_hour.parts ?? [];
+  assert.equal(parts.length, 20);
+  assert.deepEqual(
+    parts.filter(({ requests }) => requests > 0),
+    [{ requests: 10, errors: 2 }],
+  );
   assert.equal(totals.alerts, null);
   assert.equal((await overviewOf(org.operator)).totals.alerts, 0);
   assert.deepEqual([totals.requests_last_hour, totals.errors_last_hour, totals.storage_bytes], [10, 2, 4096]);

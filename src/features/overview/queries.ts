@@ -20,6 +20,8 @@ export interface OverviewRow {
   readonly crashing: boolean;
   readonly requests: number;
   readonly errors: number;
+  /** Parts of the hour in which anything was counted, in no order; null for none. */
+  readonly parts: readonly HourPart[] | null;
   readonly database: DatabaseStatus | null;
   readonly backup: { readonly id: string; readonly status: BackupStatus; readonly at: string } | null;
   readonly storage_bytes: number | null;
@@ -40,6 +42,15 @@ export interface DeploymentFacts {
   readonly at: string;
 }
 
+interface HourPart {
+  readonly part: number;
+  readonly requests: number;
+  readonly errors: number;
+}
+
+/** Into how many parts the last hour is divided. */
+export const hourParts = 20;
+
 // One crash may be an accident.
 const crashesInARow = 2;
 
@@ -53,9 +64,13 @@ export async function selectOverview(
   { hourFrom, limits }: { readonly hourFrom: Date; readonly limits: DiskLimits },
 ): Promise<readonly OverviewRow[]> {
   const { rows } = await sql<OverviewRow>`
-    with traffic as (
-      select project_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from project_metric
-      where org_id = ${orgId} and bucket_seconds = 60 and at >= ${hourFrom} group by project_id),
+    with part as (
+      select project_id, least(${hourParts - 1}, floor(extract(epoch from at - ${hourFrom}) / ${3600 / hourParts}))::integer as part,
+        sum(requests)::bigint as requests, sum(errors)::bigint as errors from project_metric
+      where org_id = ${orgId} and bucket_seconds = 60 and at >= ${hourFrom} group by 1, 2),
+    traffic as (
+      select project_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors,
+        jsonb_agg(jsonb_build_object('part', part, 'requests', requests, 'errors', errors)) as parts from part group by project_id),
     ready as (
       select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
         join deployment_process t on t.deployment_id = d.id and t.process = r.process
@@ -69,7 +84,7 @@ export async function selectOverview(
     select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.maintenance_since is not null as maintenance, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
       coalesce(b.status = 'failed', false) as build_failed, c.deployment_id is not null as crashing,
-      coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, db.status as database,
+      coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, t.parts, db.status as database,
       case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
       s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
       coalesce(s.database_access <> 'open', false) as database_over_limit,

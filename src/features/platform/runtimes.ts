@@ -54,9 +54,9 @@ export async function moveProject(ctx: Context<"platform.move">, runtime: string
   const source = active && (await newestSource(tx, org_id, project_id, active.commit));
   if (source === undefined) return ctx.fail("nothing_to_deploy");
   if (await comingDeployment(tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
-  const { commit, branch, message } = source;
+  const { commit, branch, message, author } = source;
   await requestBuild(tx, platform.wakeups, {
-    ...{ ...project.key, origin: "redeploy", commit, branch, message, old_commit: null, lease_owner: null },
+    ...{ ...project.key, origin: "redeploy", commit, branch, message, author, old_commit: null, lease_owner: null },
     ...{ runtime, requested_by: caller.token_name },
   });
   const event = { action: "project.moved", target: project.slug, detail: { runtime } } as const;

@@ -96,9 +96,9 @@ async function build(fetch: Fetch, fetched: Queued): Promise<void> {
   const source = { commit, quarantine, pin: "follow", limits: settings.follow.treeLimits };
   const kept = await keepSource(ports, { org_id, project_id }, source);
   if (kept.outcome === "refused") return ignore(fetch, fetched, `${kept.summary} ${kept.hint}`);
-  const { id, message } = kept;
+  const { id, message, author } = kept;
   await conclude(fetch, fetched, async (tx) => {
-    const build = { id, org_id, project_id, origin: "follow", commit, branch: place.branch, message } as const;
+    const build = { id, org_id, project_id, origin: "follow", commit, branch: place.branch, message, author } as const;
     const requested_by = new URL(follow.url).host;
     await requestBuild(tx, platform.wakeups, { ...build, old_commit: place.head, requested_by, lease_owner: null });
     if (follow.sealed_token !== null && showsStatuses(follow.provider))
