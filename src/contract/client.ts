@@ -3,7 +3,7 @@ import { errors, type ErrorCode } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { dryRun } from "./dry-run.ts";
 import { routes, type RouteName, type RouteNamed } from "./routes.ts";
-import { changes, type Row } from "./table.ts";
+import { bearerProtocol, changes, tunnelProtocol, type Row } from "./table.ts";
 
 /**
  * Makes a typed client of the API from its rows. It uses `fetch` alone, so it loads in a browser as well as in Node.js.
@@ -16,7 +16,16 @@ export function createClient(options: ClientOptions): Client {
   const follow = (name: RouteName, input: AnyInput = {}) => pages(connection, rowsByName.get(name) as Row, input);
   const signInLink = () => exchangeLink(connection);
   const { baseUrl } = connection;
-  return { baseUrl, send, call: call as Client["call"], follow: follow as Client["follow"], signInLink };
+  const tunnel = (name: RouteName, { params = {} }: AnyInput = {}) => {
+    const url = baseUrl.replace(/^http/, "ws") + pathOf(rowsByName.get(name) as Row, params);
+    return new WebSocket(url, [tunnelProtocol, `${bearerProtocol}${options.token}`]);
+  };
+  const typed = {
+    call: call as Client["call"],
+    follow: follow as Client["follow"],
+    tunnel: tunnel as Client["tunnel"],
+  };
+  return { baseUrl, send, ...typed, signInLink };
 }
 
 export interface ClientOptions {
@@ -44,6 +53,8 @@ export interface Client {
    * calls again, behind the last page's cursor. A server or proxy that answers without a stream yields its one page. Throws as `call` does.
    */
   follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
+  /** Opens the WebSocket of a row that upgrades, with what a browser has for it: the token is one of the protocols that it offers. */
+  tunnel<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): WebSocket;
   /** A URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. It lies beside the API. */
   signInLink(): Promise<{ readonly url: string }>;
   /** The same as `call` for a row that is known at run time only. */

@@ -56,6 +56,12 @@ export interface Row {
  */
 export const tunnelProtocol = "berth.tunnel.v1";
 
+/**
+ * Begins a protocol that a client offers beside `tunnelProtocol` and that ends with its token. Programs send an `Authorization` header;
+ * a browser's WebSocket can send none.
+ */
+export const bearerProtocol = "berth.bearer.";
+
 /** What a path can name. */
 export type Named =
   | "project"

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { WebSocket } from "ws";
 import { testBuild, testDeployment, testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
-import { tunnelProtocol } from "../contract/table.ts";
+import { bearerProtocol, tunnelProtocol } from "../contract/table.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -16,7 +16,10 @@ before(async () => {
 after(() => api.close());
 
 /** How the platform ends the tunnel of a terminal through which nothing passes. */
-async function endOf(client: { readonly autoPong: boolean }): Promise<[code: number, reason: string]> {
+async function endOf(
+  client: { readonly autoPong: boolean },
+  asBrowser = false,
+): Promise<[code: number, reason: string]> {
   const { id: project_id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
   const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
@@ -28,14 +31,24 @@ async function endOf(client: { readonly autoPong: boolean }): Promise<[code: num
   });
   assert.equal(status, 201, text);
   const url = `${api.baseUrl.replace("http", "ws")}${path}/${(body["run"] as { number: number }).number}/terminal`;
-  const headers = { authorization: `Bearer ${org.owner}` };
-  const socket = new WebSocket(url, tunnelProtocol, { headers, ...client });
+  const headers = asBrowser ? {} : { authorization: `Bearer ${org.owner}` };
+  const protocols = asBrowser ? [tunnelProtocol, `${bearerProtocol}${org.owner}`] : [tunnelProtocol];
+  const socket = new WebSocket(url, protocols, { headers, ...client });
   const [code, reason] = (await once(socket, "close")) as [number, Buffer];
   return [code, reason.toString()];
 }
 
 test("a tunnel through which nothing passes for too long ends, although its client answers", async () => {
   assert.deepEqual(await endOf({ autoPong: true }), [4000, "The tunnel was idle for too long; open it again."]);
+});
+
+test("a browser, which can send no header, offers its token as a protocol; another token opens nothing", async () => {
+  assert.deepEqual(await endOf({ autoPong: true }, true), [4000, "Nothing passed for too long."]);
+  const url = `${api.baseUrl.replace("http", "ws")}/v1/projects/demo/runs/1/terminal`;
+  const socket = new WebSocket(url, [tunnelProtocol, `${bearerProtocol}berth_wrong`]);
+  const [, response] = (await once(socket, "unexpected-response")) as [unknown, { readonly statusCode: number }];
+  assert.equal(response.statusCode, 401);
+  socket.on("error", () => {}).terminate();
 });
 
 test("a tunnel whose client no longer answers ends", async () => {

@@ -1,9 +1,9 @@
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { randomUUID } from "node:crypto";
 import { WebSocketServer, type WebSocket } from "ws";
 import { routes } from "../contract/routes.ts";
-import { tunnelProtocol, type Row } from "../contract/table.ts";
+import { bearerProtocol, tunnelProtocol, type Row } from "../contract/table.ts";
 import { Refused } from "../features/context.ts";
 import { socketStream } from "../kit/socket-stream.ts";
 import { answerTo } from "./errors.ts";
@@ -85,7 +85,7 @@ async function admit(
   const address = await checks.addressOf(headers, request.socket.remoteAddress ?? "");
   const done = await runPipeline(options, found.row, {
     ...{ params: found.params, query: Object.fromEntries(searchParams), body: undefined },
-    token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
+    token: tokenOf(headers),
     ...{ lastEventId: undefined, idempotencyKey: undefined, address, requestId: randomUUID() },
     isUpgrade: true,
     gone: () => goneSignal(socket),
@@ -94,6 +94,17 @@ async function admit(
   });
   if (done.tunnel === undefined) throw new Refused("invalid_request", { error: "This cannot be opened as a tunnel." });
   return done.tunnel;
+}
+
+/** From the header that programs send, or else from the protocols that a browser's WebSocket offers. */
+function tokenOf({
+  authorization = "",
+  "sec-websocket-protocol": offered = "",
+}: IncomingHttpHeaders): string | undefined {
+  const given = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  if (given !== undefined) return given;
+  const protocols = offered.split(",").map((each) => each.trim());
+  return protocols.find((each) => each.startsWith(bearerProtocol))?.slice(bearerProtocol.length);
 }
 
 function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
