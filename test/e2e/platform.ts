@@ -199,6 +199,7 @@ function visit(port: number, host: string, path: string, headers: Record<string,
 /** A git repository with these files, ready to be pushed to the project. */
 export interface TestApp {
   readonly dir: string;
+  git(...args: string[]): Promise<ExecResult>;
   /** Writes files and commits them. */
   commit(files: Record<string, string>, message?: string): Promise<void>;
   /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
@@ -250,6 +251,7 @@ export async function createApp(
   await git("config", "user.email", "tester@localhost");
   const app: TestApp = {
     dir,
+    git,
     async commit(changed, message = "Change") {
       for (const [path, text] of Object.entries(changed)) {
         mkdirSync(dirname(join(dir, path)), { recursive: true });

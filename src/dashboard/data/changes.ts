@@ -2,6 +2,8 @@ import type { Query, QueryClient } from "@tanstack/react-query";
 import type { Answer, Client } from "../../contract/client.ts";
 
 const pausesMs = { first: 500, most: 10_000 };
+// A busy organization has several changes a second, and each refresh may read a thousand projects.
+const refreshMs = 1000;
 
 // Read where they are shown, at their own pace: large, or looked up in the world.
 const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self-description.capabilities"];
@@ -13,6 +15,7 @@ const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self
 export function followChanges(client: Client, queries: QueryClient): () => void {
   let gone = new AbortController();
   let after: string | undefined;
+  const refresh = createRefresh(queries);
   const start = () => {
     gone.abort();
     gone = new AbortController();
@@ -25,7 +28,7 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
         for await (const page of client.follow("activity.changes", { query: { after }, signal })) {
           pauseMs = pausesMs.first;
           after = page.next_cursor;
-          refresh(queries, page);
+          refresh.add(page);
         }
       } catch {
         // What is lost for good (the token, the organization) shows in the next call of a page.
@@ -38,16 +41,37 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
   start();
   return () => {
     gone.abort();
+    refresh.end();
     document.removeEventListener("visibilitychange", start);
   };
 }
 
-function refresh(queries: QueryClient, { changes, reset }: Answer<"activity.changes">): void {
-  const projects = new Set(changes.map(({ project }) => project));
-  const isNamed = ({ queryKey: [name, input] }: Query) => {
-    if (ownPace.includes(String(name))) return false;
-    const { params } = (input ?? {}) as { readonly params?: { readonly slug?: string } };
-    return reset || params?.slug === undefined || projects.has(params.slug);
+/** Collects changes: the first one is followed at once, those of the next second together. */
+function createRefresh(queries: QueryClient) {
+  let projects = new Set<string | null>();
+  let isReset = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    timer = undefined;
+    if (projects.size === 0 && !isReset) return;
+    const [named, reset] = [projects, isReset];
+    projects = new Set();
+    isReset = false;
+    timer = setTimeout(flush, refreshMs);
+    void queries.invalidateQueries({ predicate: (query) => isOf(query, named, reset) });
   };
-  if (reset || changes.length > 0) void queries.invalidateQueries({ predicate: isNamed });
+  return {
+    add({ changes, reset }: Answer<"activity.changes">) {
+      for (const { project } of changes) projects.add(project);
+      isReset ||= reset;
+      if (timer === undefined) flush();
+    },
+    end: () => clearTimeout(timer),
+  };
+}
+
+function isOf({ queryKey: [name, input] }: Query, projects: ReadonlySet<string | null>, isReset: boolean): boolean {
+  if (ownPace.includes(String(name))) return false;
+  const { params } = (input ?? {}) as { readonly params?: { readonly slug?: string } };
+  return isReset || params?.slug === undefined || projects.has(params.slug);
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { ApiError, type Client } from "../../contract/client.ts";
-import type { LogLine } from "../ui/log-view.tsx";
+import { limits } from "../../contract/limits.ts";
+import type { LogLine } from "../ui/log-lines.tsx";
 import { call, useClient } from "./api.ts";
 
 const mostLines = 100_000;
@@ -9,6 +10,7 @@ const pausesMs = { first: 500, most: 8000 };
 interface LogQuery {
   readonly slug: string;
   readonly source: "runtime" | "build";
+  readonly process: string | undefined;
   readonly replica: number | undefined;
   /** An instant, or a time before now such as `15m`. */
   readonly since: string | undefined;
@@ -19,27 +21,36 @@ interface LogQuery {
 
 interface LogState {
   readonly lines: readonly LogLine[];
+  /** The place of the first line: it rises when the oldest lines go, and falls when older ones come. */
+  readonly first: number;
   readonly loaded: boolean;
   readonly error: Error | null;
+  /** Reads the lines before the first one; undefined when there are none, or as many as the page holds. */
+  readonly loadOlder: (() => void) | undefined;
+  readonly isLoadingOlder: boolean;
 }
 
+const empty: LogState = {
+  lines: [],
+  first: 0,
+  loaded: false,
+  error: null,
+  loadOlder: undefined,
+  isLoadingOlder: false,
+};
+
 /** An application's log, followed. After a break it goes on behind the last line. */
-export function useLog({ slug, source, replica, since, until, limit }: LogQuery): LogState {
+export function useLog({ slug, source, process, replica, since, until, limit }: LogQuery): LogState {
   const client = useClient();
-  const [state, setState] = useState<LogState>({ lines: [], loaded: false, error: null });
+  const [state, setState] = useState(empty);
   useEffect(() => {
     const gone = new AbortController();
-    let lines: LogLine[] = [];
-    setState({ lines, loaded: false, error: null });
-    const add = (more: readonly LogLine[]) => {
-      if (gone.signal.aborted) return;
-      lines = [...lines, ...more].slice(-mostLines);
-      setState({ lines, loaded: true, error: null });
-    };
-    const fail = (error: Error) => setState({ lines, loaded: true, error });
-    void follow({ client, query: { slug, source, replica, since, until, limit }, signal: gone.signal, add, fail });
+    const query = { slug, source, process, replica, since, until, limit };
+    const set = (next: LogState) => !gone.signal.aborted && setState(next);
+    set(empty);
+    void followLog({ client, query, signal: gone.signal, set });
     return () => gone.abort();
-  }, [client, slug, source, replica, since, until, limit]);
+  }, [client, slug, source, process, replica, since, until, limit]);
   return state;
 }
 
@@ -47,11 +58,38 @@ interface Following {
   readonly client: Client;
   readonly query: LogQuery;
   readonly signal: AbortSignal;
-  readonly add: (lines: readonly LogLine[]) => void;
-  readonly fail: (error: Error) => void;
+  readonly set: (state: LogState) => void;
 }
 
-async function follow({ client, query: { slug, ...query }, signal, add, fail }: Following): Promise<void> {
+async function followLog({ client, query: { slug, ...query }, signal, set }: Following): Promise<void> {
+  let state = empty;
+  const change = (next: Partial<LogState>) => set((state = { ...state, ...next }));
+  const add = (more: readonly LogLine[]) => {
+    const all = [...state.lines, ...more];
+    const excess = Math.max(0, all.length - mostLines);
+    const lines = excess === 0 ? all : all.slice(excess);
+    const older = query.source === "runtime" && state.lines.length === 0 ? { loadOlder } : {};
+    change({ lines, first: state.first + excess, loaded: true, error: null, ...older });
+  };
+  const loadOlder = () => {
+    const [before] = state.lines;
+    if (state.isLoadingOlder || before?.at === null || before === undefined) return;
+    change({ isLoadingOlder: true });
+    // Lines of the same millisecond may lie on both sides.
+    const shared = state.lines.findIndex(({ at }) => at !== before.at);
+    const until = new Date(Date.parse(before.at) + 1).toISOString();
+    const input = { params: { slug }, query: { ...query, limit: limits.log_lines, until }, signal };
+    call(client, "logs.list", input).then(
+      ({ lines: found }) => {
+        const older = found.slice(0, found.length - (shared < 0 ? state.lines.length : shared));
+        const lines = [...older, ...state.lines];
+        const isAll = older.length === 0 || lines.length + limits.log_lines > mostLines;
+        const place = { lines, first: state.first - older.length, isLoadingOlder: false };
+        change(isAll ? { ...place, loadOlder: undefined } : place);
+      },
+      (error: Error) => change({ error, isLoadingOlder: false }),
+    );
+  };
   let after: string | undefined;
   let pauseMs = pausesMs.first;
   while (!signal.aborted) {
@@ -65,7 +103,7 @@ async function follow({ client, query: { slug, ...query }, signal, add, fail }: 
       }
     } catch (error) {
       if (signal.aborted) return;
-      fail(error as Error);
+      change({ loaded: true, error: error as Error });
       if (error instanceof ApiError && error.status < 500 && error.status !== 429) return;
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

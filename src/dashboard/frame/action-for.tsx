@@ -1,13 +1,15 @@
-import { useNavigate } from "@tanstack/react-router";
+import type { ComponentType } from "react";
 import { limits } from "../../contract/limits.ts";
 import { useCall } from "../data/api.ts";
 import { textOf } from "../data/text-of.ts";
+import { ImportDialog } from "../pages/cron/import-dialog.tsx";
 import { JobDialog } from "../pages/cron/job-dialog.tsx";
 import { PasteDialog } from "../pages/env/paste-dialog.tsx";
 import { SetDialog } from "../pages/env/set-dialog.tsx";
+import { StopFollowing } from "../pages/follow/stop-following.tsx";
 import { CreateOrg } from "../pages/orgs/orgs-page.tsx";
+import { MoveDialog } from "../pages/platform/runtime.tsx";
 import { CreateProject } from "../pages/projects/create-project.tsx";
-import { DeleteProject } from "../pages/projects/delete-project.tsx";
 import { AddRegistry } from "../pages/registries/registries.tsx";
 import { StartRun } from "../pages/runs/start-run.tsx";
 import { AddKey } from "../pages/ssh-keys/ssh-keys.tsx";
@@ -15,8 +17,13 @@ import { CreateToken } from "../pages/tokens/create-token.tsx";
 import { AddWebhook } from "../pages/webhooks/add-webhook.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { NumberField, SelectField, TextField } from "../ui/field.tsx";
-import type { Asked, OfProject } from "./actions.ts";
+import type { Asked, OfProject, projectActions } from "./actions.ts";
+import { BackUp, CreateDatabase, Drop, Promote, Restore, Verify } from "./database-actions.tsx";
+import { Delete, Limits, Maintenance, Rename, Undelete } from "./project-changes.tsx";
+import { DeleteJob, Detach, RemoveVariable } from "./removals.tsx";
 import { Rollback } from "./rollback.tsx";
+import { Cancel, Deploy, Fetch, Follow } from "./source-actions.tsx";
+import { useDone } from "./use-done.ts";
 
 /** The dialog of an action that was chosen in the palette: the page's own one where it has one. */
 export function ActionFor({ asked, onClose }: { readonly asked: Asked; readonly onClose: () => void }) {
@@ -40,44 +47,35 @@ const ofAll = {
 const ofProject = {
   deploy: Deploy,
   rollback: Rollback,
+  cancel: Cancel,
   restart: Restart,
   scale: Scale,
   run: StartRun,
   variable: ({ slug, onClose }: OfProject) => <SetDialog slug={slug} name={null} onClose={onClose} />,
   envFile: PasteFile,
+  removeVariable: RemoveVariable,
   domain: Attach,
+  detach: Detach,
   job: ({ slug, onClose }: OfProject) => <JobDialog slug={slug} job={null} onClose={onClose} />,
   runJob: RunJob,
+  importJobs: ImportDialog,
+  deleteJob: DeleteJob,
+  database: CreateDatabase,
   backup: BackUp,
+  verify: Verify,
+  restore: Restore,
+  promote: Promote,
+  drop: Drop,
+  follow: Follow,
+  fetch: Fetch,
+  stopFollowing: StopFollowing,
+  maintenance: Maintenance,
+  rename: Rename,
+  limits: Limits,
+  move: MoveDialog,
   delete: Delete,
-};
-
-/** Closes the dialog, and shows what came of it where it is shown. */
-function useDone({ slug, onClose }: OfProject) {
-  const navigate = useNavigate();
-  return (to: "deployments" | "processes" | "domains" | "cron" | "backups") => {
-    onClose();
-    void navigate({ to: `/projects/$slug/${to}`, params: { slug } });
-  };
-}
-
-function Deploy(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="deployments.create"
-      title={`Deploy ${props.slug} again`}
-      submit="Deploy again"
-      input={() => ({ params: { slug: props.slug }, body: {} })}
-      onDone={() => done("deployments")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">
-        The newest commit is built and started beside the present deployment, checked for health, then switched to.
-      </p>
-    </ActionDialog>
-  );
-}
+  undelete: Undelete,
+} satisfies Record<keyof typeof projectActions, ComponentType<OfProject>>;
 
 function Restart(props: OfProject) {
   const done = useDone(props);
@@ -164,28 +162,7 @@ function RunJob(props: OfProject) {
   );
 }
 
-function BackUp(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="backups.create"
-      title={`Back up the database of ${props.slug}`}
-      submit="Back up now"
-      input={() => ({ params: { slug: props.slug } })}
-      onDone={() => done("backups")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">The application goes on meanwhile.</p>
-    </ActionDialog>
-  );
-}
-
 function PasteFile({ slug, onClose }: OfProject) {
   const { data } = useCall("env.list", { params: { slug } });
   return <PasteDialog slug={slug} known={(data?.variables ?? []).map(({ key }) => key)} onClose={onClose} />;
-}
-
-function Delete({ slug, onClose }: OfProject) {
-  const { data } = useCall("projects.get", { params: { slug } });
-  return data === undefined ? null : <DeleteProject project={data} onClose={onClose} />;
 }

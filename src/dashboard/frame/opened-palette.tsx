@@ -1,5 +1,6 @@
 import { Search } from "lucide-react";
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useId, useState, type KeyboardEvent } from "react";
+import { useModal } from "../ui/use-modal.ts";
 import type { Asked } from "./actions.ts";
 import { usePaletteItems, type Item } from "./palette-items.ts";
 
@@ -10,16 +11,11 @@ interface OpenedProps {
 
 /** The palette while it is open. */
 export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
   const items = usePaletteItems(text, onAsk);
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
-  }, []);
   // In braces: newer browsers answer with a promise, which is no clean-up.
   useEffect(() => {
     void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });

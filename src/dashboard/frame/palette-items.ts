@@ -1,5 +1,5 @@
 import { useNavigate, useParams } from "@tanstack/react-router";
-import type { RouteName } from "../../contract/routes.ts";
+import { route, type RouteName } from "../../contract/routes.ts";
 import { useCall } from "../data/api.ts";
 import { useMe, whyNot } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
@@ -17,23 +17,38 @@ export interface Item {
 
 const mostShown = 50;
 
+// Of more projects than this, pages and actions are found by the beginning of what is typed.
+const mostExpanded = 40;
+
 /** What the palette finds for a text: nearest first, and of the project that is looked at before others. */
 export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): readonly Item[] {
-  const places = usePlaces();
-  const actions = useActions(onAsk);
+  const { data } = useCall("overview.get", {});
+  const slugs = data?.projects.filter(({ state }) => state !== "deleted").map(({ slug }) => slug) ?? [];
+  const [begin = ""] = text.trim().toLowerCase().split(/[\s:]/, 1);
+  const expanded =
+    slugs.length <= mostExpanded
+      ? slugs
+      : slugs.filter((slug) => begin !== "" && slug.includes(begin)).slice(0, mostExpanded);
+  const places = usePlaces(slugs, expanded);
+  const actions = useActions(slugs, expanded, onAsk);
   return [...actions.here, ...places, ...actions.elsewhere]
-    .map((item) => ({ ...item, rank: matchRank(`${item.label} ${item.hint}`, text) }))
+    .map((item) => ({ ...item, rank: rankOf(item, text) }))
     .filter(({ rank }) => rank > 0)
     .toSorted((a, b) => b.rank - a.rank)
     .slice(0, mostShown);
 }
 
-function usePlaces(): readonly Item[] {
+/** A project whose name begins with the text comes before what can be done with it. */
+function rankOf({ label, hint }: Item, text: string): number {
+  const wanted = text.trim().toLowerCase();
+  const isNamed = hint === "Project" && wanted !== "" && label.startsWith(wanted);
+  return isNamed ? 3 : matchRank(`${label} ${hint}`, text);
+}
+
+function usePlaces(slugs: readonly string[], expanded: readonly string[]): readonly Item[] {
   const navigate = useNavigate();
   const me = useMe();
-  const { data } = useCall("overview.get", {});
   const pages = sections.filter((section) => section.operator !== true || me.platform_admin);
-  const slugs = data?.projects.map(({ slug }) => slug) ?? [];
   return [
     ...slugs.map((slug) => ({
       label: slug,
@@ -41,8 +56,9 @@ function usePlaces(): readonly Item[] {
       go: () => void navigate({ to: "/projects/$slug", params: { slug } }),
     })),
     ...pages.map(({ to, label }) => ({ label, hint: "Page", go: () => void navigate({ to }) })),
-    ...slugs.flatMap((slug) =>
-      projectTabs.slice(1).map(([to, label]) => ({
+    { label: "Session, usage and limits", hint: "Page", go: () => void navigate({ to: "/account" }) },
+    ...expanded.flatMap((slug) =>
+      [...projectTabs.slice(1), ["/projects/$slug/compare", "Compare deployments"] as const].map(([to, label]) => ({
         label: `${slug}: ${label}`,
         hint: "Project page",
         go: () => void navigate({ to, params: { slug } }),
@@ -51,30 +67,32 @@ function usePlaces(): readonly Item[] {
   ];
 }
 
-function useActions(onAsk: (asked: Asked) => void) {
+function useActions(living: readonly string[], expanded: readonly string[], onAsk: (asked: Asked) => void) {
   const me = useMe();
-  const { data } = useCall("overview.get", {});
   const { slug: here } = useParams({ strict: false });
   const itemOf = (label: string, row: RouteName, asked: Asked): Item => {
     const why = whyNot(me, row);
     return { label, hint: why ?? "Action", isOff: why !== undefined, go: () => onAsk(asked) };
   };
   const ofProject = (slug: string) =>
-    entriesOf(projectActions).map(([kind, [label, row]]) => itemOf(`${slug}: ${label}`, row, { kind, slug }));
+    entriesOf(projectActions)
+      .filter(([kind]) => (living.includes(slug) ? kind !== "undelete" : kind === "undelete" || kind === "delete"))
+      .filter(([, [, row]]) => me.platform_admin || route(row).access !== "operator")
+      .map(([kind, [label, row]]) => itemOf(`${slug}: ${label}`, row, { kind, slug }));
   const ofAll = entriesOf(globalActions)
     .filter(([kind]) => kind !== "org" || me.platform_admin)
     .map(([kind, [label, row]]) => itemOf(label, row, { kind }));
-  const others = data?.projects.filter(({ slug, state }) => slug !== here && state !== "deleted") ?? [];
   return {
     here: here === undefined ? [] : ofProject(here),
     elsewhere: [
       ...ofAll,
-      ...others.flatMap(({ slug }) => ofProject(slug)),
+      ...expanded.filter((slug) => slug !== here).flatMap(ofProject),
       ...(["light", "dark", "system"] as const).map((theme) => ({
         label: `Theme: ${theme}`,
         hint: "Action",
         go: () => setTheme(theme),
       })),
+      { label: "Keys", hint: "Action", go: () => dispatchEvent(new Event("berth-keys")) },
       { label: "Sign out", hint: "Action", go: () => void signOut() },
     ],
   };

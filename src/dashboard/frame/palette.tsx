@@ -8,16 +8,21 @@ const openPalette = () => import("./opened-palette.tsx");
 const OpenedPalette = lazy(() => openPalette().then((loaded) => ({ default: loaded.OpenedPalette }), loadAgain));
 const ActionFor = lazy(() => import("./action-for.tsx").then((loaded) => ({ default: loaded.ActionFor }), loadAgain));
 
+const KeysDialog = lazy(() =>
+  import("./keys-dialog.tsx").then((loaded) => ({ default: loaded.KeysDialog }), loadAgain),
+);
+
 /** Another version of the platform is there by now. */
 function loadAgain(): Promise<never> {
   location.reload();
   return new Promise(() => {});
 }
 
-/** Ctrl-K: projects, pages and actions, found by a few letters. */
+/** Ctrl-K: projects, pages and actions, found by a few letters. `?`: the keys. */
 export function Palette() {
   const [open, setOpen] = useState(false);
   const [asked, setAsked] = useState<Asked>();
+  const [showsKeys, setShowsKeys] = useState(false);
   useEffect(() => {
     const waiting = setTimeout(() => void openPalette().catch(() => {}), preloadMs);
     return () => clearTimeout(waiting);
@@ -29,9 +34,12 @@ export function Palette() {
       setOpen((before) => !before);
     };
     const onAsk = () => setOpen(true);
+    const onKeys = () => setShowsKeys(true);
     addEventListener("keydown", onKey);
     addEventListener("berth-palette", onAsk);
+    addEventListener("berth-keys", onKeys);
     return () => {
+      removeEventListener("berth-keys", onKeys);
       removeEventListener("keydown", onKey);
       removeEventListener("berth-palette", onAsk);
     };
@@ -40,6 +48,7 @@ export function Palette() {
     <Suspense>
       {open && <OpenedPalette onClose={() => setOpen(false)} onAsk={setAsked} />}
       {asked !== undefined && <ActionFor asked={asked} onClose={() => setAsked(undefined)} />}
+      {showsKeys && <KeysDialog onClose={() => setShowsKeys(false)} />}
     </Suspense>
   );
 }

@@ -28,21 +28,21 @@ interface Section {
   readonly operator?: true;
 }
 
-/** A project's pages. */
+/** A project's pages, each with the letter that follows `g`. */
 export const projectTabs = [
-  ["/projects/$slug", "Overview"],
-  ["/projects/$slug/deployments", "Deployments"],
-  ["/projects/$slug/processes", "Processes"],
-  ["/projects/$slug/logs", "Logs"],
-  ["/projects/$slug/metrics", "Metrics"],
-  ["/projects/$slug/variables", "Variables"],
-  ["/projects/$slug/domains", "Domains"],
-  ["/projects/$slug/cron", "Cron"],
-  ["/projects/$slug/database", "Database"],
-  ["/projects/$slug/backups", "Backups"],
-  ["/projects/$slug/timeline", "Timeline"],
-  ["/projects/$slug/files", "Files"],
-  ["/projects/$slug/settings", "Settings"],
+  ["/projects/$slug", "Overview", "h"],
+  ["/projects/$slug/deployments", "Deployments", "d"],
+  ["/projects/$slug/processes", "Processes", "r"],
+  ["/projects/$slug/logs", "Logs", "l"],
+  ["/projects/$slug/metrics", "Metrics", "e"],
+  ["/projects/$slug/variables", "Variables", "v"],
+  ["/projects/$slug/domains", "Domains", "n"],
+  ["/projects/$slug/cron", "Cron", "c"],
+  ["/projects/$slug/database", "Database", "q"],
+  ["/projects/$slug/backups", "Backups", "b"],
+  ["/projects/$slug/timeline", "Timeline", "t"],
+  ["/projects/$slug/files", "Files", "f"],
+  ["/projects/$slug/settings", "Settings", ","],
 ] as const;
 
 /** How well a query finds a text: 2 as written, 1 by its letters in their order, 0 not at all. */

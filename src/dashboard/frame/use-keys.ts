@@ -1,29 +1,36 @@
-import { useNavigate } from "@tanstack/react-router";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { sections } from "./places.ts";
+import { projectTabs, sections } from "./places.ts";
 
 const pairMs = 1000;
 
-/** `g` and a letter goes to a page, `/` to the page's search. Not while something is typed. */
+/** `g` and a letter goes to a page, `/` to the page's search, `?` shows the keys. Not while something is typed. */
 export function useKeys(): void {
   const navigate = useNavigate();
+  const { slug } = useParams({ strict: false });
   useEffect(() => {
-    let goneAtMs = 0;
+    let goneAtMs = -pairMs;
+    const go = (key: string): boolean => {
+      const section = sections.find((each) => each.key === key);
+      const tab = slug === undefined ? undefined : projectTabs.find(([, , letter]) => letter === key);
+      if (section !== undefined) void navigate({ to: section.to });
+      else if (tab !== undefined && slug !== undefined) void navigate({ to: tab[0], params: { slug } });
+      return section !== undefined || tab !== undefined;
+    };
     const onKey = (event: KeyboardEvent) => {
       const { target, key } = event;
       const isTyping = target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") !== null)
         return;
-      const section = performance.now() - goneAtMs < pairMs ? sections.find((each) => each.key === key) : undefined;
+      const isSecond = performance.now() - goneAtMs < pairMs;
+      goneAtMs = key === "g" && !isSecond ? performance.now() : -pairMs;
       const search = key === "/" ? document.querySelector<HTMLElement>("[data-search]") : null;
-      if (key === "g") goneAtMs = performance.now();
-      if (section === undefined && search === null) return;
+      if (isSecond ? !go(key) : search === null && key !== "?") return;
       event.preventDefault();
-      goneAtMs = 0;
       search?.focus();
-      if (section !== undefined) void navigate({ to: section.to });
+      if (key === "?") dispatchEvent(new Event("berth-keys"));
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, [navigate]);
+  }, [navigate, slug]);
 }

@@ -1,6 +1,7 @@
 import { X } from "lucide-react";
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useId, type ReactNode } from "react";
 import { IconButton } from "./button.tsx";
+import { useModal } from "./use-modal.ts";
 
 export interface DialogProps {
   readonly title: string;
@@ -18,14 +19,8 @@ const shapes = {
 
 /** The browser's own dialog: it traps focus, closes on Escape, makes the page behind inert and gives focus back. */
 export function Dialog({ title, onClose, children, shape = "dialog" }: DialogProps) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal((dialog) => firstControl(dialog)?.focus());
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    firstControl(ref.current)?.focus();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
-  }, []);
   return (
     <dialog
       ref={ref}
@@ -50,7 +45,7 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
 }
 
 /** Where one begins: the first field, or the button of a form without one. The browser would take the button that closes. */
-function firstControl(dialog: HTMLElement | null): HTMLElement | null | undefined {
-  const field = dialog?.querySelector<HTMLElement>("form :is(input:not([type=checkbox]), textarea, select)");
-  return field ?? dialog?.querySelector<HTMLElement>("form [type=submit]");
+function firstControl(dialog: HTMLElement): HTMLElement | null {
+  const field = dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox]), textarea, select)");
+  return field ?? dialog.querySelector<HTMLElement>("form [type=submit]");
 }

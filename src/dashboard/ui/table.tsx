@@ -1,4 +1,5 @@
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
+import { Button } from "./button.tsx";
 import { Ago } from "./text.tsx";
 
 export interface Column<T> {
@@ -18,9 +19,13 @@ interface TableProps<T> {
   readonly keyOf: (row: T) => string;
 }
 
-/** Dense rows of 36 px; on a phone the less important columns go. */
+const rowsAtOnce = 100;
+
+/** Dense rows of 36 px; on a phone the less important columns go. Of many rows the first hundred are in the page, and more when they are asked for. */
 export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
-  return (
+  const [most, setMost] = useState(rowsAtOnce);
+  const hidden = rows.length - most;
+  const table = (
     <div className="relative overflow-x-auto rounded-md border border-line">
       <table className="w-full border-collapse text-sm">
         <caption className="sr-only">{caption}</caption>
@@ -34,7 +39,7 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
           </tr>
         </thead>
         <tbody className="divide-y divide-line">
-          {rows.map((row) => (
+          {rows.slice(0, most).map((row) => (
             <tr key={keyOf(row)} className="h-9 transition-colors hover:bg-panel max-sm:h-11">
               {columns.map((column) => (
                 <td key={column.head} className={`px-3 py-1 ${placed(column)}`}>
@@ -45,6 +50,16 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
           ))}
         </tbody>
       </table>
+    </div>
+  );
+  if (hidden <= 0) return table;
+  return (
+    <div className="flex flex-col gap-3">
+      {table}
+      <div className="flex items-center gap-3 text-sm text-muted">
+        <Button onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(hidden, rowsAtOnce)} more</Button>
+        {most} of {rows.length}
+      </div>
     </div>
   );
 }

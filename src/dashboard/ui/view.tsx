@@ -1,10 +1,9 @@
-import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Command } from "./copy.tsx";
 import { Problem } from "./problem.tsx";
 
 interface ViewProps<T> {
-  readonly of: UseQueryResult<T>;
+  readonly of: { readonly data: T | undefined; readonly error: Error | null; readonly refetch: () => unknown };
   /** The shape of what comes. */
   readonly skeleton?: ReactNode;
   readonly children: (data: T) => ReactNode;
@@ -15,11 +14,18 @@ export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>)
   if (of.data !== undefined) return <>{children(of.data)}</>;
   if (of.error !== null) return <Problem error={of.error} retry={() => void of.refetch()} />;
   return (
-    <div aria-busy="true" className="late">
+    <div ref={markSection} aria-busy="true" className="late">
       <span className="sr-only">Loading</span>
       {skeleton}
     </div>
   );
+}
+
+/** A section is busy with what is in it: what stands below is not shown before it. */
+function markSection(element: HTMLElement | null) {
+  const section = element?.closest("main section");
+  section?.setAttribute("aria-busy", "true");
+  return () => section?.removeAttribute("aria-busy");
 }
 
 export function Skeleton({ rows = 6, height = 36 }: { readonly rows?: number; readonly height?: number }) {

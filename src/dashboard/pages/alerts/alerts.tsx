@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
+import { usePages } from "../../data/use-pages.ts";
+import { Older } from "../../ui/older.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { State, Status } from "../../ui/status.tsx";
@@ -12,18 +13,26 @@ type Alert = Answer<"alerts.list">["alerts"][number];
 
 export function Alerts() {
   const [all, setAll] = useState(false);
-  const alerts = useCall("alerts.list", { query: { all } }, { keep: true });
+  const alerts = usePages("alerts.list", { query: { all } });
   return (
     <Section
       title="Alerts"
       actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => setAll(event.target.checked)} />}
     >
       <View of={alerts}>
-        {(data) =>
-          data.alerts.length === 0 ? (
+        {({ pages }) =>
+          pages[0]?.alerts.length === 0 ? (
             <Status tone="ok">No open alerts</Status>
           ) : (
-            <Table caption="Alerts" rows={data.alerts} columns={columns} keyOf={({ id }) => id} />
+            <>
+              <Table
+                caption="Alerts"
+                rows={pages.flatMap((page) => page.alerts)}
+                columns={columns}
+                keyOf={({ id }) => id}
+              />
+              <Older of={[alerts]} />
+            </>
           )
         }
       </View>

@@ -2,8 +2,9 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ShieldCheck } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { approvalStates, statesOf } from "../../../contract/states.ts";
-import { useCall } from "../../data/api.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { Select } from "../../ui/field.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -22,7 +23,7 @@ const route = getRouteApi("/approvals");
 export function ApprovalsPage() {
   const { status } = route.useSearch();
   const navigate = route.useNavigate();
-  const approvals = useCall("approvals.list", { query: { status } });
+  const approvals = usePages("approvals.list", { query: { status } });
   return (
     <Page
       title="Approvals"
@@ -46,13 +47,21 @@ export function ApprovalsPage() {
         </Select>
       </div>
       <View of={approvals}>
-        {(data) =>
-          data.approvals.length === 0 ? (
+        {({ pages }) =>
+          pages[0]?.approvals.length === 0 ? (
             <Empty icon={<ShieldCheck size={24} />} title="Nothing waits">
               Give an agent a token in approval mode, and what it wants to delete shows up here first.
             </Empty>
           ) : (
-            <Table caption="Approvals" rows={data.approvals} columns={columns} keyOf={({ id }) => id} />
+            <>
+              <Table
+                caption="Approvals"
+                rows={pages.flatMap((page) => page.approvals)}
+                columns={columns}
+                keyOf={({ id }) => id}
+              />
+              <Older of={[approvals]} />
+            </>
           )
         }
       </View>

@@ -6,7 +6,6 @@ import { bytes, count, duration } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Command } from "../../ui/copy.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
@@ -14,6 +13,7 @@ import { Table } from "../../ui/table.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { BackupState } from "./backups-page.tsx";
+import { Download } from "./download.tsx";
 
 type Backup = Answer<"backups.get">;
 
@@ -87,14 +87,7 @@ function One({ backup }: { readonly backup: Backup }) {
       <Section title="Tables">
         <Tables backup={backup} />
       </Section>
-      {backup.status === "completed" && (
-        <Section
-          title="Download"
-          lead="The command line saves it as a file for pg_restore, or with --format plain as SQL text. Owners only."
-        >
-          <Command>{`berth backups download ${backup.id} --project ${slug}`}</Command>
-        </Section>
-      )}
+      {backup.status === "completed" && <Download slug={slug} backup={backup} />}
       {restoring && <Restore slug={slug} backup={backup} onClose={() => setRestoring(false)} />}
     </Page>
   );

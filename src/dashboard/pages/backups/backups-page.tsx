@@ -1,12 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -22,9 +24,9 @@ export function BackupsPage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);
   const hasNone = has === false;
-  const isWorking = (data: Answer<"backups.list"> | undefined) =>
-    data?.backups.some(({ operation }) => operation !== null) === true;
-  const backups = useCall("backups.list", { params: { slug } }, { refetchInterval: 5000 });
+  const backups = usePages("backups.list", { params: { slug } }, 5000);
+  const all = backups.data?.pages.flatMap((page) => page.backups) ?? [];
+  const isWorking = all.some(({ operation }) => operation !== null);
   const create = useAction("backups.create");
   const why = useWhyNot("backups.create");
   const action = (
@@ -32,7 +34,7 @@ export function BackupsPage() {
       look="primary"
       icon={<Plus size={15} />}
       busy={create.isPending}
-      why={hasNone ? "The project has no database." : isWorking(backups.data) ? "An operation is under way." : why}
+      why={hasNone ? "The project has no database." : isWorking ? "An operation is under way." : why}
       onClick={() => create.mutate({ params: { slug } })}
     >
       Back up now
@@ -46,15 +48,18 @@ export function BackupsPage() {
     >
       {create.error !== null && <Problem error={create.error} />}
       <View of={backups}>
-        {(data) =>
-          data.backups.length === 0 ? (
+        {() =>
+          all.length === 0 ? (
             <Empty icon={<ArchiveRestore size={24} />} title="No backups yet">
               {hasNone
                 ? "The project has no database, so there is nothing to back up."
                 : "The first one comes by itself within a day, or now with the button above."}
             </Empty>
           ) : (
-            <Table caption="Backups" rows={data.backups} columns={columnsFor(slug)} keyOf={({ id }) => id} />
+            <>
+              <Table caption="Backups" rows={all} columns={columnsFor(slug)} keyOf={({ id }) => id} />
+              <Older of={[backups]} />
+            </>
           )
         }
       </View>

@@ -55,8 +55,8 @@ function Build({ build }: { readonly build: Build }) {
                 {" "}
                 by <Plain>{build.requested_by}</Plain>
               </>
-            )}{" "}
-            · <Took build={build} isRunning={running.includes(status)} />
+            )}
+            <Author build={build} /> · <Took build={build} isRunning={running.includes(status)} />
           </span>
         </>
       }
@@ -76,6 +76,16 @@ function Build({ build }: { readonly build: Build }) {
         empty={log.complete ? "This build printed nothing." : "Waiting for the first line …"}
       />
     </Page>
+  );
+}
+
+/** Who wrote the commit, unless the token that sent it has the same name. */
+function Author({ build: { author, requested_by: by } }: { readonly build: Build }) {
+  if (author === null || author === by) return null;
+  return (
+    <>
+      , written by <Plain>{author}</Plain>
+    </>
   );
 }
 

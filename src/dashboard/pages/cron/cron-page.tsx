@@ -1,11 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -15,6 +17,7 @@ import { Empty, View } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 import type { Job } from "./job.ts";
 import { deletesRuns, JobDialog } from "./job-dialog.tsx";
+import { ScheduleWords } from "./next-runs.tsx";
 
 type Open =
   | { readonly kind: "edit"; readonly job: Job | null }
@@ -24,7 +27,7 @@ type Open =
 /** Requests to the application at set times. */
 export function CronPage() {
   const slug = useSlug();
-  const jobs = useCall("cron.list", { params: { slug } });
+  const jobs = usePages("cron.list", { params: { slug } });
   const run = useAction("cron.run");
   const why = useWhyNot("cron.set");
   const [open, setOpen] = useState<Open>();
@@ -47,8 +50,8 @@ export function CronPage() {
     >
       {run.error !== null && <Problem error={run.error} />}
       <View of={jobs}>
-        {(data) =>
-          data.jobs.length === 0 ? (
+        {({ pages }) =>
+          pages[0]?.jobs.length === 0 ? (
             <Empty
               icon={<CalendarClock size={24} />}
               title="No jobs yet"
@@ -57,17 +60,20 @@ export function CronPage() {
               For example a clean-up every night at 03:00 UTC.
             </Empty>
           ) : (
-            <Table
-              caption="Cron jobs"
-              rows={data.jobs}
-              keyOf={({ id }) => id}
-              columns={columnsFor({
-                slug,
-                onOpen: setOpen,
-                onRun: (name) => run.mutate({ params: { slug, name } }),
-                running: run.isPending ? run.variables.params.name : undefined,
-              })}
-            />
+            <>
+              <Table
+                caption="Cron jobs"
+                rows={pages.flatMap((page) => page.jobs)}
+                keyOf={({ id }) => id}
+                columns={columnsFor({
+                  slug,
+                  onOpen: setOpen,
+                  onRun: (name) => run.mutate({ params: { slug, name } }),
+                  running: run.isPending ? run.variables.params.name : undefined,
+                })}
+              />
+              <Older of={[jobs]} />
+            </>
           )
         }
       </View>
@@ -115,7 +121,18 @@ function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Colum
         </Link>
       ),
     },
-    { head: "Schedule", wide: true, cell: ({ schedule }) => <Mono>{schedule}</Mono> },
+    {
+      head: "Schedule",
+      wide: true,
+      cell: ({ schedule }) => (
+        <span className="flex max-w-72 min-w-0 flex-col leading-4.5">
+          <Mono>{schedule}</Mono>
+          <span className="truncate text-xs text-faint">
+            <ScheduleWords schedule={schedule} />
+          </span>
+        </span>
+      ),
+    },
     {
       head: "Last run",
       cell: ({ last_status: status, last_run_at: at }) =>

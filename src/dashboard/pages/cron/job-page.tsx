@@ -4,14 +4,19 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Older } from "../../ui/older.tsx";
+import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import type { Job } from "./job.ts";
 import { deletesRuns, JobDialog } from "./job-dialog.tsx";
+import { NextRuns } from "./next-runs.tsx";
 
 type Run = Answer<"cron.runs">["runs"][number];
 
@@ -20,7 +25,7 @@ const route = getRouteApi("/projects/$slug/cron/$name");
 /** How a job's runs went. */
 export function JobPage() {
   const { slug, name } = route.useParams();
-  const runs = useCall("cron.runs", { params: { slug, name } });
+  const runs = usePages("cron.runs", { params: { slug, name } });
   const jobs = useCall("cron.list", { params: { slug } });
   const run = useAction("cron.run");
   const [open, setOpen] = useState<"edit" | "delete">();
@@ -42,17 +47,28 @@ export function JobPage() {
     </>
   );
   return (
-    <Page title={`Runs of ${name}`} lead="The newest hundred; the answer's first 4 KiB are kept." actions={actions}>
+    <Page title={name} actions={actions}>
       {run.error !== null && <Problem error={run.error} />}
-      <View of={runs}>
-        {(data) =>
-          data.runs.length === 0 ? (
-            <Empty title="It has not run yet" />
-          ) : (
-            <Table caption="Runs" rows={data.runs} columns={columns} keyOf={({ id }) => id} />
-          )
-        }
-      </View>
+      <View of={jobs}>{() => job !== undefined && <Facts job={job} />}</View>
+      <Section title="Runs" lead="Newest first; the answer's first 4 KiB are kept.">
+        <View of={runs}>
+          {({ pages }) =>
+            pages[0]?.runs.length === 0 ? (
+              <Empty title="It has not run yet" />
+            ) : (
+              <>
+                <Table
+                  caption="Runs"
+                  rows={pages.flatMap((page) => page.runs)}
+                  columns={columns}
+                  keyOf={({ id }) => id}
+                />
+                <Older of={[runs]} />
+              </>
+            )
+          }
+        </View>
+      </Section>
       {open === "edit" && job !== undefined && <JobDialog slug={slug} job={job} onClose={close} />}
       {open === "delete" && (
         <ConfirmAction
@@ -68,6 +84,23 @@ export function JobPage() {
         </ConfirmAction>
       )}
     </Page>
+  );
+}
+
+function Facts({ job: { path, schedule, enabled, next_run_at: next } }: { readonly job: Job }) {
+  return (
+    <dl className="grid grid-cols-2 gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-4">
+      <Fact label="Path">
+        <Mono className="break-all">{path}</Mono>
+      </Fact>
+      <Fact label="Next run">{enabled && next !== null ? <Ago at={next} /> : "none: the job is off"}</Fact>
+      <Fact label="Schedule" wide>
+        <Mono>{schedule}</Mono>
+        <span className="mt-0.5 block text-xs text-muted">
+          <NextRuns schedule={schedule} />
+        </span>
+      </Fact>
+    </dl>
   );
 }
 

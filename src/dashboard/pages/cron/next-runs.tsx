@@ -1,4 +1,5 @@
-import { nextAfter, parseSchedule } from "../../../contract/cron-schedule.ts";
+import { nextAfter, parseSchedule, type CronSchedule } from "../../../contract/cron-schedule.ts";
+import { scheduleInWords } from "./schedule-words.ts";
 
 const shown = 3;
 const format = new Intl.DateTimeFormat("en-GB", {
@@ -9,7 +10,7 @@ const format = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 
-/** The next runs of a schedule in the local zone, or why it is none. */
+/** A schedule in words with its next runs in the local zone, or why it is none. */
 export function NextRuns({ schedule }: { readonly schedule: string }) {
   const parsed = parseSchedule(schedule);
   if ("refused" in parsed)
@@ -18,7 +19,29 @@ export function NextRuns({ schedule }: { readonly schedule: string }) {
         {schedule === "" ? "minute hour day month weekday, in UTC" : parsed.refused}
       </span>
     );
+  return (
+    <>
+      <ScheduleWords schedule={schedule} />. Next: {nextRuns(parsed).join(" · ")} (your time)
+    </>
+  );
+}
+
+/** `Every day at 03:00 UTC`. */
+export function ScheduleWords({ schedule }: { readonly schedule: string }) {
+  const parsed = parseSchedule(schedule);
+  if ("refused" in parsed) return null;
+  const words = scheduleInWords(parsed);
+  return (
+    <>
+      {words[0]?.toUpperCase()}
+      {words.slice(1)}
+      {/\d:\d/.test(words) && " UTC"}
+    </>
+  );
+}
+
+function nextRuns(schedule: CronSchedule): string[] {
   const runs: number[] = [];
-  for (let at = Date.now(); runs.length < shown; runs.push(at)) at = nextAfter(parsed, at);
-  return <>Next: {runs.map((at) => format.format(at)).join(" · ")} (your time)</>;
+  for (let at = Date.now(); runs.length < shown; runs.push(at)) at = nextAfter(schedule, at);
+  return runs.map((at) => format.format(at));
 }

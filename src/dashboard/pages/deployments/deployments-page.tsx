@@ -3,11 +3,13 @@ import { GitCompareArrows, RotateCcw, Rocket } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { isOfBuild } from "../../../contract/states.ts";
-import { useAction, useCall } from "../../data/api.ts";
+import { useAction } from "../../data/api.ts";
 import { duration, firstLine } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -30,12 +32,12 @@ interface Entry {
 export function DeploymentsPage() {
   const slug = useSlug();
   const project = useProject();
-  const deployments = useCall("deployments.list", { params: { slug } });
-  const builds = useCall("builds.list", { params: { slug } });
+  const deployments = usePages("deployments.list", { params: { slug } });
+  const builds = usePages("builds.list", { params: { slug } });
   const redeploy = useAction("deployments.create");
   const why = useWhyNot("deployments.create");
   const [target, setTarget] = useState<Deployment>();
-  const isEmpty = builds.data?.builds.length === 0;
+  const isEmpty = builds.data?.pages[0]?.builds.length === 0;
   const action = (
     <Button
       icon={<Rocket size={14} />}
@@ -55,7 +57,7 @@ export function DeploymentsPage() {
             to="/projects/$slug/compare"
             params={{ slug }}
             // It keeps its place, so that nothing moves when the list comes.
-            className={`${buttonLook("plain")} max-sm:order-last ${(deployments.data?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
+            className={`${buttonLook("plain")} max-sm:order-last ${(deployments.data?.pages[0]?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
           >
             <GitCompareArrows aria-hidden size={14} /> Compare
           </Link>
@@ -65,18 +67,24 @@ export function DeploymentsPage() {
     >
       {redeploy.error !== null && <Problem error={redeploy.error} />}
       <View of={builds}>
-        {({ builds: all }) =>
+        {({ pages: built }) =>
           isEmpty && project.data !== undefined ? (
             <FirstDeployment project={project.data} />
           ) : (
             <View of={deployments}>
-              {(data) => (
-                <Table
-                  caption="Deployments"
-                  rows={entriesOf(data.deployments, all)}
-                  columns={columnsFor(slug, setTarget)}
-                  keyOf={(entry) => entry.id}
-                />
+              {({ pages }) => (
+                <>
+                  <Table
+                    caption="Deployments"
+                    rows={entriesOf(
+                      listOf(pages.map((page) => ({ items: page.deployments, next_cursor: page.next_cursor }))),
+                      listOf(built.map((page) => ({ items: page.builds, next_cursor: page.next_cursor }))),
+                    )}
+                    columns={columnsFor(slug, setTarget)}
+                    keyOf={(entry) => entry.id}
+                  />
+                  <Older of={[deployments, builds]} />
+                </>
               )}
             </View>
           )
@@ -87,7 +95,28 @@ export function DeploymentsPage() {
   );
 }
 
-function entriesOf(deployments: readonly Deployment[], builds: readonly Build[]): Entry[] {
+interface Loaded<T> {
+  readonly items: readonly T[];
+  /** When the oldest of them was made, if there are older ones; else empty. */
+  readonly from: string;
+}
+
+interface Part<T> {
+  readonly items: readonly T[];
+  readonly next_cursor: string | null;
+}
+
+function listOf<T extends { readonly created_at: string }>(pages: readonly Part<T>[]): Loaded<T> {
+  const items = pages.flatMap((page) => page.items);
+  const isWhole = (pages.at(-1)?.next_cursor ?? null) === null;
+  return { items, from: isWhole ? "" : (items.at(-1)?.created_at ?? "") };
+}
+
+/** Both lists in one order, as far back as both are loaded. */
+function entriesOf(
+  { items: deployments, from }: Loaded<Deployment>,
+  { items: builds, from: built }: Loaded<Build>,
+): Entry[] {
   const byId = new Map(builds.map((build) => [build.id, build]));
   const used = new Set(deployments.map((deployment) => deployment.build_id));
   const entries: Entry[] = [
@@ -101,7 +130,7 @@ function entriesOf(deployments: readonly Deployment[], builds: readonly Build[])
       .filter((build) => !used.has(build.id))
       .map((build) => ({ id: build.id, at: build.created_at, build, deployment: undefined })),
   ];
-  return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  return entries.filter(({ at }) => at >= from && at >= built).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
 function columnsFor(slug: string, onRollback: (deployment: Deployment) => void): readonly Column<Entry>[] {
@@ -126,6 +155,12 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
           </span>
           <span className="truncate text-xs text-faint">
             <Mono>{`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}</Mono>
+            {build !== undefined && build.author !== null && build.author !== build.requested_by && (
+              <>
+                {" · "}
+                <Plain>{build.author}</Plain>
+              </>
+            )}
             {(deployment?.failure ?? build?.failure) !== null && (
               <span className="ml-2 text-bad">{(deployment?.failure ?? build?.failure)?.summary}</span>
             )}

@@ -4,7 +4,6 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
-import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copied } from "../../ui/copy.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -13,6 +12,7 @@ import { Table, timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { FollowDialog } from "./follow-dialog.tsx";
+import { StopFollowing } from "./stop-following.tsx";
 
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
 
@@ -49,18 +49,7 @@ export function Followed({ project: { slug, follows } }: { readonly project: Pro
       )}
       {follows && <Deliveries slug={slug} isAsked={isAsked} />}
       {open === "follow" && <FollowDialog slug={slug} of={follows ? (followed.data ?? null) : null} onClose={close} />}
-      {open === "stop" && (
-        <ConfirmAction
-          row="follow.delete"
-          title="Stop following"
-          submit="Stop following"
-          typed={slug}
-          input={{ params: { slug } }}
-          onClose={close}
-        >
-          Deploy key, access token, the webhook's secret and the list of deliveries are deleted. What is live stays.
-        </ConfirmAction>
-      )}
+      {open === "stop" && <StopFollowing slug={slug} onClose={close} />}
     </Section>
   );
 }

@@ -1,31 +1,34 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { ArrowUp } from "lucide-react";
 import { limits } from "../../../contract/limits.ts";
 import { useSlug } from "../../data/project.ts";
 import { useLog } from "../../data/use-log.ts";
+import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { OriginSelect, type Origin } from "./origin-select.tsx";
 import { TimeRangeControl, type TimeRange } from "./time-range.tsx";
 
 const route = getRouteApi("/projects/$slug/logs");
-const none = { replica: undefined, since: undefined, until: undefined };
+const none = { process: undefined, replica: undefined, since: undefined, until: undefined };
 
-export interface LogsSearch extends TimeRange {
+export interface LogsSearch extends TimeRange, Origin {
   readonly source?: "build";
-  readonly replica?: number;
 }
 
 /** What the application prints, as it prints it. */
 export function LogsPage() {
   const slug = useSlug();
-  const { source = "runtime", replica, since, until } = route.useSearch();
+  const { source = "runtime", process, replica, since, until } = route.useSearch();
   const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
+  const origin = { ...(process === undefined ? {} : { process }), ...(replica === undefined ? {} : { replica }) };
   const navigate = route.useNavigate();
   const isRuntime = source === "runtime";
   // Of a range as many as one answer may hold.
   const limit = since === undefined ? 1000 : limits.log_lines;
-  const log = useLog({ slug, source, limit, ...(isRuntime ? { replica, since, until } : none) });
+  const log = useLog({ slug, source, limit, ...(isRuntime ? { process, replica, since, until } : none) });
   const set = (search: LogsSearch) =>
     void navigate({ search: { ...(source === "build" ? { source } : {}), ...search }, replace: true });
   const controls = (
@@ -39,37 +42,29 @@ export function LogsPage() {
         <option value="runtime">Application</option>
         <option value="build">Last build</option>
       </Select>
-      {isRuntime && (
-        <Select
-          aria-label="Replica"
-          className="max-w-32"
-          value={replica ?? ""}
-          onChange={(event) =>
-            set(event.target.value === "" ? range : { ...range, replica: Number(event.target.value) })
-          }
-        >
-          <option value="">All replicas</option>
-          {Array.from({ length: 8 }, (_, index) => (
-            <option key={index} value={index}>
-              Replica {index}
-            </option>
-          ))}
-        </Select>
-      )}
-      {isRuntime && (
-        <TimeRangeControl
-          range={range}
-          onRange={(next) => set({ ...(replica === undefined ? {} : { replica }), ...next })}
-        />
-      )}
+      {isRuntime && <OriginSelect slug={slug} origin={origin} onOrigin={(next) => set({ ...range, ...next })} />}
+      {isRuntime && <TimeRangeControl range={range} onRange={(next) => set({ ...origin, ...next })} />}
     </>
   );
   return (
     <Page title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
-        key={`${source} ${replica} ${since} ${until}`}
+        key={`${source} ${process} ${replica} ${since} ${until}`}
         lines={log.lines}
+        first={log.first}
+        older={
+          log.loadOlder !== undefined && (
+            <Button
+              className="shadow-float"
+              icon={<ArrowUp size={14} />}
+              busy={log.isLoadingOlder}
+              onClick={log.loadOlder}
+            >
+              Show older lines
+            </Button>
+          )
+        }
         label={`Log of ${slug}`}
         fileName={`${slug}-${source}.log`}
         controls={controls}

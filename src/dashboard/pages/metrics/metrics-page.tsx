@@ -6,7 +6,7 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes, count, plural } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
-import type { Series } from "../../ui/chart.tsx";
+import type { Drawn } from "../../ui/plot.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
@@ -23,7 +23,7 @@ export interface MetricsSearch {
 
 const route = getRouteApi("/projects/$slug/metrics");
 
-/** Four charts one above the other, with what went live as vertical lines. */
+/** Charts one above the other, with what went live as vertical lines. */
 export function MetricsPage() {
   const slug = useSlug();
   const { range = "1h" } = route.useSearch();
@@ -107,9 +107,11 @@ function milliseconds(value: number | null): string {
 
 type Bucket = Metrics["buckets"][number];
 
-function chartsOf(
-  data: Metrics,
-): { title: string; series: Series[]; format: (value: number) => string; least?: number }[] {
+interface ChartOf extends Omit<Drawn, "times" | "markers"> {
+  readonly title: string;
+}
+
+function chartsOf(data: Metrics): ChartOf[] {
   const { buckets } = data;
   // Before anything ran there was nothing to count: a gap instead of zeros.
   const begin = firstMeasured(data);
@@ -143,6 +145,7 @@ function chartsOf(
         { label: "p99", colour: "warn", values: of(({ latency_ms: latency }) => latency.p99) },
       ],
     },
+    ...(data.total.page_load.looks === 0 ? [] : [pageLoadOf(data)]),
     {
       title: "Processors",
       least: 0.1,
@@ -155,6 +158,20 @@ function chartsOf(
       series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
     },
   ];
+}
+
+/** The platform's own looks at the first page. */
+function pageLoadOf({ buckets }: Metrics): ChartOf {
+  return {
+    title: "Load of the first page",
+    least: 10,
+    format: milliseconds,
+    series: [
+      { label: "first byte", colour: "accent", values: buckets.map(({ page_load: load }) => load.first_byte_ms) },
+      { label: "complete", colour: "busy", values: buckets.map(({ page_load: load }) => load.total_ms) },
+      { label: "slowest", colour: "warn", values: buckets.map(({ page_load: load }) => load.slowest_ms) },
+    ],
+  };
 }
 
 function firstMeasured({ buckets, replicas }: Metrics): string {

@@ -54,26 +54,37 @@ function OperatorsRuntime({ slug }: { readonly slug: string }) {
           </dl>
         )}
       </View>
-      {moving && (
-        <ActionDialog
-          row="platform.move"
-          title={`Move ${slug} to another runtime`}
-          submit="Move"
-          input={(form) => ({ params, body: { runtime: textOf(form, "runtime") } })}
-          onClose={() => setMoving(false)}
-        >
-          <SelectField
-            name="runtime"
-            label="Runtime"
-            options={available.filter((each) => each !== runtime.data?.runtime).map((each) => [each, each])}
-          />
-          <p className="text-sm text-muted">
-            The live commit is built for it, started beside the present deployment, checked for health, then switched
-            to. If it does not become healthy, <Mono>{runtime.data?.runtime ?? ""}</Mono> goes on serving.
-          </p>
-        </ActionDialog>
-      )}
+      {moving && <MoveDialog slug={slug} onClose={() => setMoving(false)} />}
     </Section>
+  );
+}
+
+interface MoveProps {
+  readonly slug: string;
+  readonly onClose: () => void;
+}
+
+/** The way of a project to another runtime. */
+export function MoveDialog({ slug, onClose }: MoveProps) {
+  const params = { org: useMe().organization.slug, slug };
+  const { data } = useCall("platform.runtime", { params });
+  const others = data?.available.filter((each) => each !== data.runtime) ?? [];
+  const why = others.length === 0 ? "This platform has one runtime." : notLive(data?.runtime);
+  return (
+    <ActionDialog
+      row="platform.move"
+      title={`Move ${slug} to another runtime`}
+      submit="Move"
+      why={why}
+      input={(form) => ({ params, body: { runtime: textOf(form, "runtime") } })}
+      onClose={onClose}
+    >
+      <SelectField name="runtime" label="Runtime" options={others.map((each) => [each, each])} />
+      <p className="text-sm text-muted">
+        The live commit is built for it, started beside the present deployment, checked for health, then switched to. If
+        it does not become healthy, <Mono>{data?.runtime ?? ""}</Mono> goes on serving.
+      </p>
+    </ActionDialog>
   );
 }
 

@@ -42,7 +42,7 @@ export function ProjectName({ project }: { readonly project: Project }) {
   );
 }
 
-function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
+export function RenameDialog({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
   const { slug, url, git } = project;
   const navigate = useNavigate();
   const stays = `leads to the new one for ${limits.earlier_name_days} days`;

@@ -2,11 +2,12 @@ import { Link } from "@tanstack/react-router";
 import { SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
 import { duration } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject } from "../../data/project.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -18,7 +19,7 @@ export type Run = Answer<"runs.list">["runs"][number];
 
 /** Commands that ran once, newest first, and starting another. */
 export function Runs({ slug }: { readonly slug: string }) {
-  const runs = useCall("runs.list", { params: { slug } });
+  const runs = usePages("runs.list", { params: { slug } });
   const { data: project } = useProject();
   const [starting, setStarting] = useState(false);
   const refused = useWhyNot("runs.create");
@@ -34,8 +35,8 @@ export function Runs({ slug }: { readonly slug: string }) {
       }
     >
       <View of={runs}>
-        {(data) =>
-          data.runs.length === 0 ? (
+        {({ pages }) =>
+          pages[0]?.runs.length === 0 ? (
             <Empty
               icon={<SquareTerminal size={24} />}
               title="No command ran yet"
@@ -44,12 +45,15 @@ export function Runs({ slug }: { readonly slug: string }) {
               A migration, an import, a look around. Output and exit code are kept.
             </Empty>
           ) : (
-            <Table
-              caption="One-off commands"
-              rows={data.runs}
-              columns={columnsFor(slug)}
-              keyOf={({ number }) => `${number}`}
-            />
+            <>
+              <Table
+                caption="One-off commands"
+                rows={pages.flatMap((page) => page.runs)}
+                columns={columnsFor(slug)}
+                keyOf={({ number }) => `${number}`}
+              />
+              <Older of={[runs]} />
+            </>
           )
         }
       </View>

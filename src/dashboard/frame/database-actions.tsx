@@ -1,0 +1,136 @@
+import { useCall } from "../data/api.ts";
+import { exact } from "../data/format.ts";
+import { textOf } from "../data/text-of.ts";
+import { ActionDialog } from "../ui/action-dialog.tsx";
+import { SelectField } from "../ui/field.tsx";
+import type { OfProject } from "./actions.ts";
+import { Removal } from "./removals.tsx";
+import { useDone } from "./use-done.ts";
+
+export function CreateDatabase(props: OfProject) {
+  const done = useDone(props);
+  return (
+    <ActionDialog
+      row="database.create"
+      title={`Create the database of ${props.slug}`}
+      submit="Create"
+      input={() => ({ params: { slug: props.slug } })}
+      onDone={() => done("database")}
+      onClose={props.onClose}
+    >
+      <p className="text-sm text-muted">
+        A PostgreSQL server of its own, backed up every day. The application gets its address in DATABASE_URL with the
+        next start.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function BackUp(props: OfProject) {
+  const done = useDone(props);
+  return (
+    <ActionDialog
+      row="backups.create"
+      title={`Back up the database of ${props.slug}`}
+      submit="Back up now"
+      input={() => ({ params: { slug: props.slug } })}
+      onDone={() => done("backups")}
+      onClose={props.onClose}
+    >
+      <p className="text-sm text-muted">The application goes on meanwhile.</p>
+    </ActionDialog>
+  );
+}
+
+export function Verify(props: OfProject) {
+  const done = useDone(props);
+  const { why, options } = useBackups(props.slug);
+  return (
+    <ActionDialog
+      row="backups.verify"
+      title="Verify a backup"
+      submit="Verify"
+      why={why}
+      input={(form) => ({ params: { id: textOf(form, "backup") } })}
+      onDone={() => done("backups")}
+      onClose={props.onClose}
+    >
+      <SelectField name="backup" label="Backup" options={options} />
+      <p className="text-sm text-muted">
+        It is restored into a scratch database, and the rows of each table are compared.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function Restore(props: OfProject) {
+  const done = useDone(props);
+  const { why, options } = useBackups(props.slug);
+  return (
+    <ActionDialog
+      row="backups.restore"
+      title="Restore a backup"
+      submit="Restore into a new database"
+      why={why}
+      input={(form) => ({ params: { slug: props.slug }, body: { backup_id: textOf(form, "backup") } })}
+      onDone={() => done("backups")}
+      onClose={props.onClose}
+    >
+      <SelectField name="backup" label="Backup" options={options} />
+      <p className="text-sm text-muted">
+        The live database is not touched; promoting the new one is a step of its own.
+      </p>
+    </ActionDialog>
+  );
+}
+
+function useBackups(slug: string) {
+  const { data } = useCall("backups.list", { params: { slug } });
+  const whole = data?.backups.filter(({ status }) => status === "completed") ?? [];
+  return {
+    why: data !== undefined && whole.length === 0 ? "There is no completed backup." : undefined,
+    options: whole.map(({ id, created_at: at, origin }) => [id, `${exact(at)}, ${origin}`] as const),
+  };
+}
+
+export function Promote(props: OfProject) {
+  const { slug } = props;
+  const done = useDone(props);
+  return (
+    <Removal
+      {...props}
+      row="backups.promote"
+      title="Promote a database"
+      submit="Promote"
+      label="Database"
+      names={useRestored(slug)}
+      input={(database) => ({ params: { slug }, body: { database } })}
+      text="The application restarts on it. The present one is kept, and promoting that goes back."
+      onDone={() => done("backups")}
+    />
+  );
+}
+
+export function Drop(props: OfProject) {
+  const { slug } = props;
+  const done = useDone(props);
+  return (
+    <Removal
+      {...props}
+      row="backups.drop"
+      title="Drop a database"
+      submit="Drop"
+      label="Database"
+      names={useRestored(slug)}
+      input={(database) => ({ params: { slug, database } })}
+      text="It is gone for good. The live database and the backups stay."
+      onDone={() => done("backups")}
+    />
+  );
+}
+
+/** A project without a database has none. */
+function useRestored(slug: string): readonly string[] | undefined {
+  const { data, error } = useCall("backups.restored", { params: { slug } });
+  return error === null ? data?.databases.map(({ database }) => database) : [];
+}

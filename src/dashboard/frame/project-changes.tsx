@@ -1,0 +1,73 @@
+import type { ComponentType } from "react";
+import { useCall } from "../data/api.ts";
+import type { Project } from "../data/project.ts";
+import { textOf } from "../data/text-of.ts";
+import { LimitsDialog } from "../pages/disk/limits-dialog.tsx";
+import { DeleteProject } from "../pages/projects/delete-project.tsx";
+import { RenameDialog } from "../pages/projects/project-name.tsx";
+import { ActionDialog } from "../ui/action-dialog.tsx";
+import { TextField } from "../ui/field.tsx";
+import type { OfProject } from "./actions.ts";
+import { useDone } from "./use-done.ts";
+
+type OfLoaded = ComponentType<{ readonly project: Project; readonly onClose: () => void }>;
+
+/** A dialog that needs the project itself. */
+const withProject = (Chosen: OfLoaded) =>
+  function WithProject({ slug, onClose }: OfProject) {
+    const { data } = useCall("projects.get", { params: { slug } });
+    return data === undefined ? null : <Chosen project={data} onClose={onClose} />;
+  };
+
+export const Rename = withProject(RenameDialog);
+export const Delete = withProject(DeleteProject);
+
+export function Undelete(props: OfProject) {
+  const done = useDone(props);
+  return (
+    <ActionDialog
+      row="projects.undelete"
+      title={`Undelete ${props.slug}`}
+      submit="Undelete"
+      input={() => ({ params: { slug: props.slug } })}
+      onDone={() => done("deployments")}
+      onClose={props.onClose}
+    >
+      <p className="text-sm text-muted">Brings the project back with the deployment it had.</p>
+    </ActionDialog>
+  );
+}
+
+export const Maintenance = withProject(function MaintenanceDialog({ project: { slug, maintenance }, onClose }) {
+  const isOn = maintenance !== null;
+  const input = (form: FormData) => {
+    const message = textOf(form, "message").trim() || null;
+    return { params: { slug }, body: isOn ? ({ on: false } as const) : ({ on: true, message } as const) };
+  };
+  return (
+    <ActionDialog
+      row="projects.maintenance"
+      title={`Maintenance of ${slug}`}
+      submit={isOn ? "Let visitors in again" : "Show the maintenance page"}
+      input={input}
+      onClose={onClose}
+    >
+      {isOn ? (
+        <p className="text-sm text-muted">Visitors get the maintenance page now.</p>
+      ) : (
+        <TextField
+          name="message"
+          label="Text of the page"
+          hint="Visitors get it with status 503. The application, deployments and cron jobs go on behind it."
+          maxLength={300}
+          placeholder="Back at 18:00 UTC"
+        />
+      )}
+    </ActionDialog>
+  );
+});
+
+export function Limits({ slug, onClose }: OfProject) {
+  const { data } = useCall("disk.get", { params: { slug } });
+  return data === undefined ? null : <LimitsDialog slug={slug} disk={data} onClose={onClose} />;
+}

@@ -1,0 +1,82 @@
+import { useState } from "react";
+import { useCall } from "../data/api.ts";
+import { firstLine } from "../data/format.ts";
+import { FollowDialog } from "../pages/follow/follow-dialog.tsx";
+import { ActionDialog } from "../ui/action-dialog.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Plain } from "../ui/text.tsx";
+import type { OfProject } from "./actions.ts";
+import { useDone } from "./use-done.ts";
+
+export function Deploy(props: OfProject) {
+  const done = useDone(props);
+  return (
+    <ActionDialog
+      row="deployments.create"
+      title={`Deploy ${props.slug} again`}
+      submit="Deploy again"
+      input={() => ({ params: { slug: props.slug }, body: {} })}
+      onDone={() => done("deployments")}
+      onClose={props.onClose}
+    >
+      <p className="text-sm text-muted">
+        The newest commit is built and started beside the present deployment, checked for health, then switched to.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function Cancel(props: OfProject) {
+  const { slug, onClose } = props;
+  const done = useDone(props);
+  const { data } = useCall("builds.list", { params: { slug } });
+  const newest = data?.builds[0];
+  if (data === undefined) return null;
+  if (newest === undefined)
+    return (
+      <Dialog title="Cancel the running deployment" onClose={onClose}>
+        <p className="text-sm text-muted">Nothing was pushed yet.</p>
+      </Dialog>
+    );
+  return (
+    <ActionDialog
+      row="builds.cancel"
+      title="Cancel the running deployment"
+      submit={`Cancel build ${newest.number}`}
+      look="danger"
+      input={() => ({ params: { id: newest.id } })}
+      onDone={() => done("deployments")}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        <Plain>{firstLine(newest.message)}</Plain>: what is live goes on.
+      </p>
+    </ActionDialog>
+  );
+}
+
+/** Begins to follow, or changes what is followed: as it was when it was asked for, because the answer's secret is shown this once. */
+export function Follow({ slug, onClose }: OfProject) {
+  const { data: project } = useCall("projects.get", { params: { slug } });
+  const [follows, setFollows] = useState<boolean>();
+  if (project !== undefined && follows === undefined) setFollows(project.follows);
+  const { data: followed } = useCall("follow.get", { params: { slug } }, { enabled: follows === true });
+  if (follows === undefined || (follows && followed === undefined)) return null;
+  return <FollowDialog slug={slug} of={follows ? (followed ?? null) : null} onClose={onClose} />;
+}
+
+export function Fetch(props: OfProject) {
+  const done = useDone(props);
+  return (
+    <ActionDialog
+      row="follow.fetch"
+      title="Fetch the followed repository"
+      submit="Fetch now"
+      input={() => ({ params: { slug: props.slug } })}
+      onDone={() => done("settings")}
+      onClose={props.onClose}
+    >
+      <p className="text-sm text-muted">If the branch points at another commit by now, that is deployed.</p>
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,13 @@
+import { useNavigate } from "@tanstack/react-router";
+import type { OfProject } from "./actions.ts";
+
+type Place = "deployments" | "processes" | "variables" | "domains" | "cron" | "database" | "backups" | "settings";
+
+/** Closes the dialog, and shows what came of it where it is shown. */
+export function useDone({ slug, onClose }: OfProject): (to: Place) => void {
+  const navigate = useNavigate();
+  return (to) => {
+    onClose();
+    void navigate({ to: `/projects/$slug/${to}`, params: { slug } });
+  };
+}

@@ -1,0 +1,64 @@
+import { Download as Icon } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { call, useClient } from "../../data/api.ts";
+import { bytes } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { receiveFile } from "../../data/receive-file.ts";
+import { saveFile } from "../../data/save-file.ts";
+import { Button } from "../../ui/button.tsx";
+import { Choice } from "../../ui/choice.tsx";
+import { Command } from "../../ui/copy.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+
+const formats = ["custom", "plain"] as const;
+const words = { custom: "For pg_restore", plain: "SQL text" };
+const endings = { custom: "dump", plain: "sql" };
+
+interface DownloadProps {
+  readonly slug: string;
+  readonly backup: Answer<"backups.get">;
+}
+
+/** The backup as a file, checked against its checksum on the way. */
+export function Download({ slug, backup }: DownloadProps) {
+  const client = useClient();
+  const why = useWhyNot("database.dump");
+  const [format, setFormat] = useState<(typeof formats)[number]>("custom");
+  const [received, setReceived] = useState<number>();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const start = async () => {
+    setBusy(true);
+    setError(null);
+    setReceived(0);
+    try {
+      const body = { format, backup_id: backup.id };
+      const { id } = await call(client, "database.dump", { params: { slug }, body });
+      const file = await receiveFile(client, { slug, id, onBytes: setReceived });
+      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${endings[format]}`, file);
+    } catch (fault) {
+      setError(fault as Error);
+    }
+    setBusy(false);
+  };
+  return (
+    <Section
+      title="Download"
+      lead="A file of its tables and rows, for owners. Of a backup of many gigabytes the command line writes one without a browser's limits."
+    >
+      {error !== null && <Problem error={error} />}
+      <div className="flex flex-wrap items-center gap-3">
+        <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />
+        <Button icon={<Icon size={14} />} why={why} busy={busy} onClick={() => void start()}>
+          Download
+        </Button>
+        <span role="status" className="text-sm text-muted">
+          {received !== undefined && error === null && `${bytes(received)} ${busy ? "so far" : "saved"}`}
+        </span>
+      </div>
+      <Command>{`berth backups download ${backup.id} --project ${slug}`}</Command>
+    </Section>
+  );
+}

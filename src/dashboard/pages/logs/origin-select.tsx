@@ -1,0 +1,45 @@
+import { useCall } from "../../data/api.ts";
+import { Select } from "../../ui/field.tsx";
+
+/** Whose lines a log shows; left out: those of all. */
+export interface Origin {
+  /** The process type. */
+  readonly process?: string;
+  readonly replica?: number;
+}
+
+interface OriginSelectProps {
+  readonly slug: string;
+  readonly origin: Origin;
+  readonly onOrigin: (origin: Origin) => void;
+}
+
+/** Process types, and each replica of those that have several. */
+export function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
+  const { data } = useCall("processes.list", { params: { slug } });
+  const known = (data?.processes ?? []).flatMap(({ type, replicas }) => [
+    { process: type },
+    ...(replicas < 2 ? [] : Array.from({ length: replicas }, (_, replica) => ({ process: type, replica }))),
+  ]);
+  const present = nameOf(origin);
+  // The address may name one that does not run any more.
+  const all = present === "" || known.some((each) => nameOf(each) === present) ? known : [origin, ...known];
+  return (
+    <Select
+      aria-label="Process"
+      className="max-w-36"
+      value={present}
+      onChange={(event) => onOrigin(all.find((each) => nameOf(each) === event.target.value) ?? {})}
+    >
+      <option value="">All processes</option>
+      {all.map((each) => (
+        <option key={nameOf(each)}>{nameOf(each)}</option>
+      ))}
+    </Select>
+  );
+}
+
+function nameOf({ process, replica }: Origin): string {
+  if (process === undefined && replica === undefined) return "";
+  return replica === undefined ? (process ?? "") : `${process ?? "any"}.${replica}`;
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { BrowserContext, Page } from "playwright-core";
+import { guardMs } from "../support/eventually.ts";
+
+export const screens = {
+  phone: { width: 390, height: 844 },
+  usual: { width: 1280, height: 800 },
+  wide: { width: 1440, height: 900 },
+};
+
+/** What went wrong in watched pages: errors, rejections and breaches of the policy. */
+export interface Faults {
+  readonly found: readonly string[];
+  /** Until the next call, messages of the console like this one are part of the test. */
+  expect(message: RegExp | undefined): void;
+  watch(context: BrowserContext): Promise<Page>;
+}
+
+export function createFaults(): Faults {
+  const found: string[] = [];
+  let expected: RegExp | undefined;
+  return {
+    found,
+    expect: (message) => void (expected = message),
+    async watch(context) {
+      const page = await context.newPage();
+      page.setDefaultTimeout(guardMs);
+      page.on("pageerror", (error) => found.push(`error: ${error.message}`));
+      page.on("console", (message) => {
+        if (message.type() === "error" && expected?.test(message.text()) !== true)
+          found.push(`console: ${message.text()}`);
+      });
+      return page;
+    },
+  };
+}
+
+// Runs in the page: what moved without a person having done anything.
+export const observeShifts = `
+window.shifted = [];
+window.shiftScore = 0;
+new PerformanceObserver((list) => {
+  for (const { value, sources, hadRecentInput } of list.getEntries())
+    if (!hadRecentInput) window.shiftScore += value, window.shifted.push(value.toFixed(4) + " " + sources.map(({ node }) => node?.className ?? "").join(" | "));
+}).observe({ type: "layout-shift", buffered: true });`;
+
+/** It breaks no rule of accessibility, and on a wide screen as on a phone nothing has to be scrolled sideways: neither the page nor a table in it. */
+export async function looksRight(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page })
+    .options({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })
+    // In the page itself, which has no frames, instead of a second one for each look.
+    .setLegacyMode()
+    .analyze();
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  assert.deepEqual(found, [], page.url());
+  const before = page.viewportSize() ?? screens.usual;
+  for (const screen of [screens.phone, screens.wide]) {
+    await page.setViewportSize(screen);
+    assert.deepEqual(await page.evaluate(tooWide), [], `${page.url()} on ${screen.width} px`);
+  }
+  await page.setViewportSize(before);
+}
+
+// Runs in the page. A grid that is there to be scrolled can have the focus.
+const tooWide = `[document.documentElement, ...document.querySelectorAll("main div:has(> table):not([tabindex])")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 80))`;
