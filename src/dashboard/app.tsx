@@ -69,6 +69,10 @@ function createQueries(onStop: (reason: Reason) => void): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
-    defaultOptions: { queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true } },
+    // Offline a call fails as it does when the platform is down, and says so; by default it would wait without a word.
+    defaultOptions: {
+      queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true, networkMode: "always" },
+      mutations: { networkMode: "always" },
+    },
   });
 }

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { loadPart } from "./data/load-part.ts";
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
 import { ProjectFrame } from "./frame/project-frame.tsx";
@@ -20,7 +21,8 @@ const search =
   <T,>() =>
   (given: Record<string, unknown>): T =>
     given as T;
-const page = lazyRouteComponent;
+const page = <T extends Record<string, unknown>, K extends keyof T & string>(load: () => Promise<T>, name: K) =>
+  lazyRouteComponent(() => loadPart(load), name);
 
 const projectRoutes = [
   createRoute({ ...within("/"), component: page(() => import("./pages/projects/project-page.tsx"), "ProjectPage") }),

@@ -31,7 +31,8 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
           refresh.add(page);
         }
       } catch {
-        // What is lost for good (the token, the organization) shows in the next call of a page.
+        // A call tells whether the platform is out of reach, and what is lost for good: the token, the organization.
+        if (!signal.aborted) void queries.invalidateQueries({ queryKey: ["me.get"] });
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
       pauseMs = Math.min(pauseMs * 2, pausesMs.most);

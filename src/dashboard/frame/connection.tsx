@@ -2,6 +2,10 @@ import { useIsFetching, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { ConnectionError } from "../../contract/client.ts";
 
+const againMs = 3000;
+
+const isLost = (error: Error | null) => error instanceof ConnectionError;
+
 /** One quiet line while the platform does not answer; it goes by itself. */
 export function Connection() {
   const queries = useQueryClient();
@@ -12,12 +16,14 @@ export function Connection() {
       .getQueryCache()
       .getAll()
       .filter((query) => query.isActive());
-    setLost(
-      seen.some(
-        ({ state }) => state.error instanceof ConnectionError || state.fetchFailureReason instanceof ConnectionError,
-      ),
-    );
+    setLost(seen.some(({ state }) => isLost(state.error) || isLost(state.fetchFailureReason)));
   }, [fetching, queries]);
+  useEffect(() => {
+    if (!lost) return;
+    const again = () => void queries.refetchQueries({ type: "active", predicate: ({ state }) => isLost(state.error) });
+    const timer = setInterval(again, againMs);
+    return () => clearInterval(timer);
+  }, [lost, queries]);
   return (
     <div
       role="status"

@@ -1,22 +1,15 @@
 import { lazy, Suspense, useEffect, useState } from "react";
+import { loadPart } from "../data/load-part.ts";
 import type { Asked } from "./actions.ts";
 
 const preloadMs = 2000;
 
 // Not with the first page, which would wait for it, but before a user is likely to open it.
 const openPalette = () => import("./opened-palette.tsx");
-const OpenedPalette = lazy(() => openPalette().then((loaded) => ({ default: loaded.OpenedPalette }), loadAgain));
-const ActionFor = lazy(() => import("./action-for.tsx").then((loaded) => ({ default: loaded.ActionFor }), loadAgain));
+const OpenedPalette = lazy(async () => ({ default: (await loadPart(openPalette)).OpenedPalette }));
+const ActionFor = lazy(async () => ({ default: (await loadPart(() => import("./action-for.tsx"))).ActionFor }));
 
-const KeysDialog = lazy(() =>
-  import("./keys-dialog.tsx").then((loaded) => ({ default: loaded.KeysDialog }), loadAgain),
-);
-
-/** Another version of the platform is there by now. */
-function loadAgain(): Promise<never> {
-  location.reload();
-  return new Promise(() => {});
-}
+const KeysDialog = lazy(async () => ({ default: (await loadPart(() => import("./keys-dialog.tsx"))).KeysDialog }));
 
 /** Ctrl-K: projects, pages and actions, found by a few letters. `?`: the keys. */
 export function Palette() {

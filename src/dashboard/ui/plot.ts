@@ -23,6 +23,8 @@ export interface Drawn {
   readonly format: (value: number) => string;
   /** The least height of the scale, so that next to nothing does not look like a lot. */
   readonly least?: number;
+  /** The scale goes by powers of two. */
+  readonly isBinary?: boolean;
 }
 
 /** The point below the pointer: its place in the data, and where it is in the chart. */
@@ -40,8 +42,8 @@ export function createPlot(
   drawn: () => Drawn,
   onHover: (hover: Hover | undefined) => void,
 ): uPlot {
-  const { series, format, least = 0 } = drawn();
-  const options = optionsOf({ width: element.clientWidth, series, format, least });
+  const { series, format, least = 0, isBinary = false } = drawn();
+  const options = optionsOf({ width: element.clientWidth, series, format, least, isBinary });
   const hooks: uPlot.Hooks.Arrays = {
     draw: [(plot) => drawMarkers(plot, drawn().markers, cssColour("strong"))],
     setCursor: [(plot) => onHover(hoverOf(plot))],
@@ -79,7 +81,8 @@ function optionsOf({
   series,
   format,
   least,
-}: Required<Pick<Drawn, "series" | "format" | "least">> & { readonly width: number }): uPlot.Options {
+  isBinary,
+}: Required<Pick<Drawn, "series" | "format" | "least" | "isBinary">> & { readonly width: number }): uPlot.Options {
   const axis = {
     stroke: cssColour("faint"),
     grid: { stroke: cssColour("line"), width: 1 },
@@ -96,7 +99,13 @@ function optionsOf({
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, least, Number.EPSILON)] } },
     axes: [
       { ...axis, size: 26, values: (_, ticks) => ticks.map((tick) => timeAt(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0))) },
-      { ...axis, size: 62, values: (_, ticks) => ticks.map(format), space: 34 },
+      {
+        ...axis,
+        size: 62,
+        values: (_, ticks) => ticks.map(format),
+        space: 34,
+        ...(isBinary ? { incrs: powersOfTwo } : {}),
+      },
     ],
     series: [
       {},
@@ -111,6 +120,8 @@ function optionsOf({
     ],
   };
 }
+
+const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** Values between two gaps: no line leads to them. */
 function alonePoints(plot: uPlot, index: number): number[] | null {

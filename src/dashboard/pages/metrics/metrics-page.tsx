@@ -4,6 +4,7 @@ import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
+import { loadPart } from "../../data/load-part.ts";
 import { bytes, count, plural } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import type { Drawn } from "../../ui/plot.ts";
@@ -12,7 +13,7 @@ import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { Empty, Skeleton, View } from "../../ui/view.tsx";
 
-const Chart = lazy(async () => ({ default: (await import("../../ui/chart.tsx")).Chart }));
+const Chart = lazy(async () => ({ default: (await loadPart(() => import("../../ui/chart.tsx"))).Chart }));
 
 type Metrics = Answer<"metrics.get">;
 type Range = (typeof metricsRanges)[number];
@@ -155,6 +156,7 @@ function chartsOf(data: Metrics): ChartOf[] {
     {
       title: "Memory",
       format: bytes,
+      isBinary: true,
       series: [{ label: "all replicas", colour: "accent", fill: true, values: memory }],
     },
   ];

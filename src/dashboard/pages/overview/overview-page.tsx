@@ -3,6 +3,7 @@ import { Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
+import { loadPart } from "../../data/load-part.ts";
 import { count, plural } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
@@ -18,8 +19,12 @@ import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
 
 // Forms come with the first one that is asked for.
-const CreateProject = lazy(async () => ({ default: (await import("../projects/create-project.tsx")).CreateProject }));
-const FirstProject = lazy(async () => ({ default: (await import("./first-project.tsx")).FirstProject }));
+const CreateProject = lazy(async () => ({
+  default: (await loadPart(() => import("../projects/create-project.tsx"))).CreateProject,
+}));
+const FirstProject = lazy(async () => ({
+  default: (await loadPart(() => import("./first-project.tsx"))).FirstProject,
+}));
 
 /** What runs, what changed, what needs someone. */
 export function OverviewPage() {

@@ -23,7 +23,12 @@ export function Registries() {
   return (
     <Section
       title="Image registries"
-      lead="Logins for private images, in Dockerfiles and with `berth deploy --image`. Passwords are never shown."
+      lead={
+        <>
+          Logins for private images, in Dockerfiles and with <code>berth deploy --image</code>. Passwords are never
+          shown.
+        </>
+      }
       actions={
         <Button icon={<Plus size={15} />} why={why} onClick={() => setAdding(true)}>
           Add a registry
