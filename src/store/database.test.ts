@@ -24,6 +24,11 @@ test("a bigint is a number, and one that is too large is a fault", async () => {
   await assert.rejects(sql`select 9007199254740993::bigint as n`.execute(db), /too large/);
 });
 
+test("a server that compiles costly statements does not compile ours", async () => {
+  const { rows } = await sql<{ jit: string }>`select current_setting('jit') as jit`.execute(db);
+  assert.deepEqual(rows, [{ jit: "off" }]);
+});
+
 test("a connection that the server ends in the middle of a transaction fails that transaction alone", async () => {
   const broken = db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);

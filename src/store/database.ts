@@ -78,7 +78,8 @@ const types: pg.CustomTypesConfig = {
 const session = {
   types,
   // No transaction of ours waits for anything but the database; one that does is broken and must not hold its locks for ever.
-  options: "-c TimeZone=UTC -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
+  // Compiling a statement of 15 ms took a second and more on a server of the operator's, from 300 projects on.
+  options: "-c TimeZone=UTC -c jit=off -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 } as const;
 
 /** `2026-01-02 03:04:05.678901+00` to `2026-01-02T03:04:05.678Z`, without the cost of a Date for the usual form. */
