@@ -141,7 +141,7 @@ export const rows = [
     errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],
     activity: "deployment.rollback_requested",
     waits: true,
-    summary: "Go back to the image and variables of the last good earlier deployment, or of one by its number",
+    summary: "Go back to the image and variables of the last good earlier deployment, or of the one with this number",
   }),
   row({
     name: "deployments.scale",

@@ -43,7 +43,7 @@ export const rows = [
     params: slugParam,
     result: disk,
     success: [200],
-    summary: "Show what a project takes of the disk, and its limits",
+    summary: "Show a project's use of the disk, and its limits",
   }),
   row({
     name: "disk.remove",

@@ -81,6 +81,6 @@ export const rows = [
     errors: ["org_suspended", "nothing_to_deploy", "deploy_in_progress", "restart_failed", "edge_unavailable"],
     activity: "process.restarted",
     waits: true,
-    summary: "Start all processes anew, or those of one type, health-checked and without losing a request",
+    summary: "Restart all processes, or those of one type, health-checked and without losing a request",
   }),
 ] as const;

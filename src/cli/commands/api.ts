@@ -41,7 +41,10 @@ export function addApi(program: Command, ctx: CliContext): void {
     .option("--param <name=value>", "a path parameter; `slug` is the current project if left out", collect)
     .option("--query <name=value>", "a query parameter", collect)
     .option("--body <json>", "the body: JSON, @file, or - for stdin")
-    .option("--idempotency-key <key>", "a repetition of this write within a day is answered alike and not done again")
+    .option(
+      "--idempotency-key <key>",
+      "a repetition with this key within a day gets the same answer and changes nothing",
+    )
     .action(async (name: string | undefined, options: ApiOptions) => {
       if (options.list === true || name === undefined) return printList(ctx);
       const row = findRow(name);

@@ -33,7 +33,7 @@ function addPageOptions(command: Command, sorts: string): Command {
   return command
     .option("--sort <name>", sorts)
     .option("--dir <asc|desc>", "the direction")
-    .option("-n, --limit <n>", "so many, at most 500")
+    .option("-n, --limit <n>", "how many, at most 500")
     .option("--offset <n>", "leave out the first n")
     .option("-q, --search <text>", "only what holds this text, whatever its case")
     .option("--database <name>", "another database of the project, such as a restored one");

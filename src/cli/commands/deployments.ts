@@ -143,7 +143,8 @@ async function followToTheEnd(
 function addCompare(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "compare [from] [to]",
-    summary: "Show what changed between two deployments; the newest one with the one that served before it",
+    summary:
+      "Show what changed between two deployments; without numbers, the newest one and the one that served before it",
     examples: ["berth compare", "berth compare 12 15", "berth compare 12 --json"],
   }).action(async (...given: (string | undefined)[]) => {
     const [from, to] = given
@@ -177,7 +178,7 @@ function comparisonText({ from, to, files, variables, settings }: Answer<"deploy
 function addRollback(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "rollback [number]",
-    summary: "Go back to the image and variables of the last good earlier deployment, or of one by its number",
+    summary: "Go back to the image and variables of the last good earlier deployment, or of the one with this number",
     examples: ["berth rollback", "berth rollback 12", "berth rollback -p demo --json"],
   }).action(async (given: string | undefined) => {
     const target = given?.replace(/^#/, "");

@@ -13,7 +13,7 @@ type Disk = Answer<"disk.get">;
 
 /** `berth disk`: what a project takes of the disk, and its limits. */
 export function addDisk(program: Command, ctx: CliContext): void {
-  const disk = addGroup(program, "disk", "Show what a project takes of the disk, and make room");
+  const disk = addGroup(program, "disk", "Show a project's use of the disk, and make room");
   rowCommand(disk, ctx, {
     row: "disk.get",
     usage: "show",

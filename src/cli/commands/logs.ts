@@ -28,10 +28,10 @@ export function addLogs(program: Command, ctx: CliContext): void {
     .option("-n, --lines <number>", "the newest lines, 1 to 5000 (default: 200, with --since or --until all)")
     .option("--since <time>", "the lines from a time on: 90s, 15m, 2h, 7d ago, or 2026-01-31T09:00:00Z")
     .option("--until <time>", "the lines before a time")
-    .option("--grep <text>", "the lines that contain a text, in upper or lower case")
+    .option("--grep <text>", "the lines that contain this text, in upper or lower case")
     .option("--process <type>", "the lines of this process type alone, such as web or worker")
     .option("--replica <number>", "the lines of the replicas with this number alone, 0 to 7")
-    .addOption(new Option("--source <source>", "whose log").choices(["runtime", "build"]).default("runtime"))
+    .addOption(new Option("--source <source>", "which log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();

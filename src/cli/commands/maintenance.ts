@@ -7,7 +7,7 @@ import { maintenanceText } from "./projects.ts";
 
 /** `berth maintenance`: a page for visitors while the application is being worked on. */
 export function addMaintenance(program: Command, ctx: CliContext): void {
-  const maintenance = addGroup(program, "maintenance", "Answer visitors with a maintenance page, or end that");
+  const maintenance = addGroup(program, "maintenance", "Show visitors a maintenance page, or end that");
   rowCommand(maintenance, ctx, {
     row: "projects.get",
     usage: "show",

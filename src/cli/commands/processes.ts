@@ -123,7 +123,7 @@ function sentence(slug: string, { type, replicas }: { type: string; replicas: nu
 function addRestart(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "restart [type]",
-    summary: "Start all processes anew, or those of one type, without losing a request",
+    summary: "Restart all processes, or those of one type, without losing a request",
     examples: ["berth restart", "berth restart worker", "berth restart -p demo --json"],
   }).action(async (type: string | undefined) => {
     const slug = await currentProject(ctx);

@@ -15,7 +15,7 @@ export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",
     summary:
-      "Show how the project is; outside of one, or with --platform, the platform's checks (platform admins only)",
+      "Show the project's state; outside of a project, or with --platform, the platform's checks (platform admins only)",
     examples: [
       "berth status",
       "berth status -p shop",

@@ -26,7 +26,7 @@ export function addEntryOptions(command: Command): void {
   command
     .option("-n, --limit <number>", "how many, 1 to 500", "30")
     .option("--kind <kinds>", `some kinds alone, with commas: ${entryKinds.join(", ")}`)
-    .option("--cursor <cursor>", "go on behind an earlier page");
+    .option("--cursor <cursor>", "go on after an earlier page");
 }
 
 /** What those options ask for. */
