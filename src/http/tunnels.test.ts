@@ -43,7 +43,7 @@ test("a tunnel through which nothing passes for too long ends, although its clie
 });
 
 test("a browser, which can send no header, offers its token as a protocol; another token opens nothing", async () => {
-  assert.deepEqual(await endOf({ autoPong: true }, true), [4000, "Nothing passed for too long."]);
+  assert.deepEqual(await endOf({ autoPong: true }, true), [4000, "The tunnel was idle for too long; open it again."]);
   const url = `${api.baseUrl.replace("http", "ws")}/v1/projects/demo/runs/1/terminal`;
   const socket = new WebSocket(url, [tunnelProtocol, `${bearerProtocol}berth_wrong`]);
   const [, response] = (await once(socket, "unexpected-response")) as [unknown, { readonly statusCode: number }];
