@@ -319,6 +319,23 @@ function streaming(stage: Stage): void {
     }
   });
 
+  test("every byte of an answer arrives as it is, short or long, with a length or in chunks", async () => {
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+    const answers = [bytes, Buffer.concat(Array.from({ length: 100 }, () => bytes))];
+    const app = await stage.app((req, res) => {
+      const [, size, framing] = (req.url as string).split("/");
+      const body = answers[Number(size)] as Buffer;
+      if (framing === "chunks") res.write(body.subarray(0, 7));
+      res.end(framing === "chunks" ? body.subarray(7) : body);
+    });
+    await stage.serve({ "bytes.test": [app] });
+    for (const path of ["/0/length", "/0/chunks", "/1/length", "/1/chunks"]) {
+      const chunks: Buffer[] = [];
+      for await (const chunk of await stage.open_({ host: "bytes.test", path })) chunks.push(chunk as Buffer);
+      assert.ok(Buffer.concat(chunks).equals(answers[Number(path[1])] as Buffer), path);
+    }
+  });
+
   test("an application that answers early is heard, and the next request is served", async () => {
     await stage.serve({
       "early.test": [await stage.app((_req, res) => res.writeHead(413, { connection: "close" }).end("too large"))],
