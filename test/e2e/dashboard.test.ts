@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { runOk } from "../../src/kit/exec.ts";
+import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
 import { createFaults, looksRight, observeShifts, screens } from "./dashboard-page.ts";
@@ -525,7 +526,7 @@ const paletteLabels = Object.entries(projectActions).flatMap(([kind, [label]]) =
 test("the palette opens the form of each action of a project", { skip }, async () => {
   await page.goto(at("/projects/demo"));
   await heading("demo").waitFor();
-  for (const label of paletteLabels) {
+  for (const label of drawCases(paletteLabels, 8)) {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Go to" }).fill(`demo: ${label}`);
     await page.keyboard.press("Enter");
