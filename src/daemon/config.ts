@@ -323,10 +323,7 @@ export function givenSettings(environment: NodeJS.ProcessEnv = process.env): Giv
   return Object.fromEntries(given) as GivenSettings;
 }
 
-/**
- * Reads the configuration from the environment, where options of the command line do not say otherwise. Throws one sentence per wrong
- * setting. This is the only reader of it.
- */
+/** Reads the configuration: options, then the environment. Throws one sentence per wrong setting. The only reader of the environment. */
 export function readConfig(inherited = process.env, options: Readonly<Record<string, string>> = {}): Config {
   const environment = { ...inherited, ...options };
   const problems: string[] = [];

@@ -68,22 +68,12 @@ export async function startPlatform(
   shutdown.onEnd("the data folder", async () => folder.release());
   await requireFreePorts(config);
   const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
-  const parts = await ensureMachine({
-    dataDir: config.dataDir,
-    log,
-    install: config.install && isPrimary,
-    environment: config.toolEnvironment,
-    postgres: config.databaseUrl === null,
-  });
+  const parts = await partsOf(config, log);
   say("Starting the control plane's database");
   const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
   if (isPrimary) say("Testing which isolation this machine supports");
   const { platform, primary } = await wire({ config, parts, database, wakeups, log });
-  if (config.onStop === "stop") {
-    if (primary !== null) shutdown.onEnd("what was made on this machine", primary.leaveMachine);
-    if (primary === null) shutdown.onEnd("the edge", () => endEdge(platform));
-    else shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
-  }
+  if (config.onStop === "stop") endWith(shutdown, { platform, primary });
   const admits = admitCode((await platform.ports.runtime.describe()).isolation, config.allowUnisolated);
   if (isPrimary) await requireAdmittedCode(platform.db, admits);
   await raiseRouteVersion(platform.db);
@@ -121,6 +111,22 @@ export async function startPlatform(
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
   await reconcilers.start();
   return { config, parts, platform, git, api, reconcilers, links, isNew };
+}
+
+function partsOf(config: Config, log: ReturnType<typeof createLog>): Promise<MachineParts> {
+  return ensureMachine({
+    dataDir: config.dataDir,
+    log,
+    install: config.install && config.roles.includes("git"),
+    environment: config.toolEnvironment,
+    postgres: config.databaseUrl === null,
+  });
+}
+
+function endWith(shutdown: Shutdown, { platform, primary }: Awaited<ReturnType<typeof wire>>): void {
+  if (primary === null) return shutdown.onEnd("the edge", () => endEdge(platform));
+  shutdown.onEnd("what was made on this machine", primary.leaveMachine);
+  shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
 }
 
 /** Where other processes reach this one's control port. */

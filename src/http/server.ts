@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
@@ -27,8 +26,10 @@ import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { createOpenCount } from "./open-count.ts";
+import { refuseRaw } from "./refuse-raw.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
+import { watchUnused } from "./watch-unused.ts";
 import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
@@ -143,17 +144,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       authenticator.close();
     },
   };
-}
-
-/** Browsers and clients open connections in advance, which Node.js does not count as idle: a stop would wait for them. */
-function watchUnused(server: Server): () => void {
-  const unused = new Set<Socket>();
-  server.on("connection", (socket) => {
-    unused.add(socket);
-    socket.once("close", () => unused.delete(socket));
-  });
-  for (const event of ["request", "upgrade"]) server.on(event, ({ socket }: IncomingMessage) => unused.delete(socket));
-  return () => unused.forEach((socket) => socket.destroy());
 }
 
 // Semantics, "Limits".
@@ -400,27 +390,4 @@ function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
   if (kind === "outage") log.warn({ ...said, error: String(error) }, "a request found the database away");
   return { status, headers, text: JSON.stringify(body), requestId: request.id };
-}
-
-/** For what is no HTTP request at all, or one with too many headers: there is no reply object yet. */
-function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const { status, body } = answerTo(
-    new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"),
-  );
-  const text = JSON.stringify(body);
-  const head = [
-    `HTTP/1.1 ${status} ${status === 413 ? "Payload Too Large" : "Bad Request"}`,
-    "content-type: application/json; charset=utf-8",
-  ];
-  socket.end(
-    [
-      ...head,
-      `content-length: ${Buffer.byteLength(text)}`,
-      "cache-control: no-store",
-      "connection: close",
-      "",
-      text,
-    ].join("\r\n"),
-  );
 }

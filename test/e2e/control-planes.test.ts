@@ -73,10 +73,10 @@ function urlOf({ host = "", port, user = "", password, database: name = "" }: Te
   const query = new URLSearchParams({
     host,
     port: String(port),
-    user: user,
+    user,
     ...(password ? { password: String(password) } : {}),
   });
-  return `postgresql:///${name}?${query}`;
+  return `postgresql:///${name}?${query.toString()}`;
 }
 
 async function startMember(roles: string, settings: Record<string, string>): Promise<Member> {

@@ -1,0 +1,26 @@
+import type { Socket } from "node:net";
+import { Refused } from "../features/context.ts";
+import { answerTo } from "./errors.ts";
+
+/** For what is no HTTP request at all, or one with too many headers: there is no reply object yet. */
+export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const { status, body } = answerTo(
+    new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"),
+  );
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${status === 413 ? "Payload Too Large" : "Bad Request"}`,
+    "content-type: application/json; charset=utf-8",
+  ];
+  socket.end(
+    [
+      ...head,
+      `content-length: ${Buffer.byteLength(text)}`,
+      "cache-control: no-store",
+      "connection: close",
+      "",
+      text,
+    ].join("\r\n"),
+  );
+}
