@@ -33,6 +33,8 @@ test("packages come from vendor/ of the repository, else by Composer, the machin
   assert.deepEqual(install({ "composer.phar": "" }, false), ["php", "composer.phar"]);
   assert.equal(install({ "vendor/autoload.php": "" }, false), undefined);
   assert.throws(() => install({}, false), { code: "build_tool_missing" });
+  const own = JSON.stringify({ autoload: { "psr-4": { "App\\": "src/" } } });
+  assert.equal(plan({ "index.php": "", "composer.json": own }).install?.steps.length, 1);
   assert.equal(plan(needing({ php: "^8.1", "ext-json": "*" }), false).install, null);
 });
 

@@ -9,7 +9,7 @@ export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean)
   checkVersion(manifest, version);
   const packages = Object.keys(manifest.require).filter((name) => name.includes("/"));
   const isVendored = tree.has("vendor/autoload.php");
-  const needsInstall = !isVendored && (packages.length > 0 || tree.has("composer.lock"));
+  const needsInstall = !isVendored && (packages.length > 0 || manifest.autoloads || tree.has("composer.lock"));
   return {
     kind: "php",
     name: "PHP app",
@@ -34,13 +34,21 @@ export function isPhp(tree: SourceTree): boolean {
 
 interface ComposerManifest {
   readonly require: Readonly<Record<string, unknown>>;
+  /** Composer writes vendor/autoload.php, also where no package is named. */
+  readonly autoloads: boolean;
 }
 
 function readManifest(tree: SourceTree): ComposerManifest {
   try {
-    const value = JSON.parse(tree.text("composer.json") ?? "{}") as { require?: Record<string, unknown> } | null;
+    const value = JSON.parse(tree.text("composer.json") ?? "{}") as {
+      require?: Record<string, unknown>;
+      autoload?: unknown;
+    } | null;
     const require = value?.require;
-    return { require: typeof require === "object" && require !== null ? require : {} };
+    return {
+      require: typeof require === "object" && require !== null ? require : {},
+      autoloads: value?.autoload !== undefined,
+    };
   } catch (error) {
     const summary = `composer.json is not valid JSON: ${(error as Error).message}`;
     throw new BuildRefused("manifest_invalid", { summary });
