@@ -110,5 +110,5 @@ for (const { check, file, says } of planted) {
 }
 
 test("an exception that nothing needs any more is reported", () => {
-  assert.match(outputs.get("names") ?? "", /"src\/ports\/runtime\.ts#LocalService" is no longer needed: remove it/);
+  assert.match(outputs.get("names") ?? "", /"src\/git\/paths\.ts#GitService" is no longer needed: remove it/);
 });
