@@ -93,7 +93,13 @@ test("berth logs --since prints every line of the range, page after page; --grep
       return { at, deployment: 1, process, replica: 0, text };
     };
     const numbered = Array.from({ length: 6000 }, (_, index) => line(2, "web", `line ${index}`));
-    await logStore.appendRuntime(id, [line(50, "web", "old"), ...numbered, line(1, "worker", "Failed job")]);
+    const others = [line(1, "worker", "Failed job"), line(1, "worker", "done"), line(1, "web", "failed page")];
+    await logStore.appendRuntime(id, [
+      line(50, "web", "old"),
+      line(49, "worker", "failed job, old"),
+      ...numbered,
+      ...others,
+    ]);
     await using user = await cliUser({ url: api.baseUrl, token: org.member });
     const texts = async (...args: string[]) => {
       const { exitCode, stdout, stderr } = await user.berth(["logs", "-p", slug, "--json", ...args]);
@@ -101,12 +107,14 @@ test("berth logs --since prints every line of the range, page after page; --grep
       return (JSON.parse(stdout) as { lines: { text: string }[] }).lines.map(({ text }) => text);
     };
     const all = numbered.map(({ text }) => text);
-    assert.deepEqual(await texts("--since", "1d"), [...all, "Failed job"]);
+    assert.deepEqual(await texts("--since", "1d"), [...all, ...others.map(({ text }) => text)]);
     assert.deepEqual(await texts("--since", "1d", "--until", "90m", "-n", "3"), all.slice(-3));
-    assert.deepEqual(await texts("--grep", "failed", "--process", "worker"), ["Failed job"]);
-    assert.deepEqual(await texts("--until", new Date(Date.now() - 3 * 3_600_000).toISOString()), ["old"]);
+    const failed = ["--grep", "failed", "--process", "worker"];
+    assert.deepEqual(await texts("--since", "1d", ...failed), ["Failed job"]);
+    assert.deepEqual(await texts(...failed), ["failed job, old", "Failed job"]);
+    assert.deepEqual(await texts("--until", new Date(Date.now() - 49.5 * 3_600_000).toISOString()), ["old"]);
     const plain = await user.berth(["logs", "-p", slug, "--since", "1d"]);
-    assert.equal(plain.stdout.split("\n").length, 6002);
+    assert.equal(plain.stdout.split("\n").length, 6004);
     for (const wrong of [
       ["--since", "soon"],
       ["-f", "--until", "1h"],

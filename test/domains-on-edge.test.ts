@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
 import { createBuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import { checkDueDomains } from "../src/features/domains/domains.ts";
+import { deleteExpiredNames } from "../src/features/projects/projects.ts";
 import { silentLog } from "../src/kit/log.ts";
 import type { Edge } from "../src/ports/edge.ts";
 import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
@@ -96,4 +97,20 @@ test("a hostname is served from its proof to its detaching, and while its projec
   assert.equal(await visit(hostname), `the shop, for ${hostname}`);
   assert.equal((await call("DELETE", `/domains/${hostname}`)).status, 204);
   assert.equal(await visit(hostname), "404");
+});
+
+test("a renamed project is served under both hostnames until the earlier one expires", async () => {
+  const present = async () => new URL((await call("GET", "")).body["url"] as string).hostname;
+  const earlier = await present();
+  assert.equal(await visit(earlier), `the shop, for ${earlier}`);
+  assert.equal((await call("POST", "/rename", { slug: "shop" })).status, 200);
+  slug = "shop";
+  for (const name of [earlier, await present()]) assert.equal(await visit(name), `the shop, for ${name}`);
+  await api.platform.db
+    .updateTable("earlier_name")
+    .set({ expires_at: new Date(0) })
+    .execute();
+  await deleteExpiredNames(api.platform.db);
+  assert.equal(await visit(earlier), "404");
+  assert.equal(await visit(await present()), `the shop, for ${await present()}`);
 });

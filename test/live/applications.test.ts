@@ -13,6 +13,7 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "../e2
 import { djangoApp } from "./django-app.ts";
 import { workerApp } from "./worker-app.ts";
 import { guardMs } from "../support/eventually.ts";
+import { withoutPypi } from "../support/without-pypi.ts";
 
 /** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
 interface Scaffold {
@@ -264,19 +265,4 @@ async function isRestarted(platform: TestPlatform, slug: string): Promise<true |
     `/v1/projects/${slug}/deployments`,
   );
   return body.deployments.some(({ status, trigger }) => status === "active" && trigger === "variables") || undefined;
-}
-
-/** Why Python applications cannot be tried here, or null. */
-async function withoutPypi(): Promise<string | null> {
-  const python = await run(
-    { file: "python3", args: ["-c", "import venv, ensurepip"] },
-    { env: { PATH: systemPath } },
-  ).catch(() => null);
-  if (python?.exitCode !== 0) return "SKIPPED: no python3 with venv";
-  const index = process.env["PIP_INDEX_URL"] ?? "https://pypi.org/simple";
-  const answer = await fetch(`${index.replace(/\/$/, "")}/flask/`, { signal: AbortSignal.timeout(20_000) }).catch(
-    () => null,
-  );
-  await answer?.body?.cancel();
-  return answer?.ok === true ? null : "SKIPPED: the Python package index cannot be reached";
 }

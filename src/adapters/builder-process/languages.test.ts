@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
-import { access, readdir } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { drawCases, runsAll } from "../../../test/support/draw-cases.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
+import { withoutPypi } from "../../../test/support/without-pypi.ts";
+import { run, systemPath } from "../../kit/exec.ts";
 import { attempt, imageOf } from "../../ports/builder.suite.ts";
 import type { Image } from "../../ports/builder.ts";
 import { makeTestBuilder, visit, withoutRegistry, type TestBuilder } from "./test-builder.ts";
@@ -45,6 +49,8 @@ const serverOfBuilt = {
   ...builtApp,
   "server.js": `require("http").createServer((q, s) => s.end(require("fs").readFileSync("dist/index.html"))).listen(process.env.PORT);`,
 };
+
+const withoutPython = (await withoutPypi()) ?? false;
 
 let test: TestBuilder;
 before(async () => {
@@ -161,7 +167,7 @@ describe("Node applications", { skip: withoutRegistry }, () => {
   for (const [name, rule] of drawCases(Object.entries(rules), 5)) it(name, rule);
 });
 
-describe("Python applications", { skip: withoutRegistry }, () => {
+describe("Python applications", { skip: withoutPython }, () => {
   const source = `import os, itsdangerous
 from http.server import BaseHTTPRequestHandler, HTTPServer
 class Hello(BaseHTTPRequestHandler):
@@ -171,15 +177,13 @@ HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
 `;
   const files = { "main.py": source, "requirements.txt": "itsdangerous==2.2.0\n" };
 
-  it("get a virtual environment that is valid at run time", async (t) => {
-    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+  it("get a virtual environment that is valid at run time", async () => {
     const image = imageOf((await attempt(test.builder, files)).outcome);
     assert.equal(image.web_command, "python main.py");
     assert.deepEqual(await visit(test, image), { status: 200, text: "itsdangerous" });
   });
 
-  it("are not installed again when only the source changed", async (t) => {
-    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
+  it("are not installed again when only the source changed", async () => {
     await attempt(test.builder, files);
     const { outcome, lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
     assert.ok(lines.some((line) => line.includes("nothing changed")));
@@ -187,21 +191,27 @@ HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
   });
 });
 
-describe("Python applications that uv has locked", { skip: withoutRegistry }, () => {
+describe("Python applications that uv or Poetry has locked", { skip: withoutPython }, () => {
   const source = `import os, itsdangerous, importlib.util as u
 from http.server import BaseHTTPRequestHandler, HTTPServer
 class Hello(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(f"{itsdangerous.__version__} {u.find_spec('uv')}".encode())
+        others = [name for name in ("uv", "poetry", "six") if u.find_spec(name)]
+        self.send_response(200); self.end_headers(); self.wfile.write(f"{itsdangerous.__version__} {others}".encode())
 HTTPServer(("0.0.0.0", int(os.environ["PORT"])), Hello).serve_forever()
 `;
-  const pyproject = `[project]
+  const sha256 = {
+    itsdangerous: "c6242fc49e35958c8b15141343aa660db5fc54d4f13a1db01a3f5891b98700ef",
+    six: "8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254",
+  };
+  const uv = {
+    "pyproject.toml": `[project]
 name = "web"
 version = "0.1.0"
 requires-python = ">=3.9"
 dependencies = ["itsdangerous==2.2.0"]
-`;
-  const uvLock = `version = 1
+`,
+    "uv.lock": `version = 1
 revision = 5
 requires-python = ">=3.9"
 
@@ -211,7 +221,7 @@ version = "2.2.0"
 source = { registry = "https://pypi.org/simple" }
 sdist = { url = "https://files.pythonhosted.org/packages/9c/cb/8ac0172223afbccb63986cc25049b154ecfb5e85932587206f42317be31d/itsdangerous-2.2.0.tar.gz", hash = "sha256:e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", size = 54410, upload-time = "2024-04-16T21:28:15.614Z" }
 wheels = [
-    { url = "https://files.pythonhosted.org/packages/04/96/92447566d16df59b2a776c0fb82dbc4d9e07cd95062562af01e408583fc4/itsdangerous-2.2.0-py3-none-any.whl", hash = "sha256:c6242fc49e35958c8b15141343aa660db5fc54d4f13a1db01a3f5891b98700ef", size = 16234, upload-time = "2024-04-16T21:28:14.499Z" },
+    { url = "https://files.pythonhosted.org/packages/04/96/92447566d16df59b2a776c0fb82dbc4d9e07cd95062562af01e408583fc4/itsdangerous-2.2.0-py3-none-any.whl", hash = "sha256:${sha256.itsdangerous}", size = 16234, upload-time = "2024-04-16T21:28:14.499Z" },
 ]
 
 [[package]]
@@ -224,26 +234,63 @@ dependencies = [
 
 [package.metadata]
 requires-dist = [{ name = "itsdangerous", specifier = "==2.2.0" }]
-`;
-  const files = { "main.py": source, "pyproject.toml": pyproject, "uv.lock": uvLock };
+`,
+  };
+  const poetry = {
+    "pyproject.toml": `[tool.poetry]
+name = "web"
+version = "0.1.0"
+package-mode = false
+[tool.poetry.dependencies]
+python = "^3.9"
+itsdangerous = "2.2.0"
+[tool.poetry.group.dev.dependencies]
+six = "1.16.0"
+`,
+    "poetry.lock": `[[package]]
+name = "itsdangerous"
+version = "2.2.0"
+description = ""
+optional = false
+python-versions = ">=3.8"
+groups = ["main"]
+files = [{file = "itsdangerous-2.2.0-py3-none-any.whl", hash = "sha256:${sha256.itsdangerous}"}]
 
-  it("get what the lock file names, once, and no uv", async (t) => {
-    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
-    const image = imageOf((await attempt(test.builder, files)).outcome);
-    assert.deepEqual(await visit(test, image), { status: 200, text: "2.2.0 None" });
-    const { lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
-    assert.ok(
-      lines.some((line) => line.includes("nothing changed")),
-      lines.join("\n"),
-    );
-  });
+[[package]]
+name = "six"
+version = "1.16.0"
+description = ""
+optional = false
+python-versions = "*"
+groups = ["dev"]
+files = [{file = "six-1.16.0-py2.py3-none-any.whl", hash = "sha256:${sha256.six}"}]
 
-  it("are refused where the lock file is older than pyproject.toml", async (t) => {
-    if (test.options.pythonBin === null) return t.skip("SKIPPED: no python3");
-    const changed = { ...files, "pyproject.toml": pyproject.replace("2.2.0", "2.1.2") };
-    const { outcome } = await attempt(test.builder, changed);
-    assert.equal(outcome.outcome === "failed" && outcome.failure.code, "lock_out_of_sync");
-  });
+[metadata]
+lock-version = "2.1"
+python-versions = "^3.9"
+content-hash = "b1f751cd481318abd7381b4f182387fc3f58864f19d9e34574884f4882697022"
+`,
+  };
+
+  for (const [name, locked] of drawCases(Object.entries({ uv, poetry }), 1)) {
+    const files = { "main.py": source, ...locked };
+
+    it(`get what ${name}'s lock file names, once, and nothing of ${name} or for development`, async () => {
+      const image = imageOf((await attempt(test.builder, files)).outcome);
+      assert.deepEqual(await visit(test, image), { status: 200, text: "2.2.0 []" });
+      const { lines } = await attempt(test.builder, { ...files, "note.txt": "changed" });
+      assert.ok(
+        lines.some((line) => line.includes("nothing changed")),
+        lines.join("\n"),
+      );
+    });
+
+    it(`are refused where ${name}'s lock file is older than pyproject.toml`, async () => {
+      const changed = { ...files, "pyproject.toml": files["pyproject.toml"].replace("2.2.0", "2.1.2") };
+      const { outcome } = await attempt(test.builder, changed);
+      assert.equal(outcome.outcome === "failed" && outcome.failure.code, "lock_out_of_sync");
+    });
+  }
 });
 
 describe("Go applications", () => {
@@ -380,12 +427,28 @@ describe(
 );
 
 describe("Ruby and PHP applications", () => {
+  const rack = `run ->(env) { [200, {"content-type" => "text/plain"}, [RUBY_ENGINE]] }\n`;
+
   it("a Rack application is served by puma, with the machine's gems where they fit", async (t) => {
-    const { ruby } = test.options.languages;
-    if (ruby === null || !(await has("/usr/bin/puma"))) return t.skip("SKIPPED: no ruby with puma");
-    const rack = `run ->(env) { [200, {"content-type" => "text/plain"}, [RUBY_ENGINE]] }\n`;
+    if (test.options.languages.ruby === null || !(await has("/usr/bin/puma")))
+      return t.skip("SKIPPED: no ruby with puma");
     const files = { "config.ru": rack, Procfile: "web: puma -b tcp://0.0.0.0:$PORT" };
     const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.deepEqual(await visit(test, image), { status: 200, text: "ruby" });
+  });
+
+  it("Bundler takes gems of Debian as locked, without a registry", async (t) => {
+    if (test.options.languages.ruby === null || !(await has("/usr/bin/puma")))
+      return t.skip("SKIPPED: no ruby with puma");
+    const gemfile = 'source "https://rubygems.org"\ngem "puma"\n';
+    const files = { "config.ru": rack, Gemfile: gemfile, "Gemfile.lock": await lockGems(gemfile) };
+    const { outcome, lines } = await attempt(test.builder, files);
+    const image = imageOf(outcome);
+    assert.ok(
+      lines.some((line) => /Using puma \d/.test(line)),
+      lines.join("\n"),
+    );
+    assert.equal(image.web_command, "bundle exec puma --bind tcp://0.0.0.0:$PORT");
     assert.deepEqual(await visit(test, image), { status: 200, text: "ruby" });
   });
 
@@ -396,7 +459,44 @@ describe("Ruby and PHP applications", () => {
     assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "/some/page" });
     assert.equal((await visit(test, image, "/secret.txt")).status, 404);
   });
+
+  const packaged = {
+    "index.php": `<?php require __DIR__ . "/vendor/autoload.php"; echo Acme\\Greeting::said();`,
+    "composer.json": JSON.stringify({
+      repositories: [{ type: "path", url: "greeting", options: { symlink: false } }, { "packagist.org": false }],
+      require: { "acme/greeting": "1.0.0" },
+    }),
+    "greeting/composer.json": JSON.stringify({
+      ...{ name: "acme/greeting", version: "1.0.0" },
+      autoload: { "psr-4": { "Acme\\": "src/" } },
+    }),
+    "greeting/src/Greeting.php": `<?php namespace Acme; class Greeting { static function said() { return "ahoy"; } }`,
+  };
+
+  it("Composer installs the packages of the repository, and those of vendor/ are used as they are", async (t) => {
+    if (test.options.languages.php === null) return t.skip("SKIPPED: no php");
+    const vendored = { ...packaged, "vendor/autoload.php": `<?php require "greeting/src/Greeting.php";` };
+    assert.equal((await visit(test, imageOf((await attempt(test.builder, vendored)).outcome))).text, "ahoy");
+    if (test.options.languages.composer === null) return t.skip("SKIPPED: no composer");
+    const image = imageOf((await attempt(test.builder, packaged)).outcome);
+    assert.equal((await visit(test, image)).text, "ahoy");
+    assert.ok(await has(join(contentOf(image), "vendor/acme/greeting/src/Greeting.php")));
+  });
 });
+
+/** What Bundler locks of the gems that this machine has. */
+async function lockGems(gemfile: string): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "berth-gems-"));
+  try {
+    await writeFile(join(dir, "Gemfile"), gemfile);
+    const env = { PATH: systemPath, HOME: dir };
+    const locked = await run({ file: "bundle", args: ["lock", "--local"] }, { cwd: dir, env, timeoutMs: guardMs });
+    assert.equal(locked.exitCode, 0, locked.stderr);
+    return await readFile(join(dir, "Gemfile.lock"), "utf8");
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
 
 describe("Static files", () => {
   it("are served as they are", async () => {
