@@ -6,7 +6,7 @@ export function ownCommandHint(words: readonly string[], nouns: readonly string[
   const given = [...first.split(":"), ...rest];
   const lengths = [3, 2, 1].filter((length) => length <= given.length);
   const known = lengths.map((length) => given.slice(0, length).join(" ")).find((phrase) => phrase in wordsOfOthers);
-  const own = known === undefined ? verbOfNoun(first, nouns) : wordsOfOthers[known];
+  const own = known === undefined ? (optionOfOthers(rest[0]) ?? verbOfNoun(first, nouns)) : wordsOfOthers[known];
   return own === undefined || /^[A-Z]/.test(own) ? own : `Berth's command for this is \`${own}\`.`;
 }
 
@@ -14,4 +14,9 @@ export function ownCommandHint(words: readonly string[], nouns: readonly string[
 function verbOfNoun(word: string, nouns: readonly string[]): string | undefined {
   const [noun = "", ...verbs] = word.split(":");
   return verbs.length > 0 && nouns.includes(noun) ? `berth ${[noun, ...verbs].join(" ")}` : undefined;
+}
+
+/** Elsewhere every command takes `--app`. */
+function optionOfOthers(option: string | undefined): string | undefined {
+  return option === "-a" || option === "--app" ? "A project is named by `-p <slug>`." : undefined;
 }

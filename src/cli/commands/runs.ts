@@ -38,6 +38,7 @@ function addRun(program: Command, ctx: CliContext): void {
       "berth run -p demo 'ls | wc -l'",
     ],
   })
+    .usage("[options] -- <command...>")
     .option("-d, --detach", "don't wait; `berth runs log <number>` shows the output")
     .option("-i, --interactive", "with a terminal, as -it: for a shell and what asks questions")
     .addOption(new Option("-t, --tty").hideHelp())
