@@ -35,8 +35,9 @@ export class CommandLineFault extends CommanderError {
   constructor({ exitCode, code, message }: CommanderError, command: Command) {
     super(exitCode, code, message);
     const path = pathOf(command);
-    // Others take the project as an argument.
-    const project = code === "commander.excessArguments" ? " A project is named by `-p <slug>`." : "";
+    // Others take the project as an argument of such commands.
+    const project =
+      code === "commander.excessArguments" && !path.includes(" ") ? " A project is named by `-p <slug>`." : "";
     this.usage = `Usage: berth ${path} ${command.usage()}.${project} \`berth ${path} --help\` says more.`;
   }
 }
