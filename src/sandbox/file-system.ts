@@ -79,7 +79,10 @@ function etc(data: DataDescriptors): string[] {
   ];
   // Debian links the settings of Java and Maven to here. Maven's settings.xml may hold the operator's passwords.
   const javas = existsSync("/etc") ? readdirSync("/etc").filter((name) => /^java-\d+-openjdk$/.test(name)) : [];
-  const present = [...wanted, ...javas].map((name) => `/etc/${name}`).filter((path) => existsSync(path));
+  // Debian's PHP loads its extensions by these; php.ini may hold passwords.
+  const phps = existsSync("/etc/php") ? readdirSync("/etc/php") : [];
+  const extensions = phps.flatMap((version) => [`php/${version}/mods-available`, `php/${version}/cli/conf.d`]);
+  const present = [...wanted, ...javas, ...extensions].map((name) => `/etc/${name}`).filter((path) => existsSync(path));
   return [
     ...parents(present, new Set(["/"])),
     ...present.flatMap(readOnly),

@@ -469,7 +469,10 @@ describe("Ruby and PHP applications", () => {
 
   it("PHP's own server serves public/, and index.php for paths without a file", async (t) => {
     if (test.options.languages.php === null) return t.skip("SKIPPED: no php");
-    const files = { "public/index.php": `<?php echo $_SERVER["REQUEST_URI"];`, "secret.txt": "" };
+    const files = {
+      "public/index.php": `<?php echo $_SERVER["REQUEST_URI"], extension_loaded("ctype") ? "" : " without extensions";`,
+      "secret.txt": "",
+    };
     const image = imageOf((await attempt(test.builder, files)).outcome);
     assert.deepEqual(await visit(test, image, "/some/page"), { status: 200, text: "/some/page" });
     assert.equal((await visit(test, image, "/secret.txt")).status, 404);
