@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { AxeBuilder } from "@axe-core/playwright";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page } from "playwright-core";
 import { guardMs } from "../support/eventually.ts";
 
 export const screens = {
@@ -65,3 +65,22 @@ export async function looksRight(page: Page): Promise<void> {
 // Runs in the page. A grid that is there to be scrolled can have the focus.
 const tooWide = `[document.documentElement, ...document.querySelectorAll("main div:has(> table):not([tabindex])")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 80))`;
+
+const mostSteps = 150;
+
+/** Presses Tab until this has the focus, which has to be in sight and marked. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor();
+  for (let step = 0; !(await target.evaluate("(element) => element === document.activeElement")); step += 1) {
+    assert.ok(step < mostSteps, `${String(target)} did not get the focus`);
+    await page.keyboard.press("Tab");
+  }
+  assert.ok(await target.evaluate(isMarked), `${String(target)} does not show its focus`);
+}
+
+// Runs in the page.
+const isMarked = `(element) => {
+  const { outlineStyle, outlineWidth } = getComputedStyle(element);
+  const { top, bottom } = element.getBoundingClientRect();
+  return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 && bottom > 0 && top < innerHeight;
+}`;

@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
-import { createFaults, looksRight, observeShifts, screens } from "./dashboard-page.ts";
+import { mailServer } from "../support/mail-server.ts";
+import { createFaults, looksRight, observeShifts, screens, tabTo } from "./dashboard-page.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 // Through names, log lines, cells, commit messages: all of it must be shown as text.
@@ -23,6 +24,7 @@ const skip = noBrowser ?? false;
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
 let platform: TestPlatform;
+let mailbox: Awaited<ReturnType<typeof mailServer>>;
 let chromium: TestBrowser;
 let context: BrowserContext;
 let page: Page;
@@ -57,8 +59,14 @@ const { Client } = require("pg");
 
 before(async () => {
   if (noBrowser !== undefined) return;
-  // A machine that only listens on loopback publishes no records.
-  platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
+  mailbox = await mailServer();
+  platform = await startPlatform({
+    // A machine that only listens on loopback publishes no records.
+    BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
+    BERTH_SMTP_URL: mailbox.url,
+    BERTH_MAIL_FROM: "berth@example.com",
+    BERTH_MAIL_TO: "operator@example.com",
+  });
   const asPage = { headers: { accept: "text/html" } };
   await eventually(async () => (await fetch(at("/"), asPage)).ok, "the dashboard is built", 900_000);
   chromium = await launchBrowser(Number(new URL(platform.api).port));
@@ -69,6 +77,7 @@ before(async () => {
 after(async () => {
   await chromium?.close();
   await platform?.destroy();
+  await mailbox?.close();
 });
 
 /** Another person's browser, signed in with a token. */
@@ -125,29 +134,47 @@ test(
   },
 );
 
+/** Chooses in a list that stands for a part of the address: the page goes there first, and the list follows. */
+async function choose(label: string, value: string): Promise<void> {
+  const list = page.getByLabel(label, { exact: true });
+  await list.selectOption(value);
+  await list.locator(`option[value="${value}"]:checked`).waitFor({ state: "attached" });
+}
+
 test("logs follow, and what an application prints is text", { skip }, async () => {
   await page.goto(at("/projects/demo/logs"));
   const log = page.getByRole("log");
   await log.getByText(script).first().waitFor();
-  await page.getByLabel("Time").selectOption("1h");
-  await log.getByText(script).first().waitFor();
+  await choose("Time", "1h");
   await page.getByLabel("Search the log").fill("tick");
   await log.locator("mark").first().waitFor();
   await looksRight(page);
-  await page.getByLabel("Time").selectOption("");
-  // Only a log that has lines can be scrolled to its beginning; the marks are those of the log before.
+  await page.getByLabel("Search the log").fill("");
   await log.locator("mark").first().waitFor({ state: "detached" });
+  await choose("Time", "");
   await log.getByText(script).first().waitFor();
-  await page.getByRole("button", { name: "Pause" }).click();
-  await page.keyboard.press("Escape");
+  await press("Pause");
+  await page.getByRole("button", { name: "Follow the end" }).waitFor();
   await log.press("Home");
   // The newest thousand lines come first.
-  await press("Show older lines");
-  await page.getByRole("button", { name: "Show older lines" }).waitFor({ state: "detached" });
+  const older = page.getByRole("button", { name: "Show older lines" });
+  await older.click();
+  await older.waitFor({ state: "detached" });
   await log.press("Home");
   await log.getByText(/early 0$/).waitFor();
-  await page.getByLabel("Process").selectOption("web");
-  await log.getByText(script).first().waitFor();
+});
+
+test("a log that is paused before its first lines leads to the older ones", { skip }, async () => {
+  const { promise: paused, resolve: release } = Promise.withResolvers<void>();
+  const lines = /\/v1\/projects\/demo\/logs\?.*process=web/;
+  await page.route(lines, (route) => paused.then(() => route.continue()));
+  await choose("Process", "web");
+  await press("Pause");
+  await page.getByRole("button", { name: "Follow the end" }).waitFor();
+  release();
+  await page.getByRole("button", { name: "Show older lines" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /new line/ }).count(), 0);
+  await page.unroute(lines);
 });
 
 test("a command runs once, and its output follows as text", { skip }, async () => {
@@ -170,8 +197,9 @@ test("a variable is set, and a .env pasted; no value comes back", { skip }, asyn
   await page.goto(at("/projects/demo/variables"));
   await press("Set a variable");
   // The keyboard alone: the first field has the focus, and what is missing gets it.
+  await page.locator("[name=key]:focus").waitFor();
   await page.keyboard.press("Enter");
-  await page.getByText("This is needed.").waitFor();
+  await page.locator("[aria-invalid][name=key]:focus").waitFor();
   await page.keyboard.type("GREETING");
   await page.keyboard.press("Tab");
   await page.keyboard.type("canary-value");
@@ -214,8 +242,10 @@ test("a cron job is made and run now", { skip }, async () => {
   await page.goto(at("/projects/demo/cron"));
   await press("New job");
   // Two fields are empty: what is typed into the first one stays there.
+  await page.locator("[name=name]:focus").waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("This is needed.").nth(1).waitFor();
+  await page.locator("[aria-invalid][name=name]:focus").waitFor();
   await page.keyboard.type("clean-up");
   await page.getByLabel("Schedule").fill("0 3 * * *");
   await page.getByText(/Next: /).waitFor();
@@ -312,6 +342,60 @@ test("a failed push is explained, and the dialog of a rollback says what changes
   await looksRight(page);
 });
 
+test("the keyboard alone signs in, opens a project and rolls back, with the focus in sight", { skip }, async () => {
+  const isSettled = async () => {
+    const { body } = await platform.call<{ deployments: { status: string }[] }>("GET", "/v1/projects/demo/deployments");
+    return body.deployments.every(({ status }) => !["pending", "starting"].includes(status));
+  };
+  await eventually(isSettled, "the rollback before is over");
+  const visitor = await faults.watch(await chromium.browser.newContext({ viewport: screens.usual }));
+  const enter = async (target: Locator) => {
+    await tabTo(visitor, target);
+    await visitor.keyboard.press("Enter");
+  };
+  await visitor.goto(at("/"));
+  await visitor.locator("[name=token]:focus").waitFor();
+  await visitor.keyboard.type(platform.token);
+  await visitor.keyboard.press("Enter");
+  await enter(visitor.getByRole("cell").getByRole("link", { name: /^demo/ }).first());
+  await enter(visitor.getByRole("navigation", { name: "Project" }).getByRole("link", { name: "Deployments" }));
+  await enter(visitor.getByRole("button", { name: "Roll back to #1" }));
+  const submit = visitor.getByRole("dialog").locator("[type=submit]:focus");
+  await submit.waitFor();
+  await visitor.keyboard.press("Escape");
+  // The focus goes back to where it was.
+  await visitor.locator('[aria-label="Roll back to #1"]:focus').waitFor();
+  await visitor.keyboard.press("Enter");
+  await submit.waitFor();
+  await visitor.keyboard.press("Enter");
+  await visitor.getByRole("dialog").waitFor({ state: "detached" });
+  await visitor.getByText("rollback", { exact: true }).nth(1).waitFor();
+  await visitor.context().close();
+});
+
+test("an e-mail address gets events once it is confirmed with the code that it got", { skip }, async () => {
+  await page.goto(at("/access"));
+  await press("Add a webhook");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "email", exact: true }).click();
+  await dialog.getByLabel("Name", { exact: true }).fill("mailbox");
+  await dialog.getByLabel("Address", { exact: true }).fill("ops@example.com");
+  await looksRight(page);
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("cell", { name: "Not confirmed" }).waitFor();
+  const coded = () => mailbox.mails.find(({ subject }) => subject.startsWith("Confirm this address: "));
+  const { subject } = await eventually(coded, "the code is mailed");
+  await press("Deliveries of mailbox");
+  await page.getByLabel("Code that was mailed to the address").fill(subject.split(": ")[1] ?? "");
+  await looksRight(page);
+  await press("Confirm");
+  await page.getByRole("cell", { name: "Not confirmed" }).waitFor({ state: "detached" });
+  await page
+    .getByRole("row", { name: /mailbox/ })
+    .getByText("On", { exact: true })
+    .waitFor();
+});
+
 test("a folder is deployed without git, without what its ignore file names", { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-folder-"));
   await mkdir(join(folder, "public"));
@@ -325,7 +409,8 @@ test("a folder is deployed without git, without what its ignore file names", { s
   await page.goto(at("/projects/folder"));
   await looksRight(page);
   await page.getByLabel("Folder to deploy").setInputFiles(folder);
-  await heading(/^(Build 1|Deployment #1)$/).waitFor();
+  await heading("Deployment #1").waitFor();
+  await page.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
   await page.goto(at("/projects/folder/files"));
   await page.getByRole("link", { name: "public/" }).click();
   await page.getByRole("link", { name: /index.html/ }).waitFor();
@@ -398,18 +483,18 @@ test(
     await press("I have it");
     const visitor = await visitorWith(token);
     await visitor.getByText("Deploy your first application").waitFor();
+    faults.expect(/403/);
     await press("Suspend");
     await page.getByLabel("Type harbour to confirm").fill("harbour");
     await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
     await page.getByRole("cell", { name: "Suspended" }).waitFor();
-    faults.expect(/403/);
-    await visitor.getByRole("link", { name: "Activity" }).click();
+    // Without a click: its stream of changes ends.
     await visitor.getByRole("heading", { name: "This organization is suspended" }).waitFor();
-    faults.expect(undefined);
     await press("Enable");
     await page.getByRole("cell", { name: "Suspended" }).waitFor({ state: "detached" });
     await visitor.goto(at("/"));
     await visitor.getByText("Deploy your first application").waitFor();
+    faults.expect(undefined);
     await visitor.context().close();
   },
 );
@@ -431,7 +516,7 @@ test("a session whose token is revoked, and a platform out of reach, have screen
   await visitor.context().setOffline(false);
   await visitor.getByRole("heading", { level: 1, name: "Access" }).waitFor();
   await platform.call("DELETE", `/v1/api-tokens/${String(made.body["id"])}`);
-  await visitor.getByRole("link", { name: "Approvals" }).click();
+  // Without a click: its stream of changes ends.
   await visitor.getByRole("heading", { name: "Your session has ended" }).waitFor();
   await visitor.getByRole("button", { name: "Sign in with another token" }).click();
   await visitor.getByRole("heading", { name: "Sign in to Berth" }).waitFor();
@@ -499,6 +584,9 @@ test(
   },
 );
 
+/** Two keys one after the other, as fast as the browser takes them: a pair is one within a second. */
+const pressPair = (...keys: readonly [string, string]) => Promise.all(keys.map((key) => page.keyboard.press(key)));
+
 test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, async () => {
   await page.goto(at("/"));
   await heading("Overview").waitFor();
@@ -508,13 +596,12 @@ test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, a
   await page.keyboard.press("Enter");
   await heading("Metrics").waitFor();
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("combobox", { name: "Go to" }).waitFor({ state: "detached" });
-  await page.keyboard.press("g");
-  await page.keyboard.press("d");
+  await pressPair("g", "d");
   await heading("Deployments").waitFor();
-  await page.keyboard.press("g");
-  await page.keyboard.press("a");
+  await pressPair("g", "a");
   await heading("Activity").waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).getByText("To the page's search").waitFor();
@@ -532,6 +619,10 @@ test("the palette opens the form of each action of a project", { skip }, async (
   for (const label of drawCases(paletteLabels, 8)) {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Go to" }).fill(`demo: ${label}`);
+    await page
+      .getByRole("option", { name: `demo: ${label}` })
+      .first()
+      .waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("combobox", { name: "Go to" }).waitFor({ state: "detached" });
     await page.getByRole("dialog").getByRole("heading").waitFor();

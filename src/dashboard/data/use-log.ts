@@ -40,18 +40,18 @@ const empty: LogState = {
 };
 
 /** An application's log, followed. After a break it goes on behind the last line. */
-export function useLog({ slug, source, process, replica, since, until, limit }: LogQuery): LogState {
+export function useLog(query: LogQuery): LogState {
   const client = useClient();
-  const [state, setState] = useState(empty);
+  const asked = JSON.stringify(query);
+  const [found, setFound] = useState({ asked: "", state: empty });
   useEffect(() => {
     const gone = new AbortController();
-    const query = { slug, source, process, replica, since, until, limit };
-    const set = (next: LogState) => !gone.signal.aborted && setState(next);
-    set(empty);
-    void followLog({ client, query, signal: gone.signal, set });
+    const set = (state: LogState) => !gone.signal.aborted && setFound({ asked, state });
+    void followLog({ client, query: JSON.parse(asked) as LogQuery, signal: gone.signal, set });
     return () => gone.abort();
-  }, [client, slug, source, process, replica, since, until, limit]);
-  return state;
+  }, [client, asked]);
+  // What was found for another query are lines of another log.
+  return found.asked === asked ? found.state : empty;
 }
 
 interface Following {

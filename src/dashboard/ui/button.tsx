@@ -21,7 +21,7 @@ interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
   readonly icon?: ReactNode;
 }
 
-/** Keeps its label and width while it works; a second press meanwhile does nothing. */
+/** Keeps its name and width while it works; a second press meanwhile does nothing. */
 export function Button({
   look = "plain",
   busy = false,
@@ -45,7 +45,7 @@ export function Button({
       }}
       className={`${buttonLook(look)} ${why === undefined ? "" : "cursor-not-allowed opacity-55"} ${className}`}
     >
-      <span className={`inline-flex items-center gap-1.5 ${busy ? "invisible" : ""}`}>
+      <span className={`inline-flex items-center gap-1.5 ${busy ? "opacity-0" : ""}`}>
         {icon}
         {children}
       </span>

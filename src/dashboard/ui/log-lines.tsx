@@ -42,6 +42,7 @@ function wholeBlocks({ startIndex, endIndex, count }: Range): number[] {
 export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, ...rest }: LogLinesProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtBeginning, setAtBeginning] = useState(false);
+  const topBefore = useRef(0);
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
@@ -52,16 +53,26 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
   const last = lines.length - 1;
   useLayoutEffect(() => rows.measure(), [wraps, rows]);
   useKeepPlace(scroller, first, follows);
+  const look = () => {
+    const { scrollHeight, scrollTop, clientHeight } = scroller.current as HTMLDivElement;
+    const isDown = scrollTop > topBefore.current;
+    topBefore.current = scrollTop;
+    setAtBeginning(scrollTop < rowHeight && scrollHeight > clientHeight);
+    return { isDown, isAtEnd: scrollHeight - scrollTop - clientHeight < rowHeight * 1.5 };
+  };
   useEffect(() => {
     if (follows && last >= 0) rows.scrollToIndex(last, { align: "end" });
+    look();
   }, [follows, last, first, wraps, rows]);
   useEffect(() => {
-    if (hit !== undefined) rows.scrollToIndex(hit, { align: "center" });
+    if (hit === undefined) return;
+    rows.scrollToIndex(hit, { align: "center" });
+    look();
   }, [hit, rows]);
+  // Only a reader who scrolls down to the end follows it again: not one who slowly leaves it, and not the end of a scroll before a pause.
   const onScroll = () => {
-    const { scrollHeight, scrollTop, clientHeight } = scroller.current as HTMLDivElement;
-    setAtBeginning(scrollTop < rowHeight && scrollHeight > clientHeight);
-    if (!follows && scrollHeight - scrollTop - clientHeight < rowHeight * 1.5) onFollows(true);
+    const { isDown, isAtEnd } = look();
+    if (!follows && isDown && isAtEnd) onFollows(true);
   };
   const pause = () => follows && onFollows(false);
   return (

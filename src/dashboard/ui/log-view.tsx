@@ -7,6 +7,8 @@ import { Input } from "./field.tsx";
 import { LogLines, type LogLine } from "./log-lines.tsx";
 
 interface LogViewProps {
+  /** Which log it is, where that changes: another one begins at its end. */
+  readonly of?: string;
   readonly lines: readonly LogLine[];
   /** The place of the first line, see `useLog`. */
   readonly first?: number;
@@ -21,15 +23,22 @@ interface LogViewProps {
 }
 
 /** A log with its controls. It follows the end until the reader scrolls up. */
-export function LogView({ lines, first = 0, fileName, controls, height, older, ...rest }: LogViewProps) {
+export function LogView({ of = "", lines, first = 0, fileName, controls, height, older, ...rest }: LogViewProps) {
   const [follows, setFollows] = useState(true);
   const [wraps, setWraps] = useState(false);
   const [seen, setSeen] = useState(lines.length);
   const search = useSearch(lines);
+  const [before, setBefore] = useState(of);
+  if (before !== of) {
+    setBefore(of);
+    setFollows(search.text === "");
+    setSeen(0);
+  }
   const end = first + lines.length;
   useEffect(() => {
-    if (follows) setSeen(end);
-  }, [follows, end]);
+    // The lines it begins with are not new.
+    if (follows || seen === 0) setSeen(end);
+  }, [follows, end, seen]);
   const unseen = Math.max(0, end - seen);
   return (
     <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line" style={{ height }}>
@@ -60,6 +69,7 @@ export function LogView({ lines, first = 0, fileName, controls, height, older, .
       <div className="relative min-h-0 flex-1">
         <LogLines
           {...rest}
+          key={of}
           lines={lines}
           first={first}
           wraps={wraps}

@@ -50,7 +50,7 @@ export function LogsPage() {
     <Page title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
-        key={`${source} ${process} ${replica} ${since} ${until}`}
+        of={`${slug} ${source} ${process} ${replica} ${since} ${until}`}
         lines={log.lines}
         first={log.first}
         older={

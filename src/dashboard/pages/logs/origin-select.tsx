@@ -33,7 +33,9 @@ export function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
     >
       <option value="">All processes</option>
       {all.map((each) => (
-        <option key={nameOf(each)}>{nameOf(each)}</option>
+        <option key={nameOf(each)} value={nameOf(each)}>
+          {nameOf(each)}
+        </option>
       ))}
     </Select>
   );
