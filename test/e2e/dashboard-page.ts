@@ -71,16 +71,17 @@ const mostSteps = 150;
 /** Presses Tab until this has the focus, which has to be in sight and marked. */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
-  for (let step = 0; !(await target.evaluate("(element) => element === document.activeElement")); step += 1) {
+  const focused = target.and(page.locator(":focus"));
+  for (let step = 0; (await focused.count()) === 0; step += 1) {
     assert.ok(step < mostSteps, `${String(target)} did not get the focus`);
     await page.keyboard.press("Tab");
   }
-  assert.ok(await target.evaluate(isMarked), `${String(target)} does not show its focus`);
+  assert.ok(await page.evaluate(isFocusMarked), `${String(target)} does not show its focus`);
 }
 
 // Runs in the page.
-const isMarked = `(element) => {
-  const { outlineStyle, outlineWidth } = getComputedStyle(element);
-  const { top, bottom } = element.getBoundingClientRect();
+const isFocusMarked = `(() => {
+  const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+  const { top, bottom } = document.activeElement.getBoundingClientRect();
   return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 && bottom > 0 && top < innerHeight;
-}`;
+})()`;

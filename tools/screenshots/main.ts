@@ -1,8 +1,10 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import { renderPage, type PageCode } from "../../src/ports/edge-pages.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser } from "../../test/support/browser.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { fillPlatform } from "./fill-platform.ts";
 
 /**
@@ -29,6 +31,8 @@ interface Shoot {
   readonly paths: readonly string[];
   /** Begins the names of the files. */
   readonly prefix: string;
+  /** Pages that are no part of the dashboard, by name: their HTML. */
+  readonly plain?: Readonly<Record<string, string>>;
 }
 
 mkdirSync(folder, { recursive: true });
@@ -42,13 +46,32 @@ async function shootAll(): Promise<void> {
   try {
     const emptyToken = await fillPlatform(platform);
     const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
-    await shoot({ url: platform.api, token: platform.token, paths: pages, prefix: "many-" });
+    const plain = { ...edgePages(), decision: await decisionPage(platform.dataDir) };
+    await shoot({ url: platform.api, token: platform.token, paths: pages, prefix: "many-", plain });
     const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
     await shoot({ url: platform.api, token: platform.token, paths: none, prefix: "none-" });
     await shoot({ url: platform.api, token: emptyToken, paths: ofOrganization, prefix: "none-" });
   } finally {
     await platform.destroy();
   }
+}
+
+const shownCodes: readonly PageCode[] = ["unknown_host", "nothing_deployed", "app_not_running", "maintenance"];
+
+function edgePages(): Record<string, string> {
+  return Object.fromEntries(shownCodes.map((code) => [`edge-${code}`, renderPage(code, "text/html").body]));
+}
+
+/** The page behind the link that the operator got for the request that waits. */
+async function decisionPage(dataDir: string): Promise<string> {
+  const outbox = join(dataDir, "outbox");
+  const link = () => {
+    const mails = (existsSync(outbox) ? readdirSync(outbox) : []).map((name) =>
+      readFileSync(join(outbox, name), "utf8"),
+    );
+    return /http\S+\/decide\/[^\s"\\]+/.exec(mails.join("\n"))?.[0];
+  };
+  return (await fetch(await eventually(link, "the operator is asked"))).text();
 }
 
 async function shoot(what: Shoot): Promise<void> {
@@ -70,6 +93,11 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
   const viewport = { width, height: isMobile ? 844 : 900 };
   const context = await browser.newContext({ viewport, colorScheme: scheme, isMobile, hasTouch: isMobile });
   const page = await context.newPage();
+  const save = async (name: string) => {
+    const path = join(folder, `${what.prefix}${name}-${width}-${scheme}.png`);
+    await page.screenshot({ path, fullPage: true });
+    console.log(path);
+  };
   page.on("console", (message) => {
     if (message.type() === "error") console.log(`  console: ${message.text()}`);
   });
@@ -80,10 +108,13 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
     await page.locator("main h1").first().waitFor();
     await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
     await page.waitForTimeout(settleMs);
-    const name = path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview";
-    const file = join(folder, `${what.prefix}${name}-${width}-${scheme}.png`);
-    await page.screenshot({ path: file, fullPage: true });
-    console.log(file);
+    await save(path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview");
+  }
+  for (const [name, html] of Object.entries(what.plain ?? {})) {
+    // A document of its own: the dashboard's policy allows no style in a page.
+    await page.goto("about:blank");
+    await page.setContent(html);
+    await save(name);
   }
   await context.close();
 }
