@@ -490,6 +490,7 @@ test(
     await page.getByRole("cell", { name: "Suspended" }).waitFor();
     // Without a click: its stream of changes ends.
     await visitor.getByRole("heading", { name: "This organization is suspended" }).waitFor();
+    await looksRight(page);
     await press("Enable");
     await page.getByRole("cell", { name: "Suspended" }).waitFor({ state: "detached" });
     await visitor.goto(at("/"));
@@ -605,7 +606,9 @@ test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, a
   await heading("Activity").waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).getByText("To the page's search").waitFor();
+  await page.setViewportSize(screens.phone);
   await looksRight(page);
+  await page.setViewportSize(screens.usual);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });

@@ -15,7 +15,8 @@ const everywhere = [
 export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys" shape="wide" onClose={onClose}>
-      <div className="grid gap-x-10 gap-y-6 sm:grid-cols-3">
+      {/* Where it has to be scrolled, the keyboard scrolls it from here. */}
+      <div tabIndex={0} className="grid gap-x-10 gap-y-6 rounded-sm sm:grid-cols-3">
         <Keys title="Everywhere" keys={everywhere} />
         <Keys title="Go to a page" keys={sections.map(({ key, label }) => [`g ${key}`, label])} />
         <Keys title="In a project" keys={projectTabs.map(([, label, key]) => [`g ${key}`, label])} />

@@ -78,7 +78,7 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
       head: "",
       end: true,
       cell: (org) => (
-        <span className="inline-flex">
+        <span className="inline-flex max-sm:flex-col max-sm:items-end">
           <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "edit", org })}>
             Edit
           </Button>
