@@ -1,72 +1,31 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import type { BrowserContext, Locator, Page } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
-import { runOk } from "../../src/kit/exec.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
-import { mailServer } from "../support/mail-server.ts";
 import { createFaults, looksRight, observeShifts, screens, tabTo } from "./dashboard-page.ts";
+import { author, branch, files, script, server } from "./dashboard-app.ts";
+import { buildsTheSame, scriptBytes } from "./dashboard-bundle.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
-// Through names, log lines, cells, commit messages: all of it must be shown as text.
-const script = `<img src=x onerror="document.title='broken in'">`;
-const branch = "<b>main</b>";
-// git takes angle brackets out of names, and quotes from their ends.
-const author = `Ada" onmouseover="document.title='broken in'" x`;
 const skip = noBrowser ?? false;
-const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
 let platform: TestPlatform;
-let mailbox: Awaited<ReturnType<typeof mailServer>>;
 let chromium: TestBrowser;
 let context: BrowserContext;
 let page: Page;
 let app: TestApp;
 const faults = createFaults();
 
-const server = `
-for (let line = 0; line < 1500; line += 1) console.log("early " + line);
-setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\\u001b[0m"), 300);
-require("node:http").createServer((request, response) => response.end("one")).listen(process.env.PORT, process.env.HOST);
-`;
-const files = {
-  "package.json": JSON.stringify({
-    name: "demo",
-    private: true,
-    scripts: { start: "node server.js" },
-    dependencies: { pg: "8.23.1" },
-  }),
-  "server.js": server,
-  Procfile: "web: node server.js\nrelease: node migrate.js\n",
-  "migrate.js": `
-const { Client } = require("pg");
-(async () => {
-  if (!process.env.DATABASE_URL) return;
-  const client = new Client({ connectionString: process.env.DATABASE_URL });
-  await client.connect();
-  await client.query("create table if not exists orders (id int primary key, customer text not null)");
-  await client.query("insert into orders values (1, $1) on conflict do nothing", [${JSON.stringify(script)}]);
-  await client.end();
-})();`,
-};
-
 before(async () => {
   if (noBrowser !== undefined) return;
-  mailbox = await mailServer();
-  platform = await startPlatform({
-    // A machine that only listens on loopback publishes no records.
-    BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
-    BERTH_SMTP_URL: mailbox.url,
-    BERTH_MAIL_FROM: "berth@example.com",
-    BERTH_MAIL_TO: "operator@example.com",
-  });
+  // A machine that only listens on loopback publishes no records.
+  platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
   const asPage = { headers: { accept: "text/html" } };
   await eventually(async () => (await fetch(at("/"), asPage)).ok, "the dashboard is built", 900_000);
   chromium = await launchBrowser(Number(new URL(platform.api).port));
@@ -77,7 +36,6 @@ before(async () => {
 after(async () => {
   await chromium?.close();
   await platform?.destroy();
-  await mailbox?.close();
 });
 
 /** Another person's browser, signed in with a token. */
@@ -373,29 +331,6 @@ test("the keyboard alone signs in, opens a project and rolls back, with the focu
   await visitor.context().close();
 });
 
-test("an e-mail address gets events once it is confirmed with the code that it got", { skip }, async () => {
-  await page.goto(at("/access"));
-  await press("Add a webhook");
-  const dialog = page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "email", exact: true }).click();
-  await dialog.getByLabel("Name", { exact: true }).fill("mailbox");
-  await dialog.getByLabel("Address", { exact: true }).fill("ops@example.com");
-  await looksRight(page);
-  await dialog.getByRole("button", { name: "Add", exact: true }).click();
-  await page.getByRole("cell", { name: "Not confirmed" }).waitFor();
-  const coded = () => mailbox.mails.find(({ subject }) => subject.startsWith("Confirm this address: "));
-  const { subject } = await eventually(coded, "the code is mailed");
-  await press("Deliveries of mailbox");
-  await page.getByLabel("Code that was mailed to the address").fill(subject.split(": ")[1] ?? "");
-  await looksRight(page);
-  await press("Confirm");
-  await page.getByRole("cell", { name: "Not confirmed" }).waitFor({ state: "detached" });
-  await page
-    .getByRole("row", { name: /mailbox/ })
-    .getByText("On", { exact: true })
-    .waitFor();
-});
-
 test("a folder is deployed without git, without what its ignore file names", { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-folder-"));
   await mkdir(join(folder, "public"));
@@ -634,27 +569,11 @@ test("the palette opens the form of each action of a project", { skip }, async (
   }
 });
 
-test("two builds of the same sources give the same files", { skip }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "berth-bundle-"));
-  await runOk(
-    { file: process.execPath, args: ["src/bundler/main.ts", "build", folder] },
-    { cwd: checkout, env: { NODE_ENV: "production" } },
-  );
-  const html = await readFile(join(folder, "index.html"), "utf8");
-  assert.equal(html, await (await fetch(at("/"), { headers: { accept: "text/html" } })).text());
-  for (const name of await readdir(join(folder, "assets"))) {
-    const served = await fetch(at(`/assets/${name}`));
-    assert.ok(Buffer.from(await served.bytes()).equals(await readFile(join(folder, "assets", name))), name);
-  }
-  await rm(folder, { recursive: true });
-});
+test("two builds of the same sources give the same files", { skip }, () => buildsTheSame(platform.api));
 
 test("the first load has at most 150 kB of script", { skip }, async () => {
-  const html = await (await fetch(at("/"), { headers: { accept: "text/html" } })).text();
-  const scripts = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g)].map(([, path]) => path ?? "");
-  let total = 0;
-  for (const path of scripts) total += gzipSync(await (await fetch(at(path))).bytes(), { level: 9 }).length;
-  assert.ok(scripts.length > 0 && total <= 150_000, `${total} bytes`);
+  const size = await scriptBytes(platform.api);
+  assert.ok(size > 0 && size <= 150_000, `${size} bytes`);
 });
 
 test("nothing broke the policy, no error reached the console, no script of a tenant ran", { skip }, async () => {

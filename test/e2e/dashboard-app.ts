@@ -1,0 +1,34 @@
+// Through names, log lines, cells, commit messages: all of it must be shown as text.
+export const script = `<img src=x onerror="document.title='broken in'">`;
+export const branch = "<b>main</b>";
+// git takes angle brackets out of names, and quotes from their ends.
+export const author = `Ada" onmouseover="document.title='broken in'" x`;
+
+/** Prints more lines than a log shows at first, and goes on. */
+export const server = `
+for (let line = 0; line < 1500; line += 1) console.log("early " + line);
+setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\\u001b[0m"), 300);
+require("node:http").createServer((request, response) => response.end("one")).listen(process.env.PORT, process.env.HOST);
+`;
+
+/** The application of the test: with a database, a release command and a server. */
+export const files = {
+  "package.json": JSON.stringify({
+    name: "demo",
+    private: true,
+    scripts: { start: "node server.js" },
+    dependencies: { pg: "8.23.1" },
+  }),
+  "server.js": server,
+  Procfile: "web: node server.js\nrelease: node migrate.js\n",
+  "migrate.js": `
+const { Client } = require("pg");
+(async () => {
+  if (!process.env.DATABASE_URL) return;
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table if not exists orders (id int primary key, customer text not null)");
+  await client.query("insert into orders values (1, $1) on conflict do nothing", [${JSON.stringify(script)}]);
+  await client.end();
+})();`,
+};

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { runOk } from "../../src/kit/exec.ts";
+
+const checkout = fileURLToPath(new URL("../../", import.meta.url));
+
+const htmlOf = async (api: string) => (await fetch(`${api}/`, { headers: { accept: "text/html" } })).text();
+
+/** Builds the dashboard once more: it is, byte for byte, what the platform serves. */
+export async function buildsTheSame(api: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "berth-bundle-"));
+  await runOk(
+    { file: process.execPath, args: ["src/bundler/main.ts", "build", folder] },
+    { cwd: checkout, env: { NODE_ENV: "production" } },
+  );
+  assert.equal(await readFile(join(folder, "index.html"), "utf8"), await htmlOf(api));
+  for (const name of await readdir(join(folder, "assets"))) {
+    const served = await fetch(`${api}/assets/${name}`);
+    assert.ok(Buffer.from(await served.bytes()).equals(await readFile(join(folder, "assets", name))), name);
+  }
+  await rm(folder, { recursive: true });
+}
+
+/** What the first load has of script, compressed. */
+export async function scriptBytes(api: string): Promise<number> {
+  let total = 0;
+  for (const [, path = ""] of (await htmlOf(api)).matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g))
+    total += gzipSync(await (await fetch(`${api}${path}`)).bytes(), { level: 9 }).length;
+  return total;
+}
