@@ -1,4 +1,5 @@
 import type { Answer } from "../../contract/client.ts";
+import { counted } from "../../kit/counted.ts";
 import type { CliContext } from "../context.ts";
 import type { Paint } from "../render/paint.ts";
 import { paintStatus } from "../render/paint.ts";
@@ -49,7 +50,7 @@ function factsOf(paint: Paint, overview: Overview): [string, string | null][] {
         ? null
         : `#${last.number}, ${paintStatus(paint, last.status)} ${relativeTime(last.at)}`,
     ],
-    ["last hour", `${hour.requests} requests, ${hour.errors} errors`],
+    ["last hour", `${counted(hour.requests, "request")}, ${counted(hour.errors, "error")}`],
     ["database", overview.database === null ? "none" : paintStatus(paint, overview.database)],
     ["backup", backup === null ? null : `${paintStatus(paint, backup.status)} ${relativeTime(backup.at)}`],
     ["attention", attention === "" ? null : `${paint.yellow(attention)}: \`berth diagnose\` says more`],
