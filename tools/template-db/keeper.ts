@@ -28,7 +28,10 @@ async function keep(): Promise<void> {
   } while (server.exitCode === null && users() > 0);
   server.kill("SIGQUIT");
   await until(() => server.exitCode ?? server.signalCode ?? undefined, { timeoutMs: 10_000 });
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  // The lock goes with the folder, at once: a process that registers now makes a folder of its own.
+  const ended = `${folder}.${process.pid}`;
+  renameSync(folder, ended);
+  rmSync(ended, { recursive: true, force: true, maxRetries: 3 });
 }
 
 interface Owner {

@@ -18,7 +18,7 @@ export async function sharedServer(): Promise<pg.ClientConfig> {
   const folder = sharedFolder();
   const found = await until(
     async () => {
-      register(folder);
+      if (!register(folder)) return undefined;
       const ready = readReady(folder);
       if (ready) return ready;
       if (lock(folder)) await startKeeper(folder);
@@ -42,10 +42,17 @@ function sharedFolder(): string {
   return join(tmpdir(), `berth-pg-${userInfo().uid}-${checkout}`);
 }
 
-function register(folder: string): void {
+/** False when the keeper took the folder away meanwhile. */
+function register(folder: string): boolean {
   const me = identify(process.pid);
   mkdirSync(join(folder, "users"), { recursive: true, mode: 0o755 });
-  writeFileSync(join(folder, "users", String(process.pid)), JSON.stringify(me));
+  try {
+    writeFileSync(join(folder, "users", String(process.pid)), JSON.stringify(me));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
 }
 
 function readReady(folder: string): pg.ClientConfig | undefined {
