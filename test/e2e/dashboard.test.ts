@@ -123,15 +123,19 @@ test("logs follow, and what an application prints is text", { skip }, async () =
 });
 
 test("a log that is paused before its first lines leads to the older ones", { skip }, async () => {
-  const { promise: paused, resolve: release } = Promise.withResolvers<void>();
+  const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const lines = /\/v1\/projects\/demo\/logs\?.*process=web/;
-  await page.route(lines, (route) => paused.then(() => route.continue()));
+  let asked = 0;
+  // The second answer waits as well: the application prints on, and those lines would be new.
+  await page.route(lines, (route) => answers[asked++ === 0 ? 0 : 1].promise.then(() => route.continue()));
   await choose("Process", "web");
   await press("Pause");
   await page.getByRole("button", { name: "Follow the end" }).waitFor();
-  release();
+  answers[0].resolve();
   await page.getByRole("button", { name: "Show older lines" }).waitFor();
   assert.equal(await page.getByRole("button", { name: /new line/ }).count(), 0);
+  answers[1].resolve();
+  await page.getByRole("button", { name: /new line/ }).waitFor();
   await page.unroute(lines);
 });
 
