@@ -4,11 +4,13 @@ import { createServer, connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.ts";
+import { readRecord } from "../../src/adapters/edge-builtin/edge-record.ts";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/until.ts";
 import type { Route } from "../../src/ports/edge.ts";
-import { median, rateRow, type BenchRow } from "./row.ts";
+import { secondsOfTree } from "./processor-time.ts";
+import { costRow, median, rateRow, type BenchRow } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
@@ -29,44 +31,63 @@ export function edgeBenchLacks(): string | undefined {
 export async function measureEdge(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-edge-"));
   const [upstream, rival] = [await freePort(), await freePort()];
-  const stops = [
-    await startNginx(dir, "upstream", answering(upstream)),
-    await startNginx(dir, "rival", proxying(rival, upstream)),
-  ];
+  const nginx = await startNginx(dir, "rival", proxying(rival, upstream));
+  const stops = [await startNginx(dir, "upstream", answering(upstream)), nginx];
   try {
-    const one = await compare(dir, 1, { upstream, rival });
-    return [one, await compare(dir, 10_000, { upstream, rival })];
+    const theirs = { listen: `${host}:${rival}`, pid: nginx.pid };
+    return [...(await compare(dir, 1, upstream, theirs)), ...(await compare(dir, 10_000, upstream, theirs))];
   } finally {
     for (const stop of stops) stop();
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-async function compare(dir: string, hosts: number, ports: { upstream: number; rival: number }): Promise<BenchRow> {
+interface Rival {
+  readonly listen: string;
+  /** The process, whose children answer if it has any. */
+  readonly pid: number;
+}
+
+async function compare(dir: string, hosts: number, upstream: number, nginx: Rival): Promise<BenchRow[]> {
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
   try {
-    await edge.apply({ version: 1, routes: routesTo(ports.upstream, hosts), challenge: null });
+    await edge.apply({ version: 1, routes: routesTo(upstream, hosts), challenge: null });
     const { listen } = await edge.observe();
-    const [ours, theirs]: [number[], number[]] = [[], []];
+    const { identity } = readRecord(stateDir) as NonNullable<ReturnType<typeof readRecord>>;
+    const [ours, theirs]: [Load[], Load[]] = [[], []];
     for (let round = 0; round < rounds; round += 1) {
-      theirs.push(await load(`${host}:${ports.rival}`));
-      ours.push(await load(listen as string));
+      theirs.push(await load(nginx));
+      ours.push(await load({ listen: listen as string, pid: identity.pid }));
     }
-    const name = `edge, ${connections} kept connections, ${hosts === 1 ? "1 host" : `${hosts} hosts`}`;
-    const rates = { ours: median(ours), theirs: median(theirs), goal };
-    return rateRow(name, "nginx, 1 worker", rates);
+    const name = `64 kept connections, ${hosts === 1 ? "1 host" : `${hosts} hosts`}`;
+    const rate = (loads: readonly Load[]) => median(loads.map(({ perSecond }) => perSecond));
+    const cost = (loads: readonly Load[]) => Math.min(...loads.map(({ secondsEach }) => secondsEach));
+    return [
+      rateRow(`edge, ${name}`, "nginx, 1 worker", { ours: rate(ours), theirs: rate(theirs), goal }),
+      costRow(`edge, a request, ${name}`, "nginx, 1 worker", { ours: cost(ours), theirs: cost(theirs) }),
+    ];
   } finally {
     await edge.stop(0);
   }
 }
 
-/** Requests a second that wrk counted; any answer but a good one spoils the measurement. */
-async function load(address: string): Promise<number> {
-  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-H", "Host: bench.test", `http://${address}/`];
+interface Load {
+  readonly perSecond: number;
+  /** Of processor time. */
+  readonly secondsEach: number;
+}
+
+/** What wrk counted; any answer but a good one spoils the measurement. */
+async function load({ listen, pid }: Rival): Promise<Load> {
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-H", "Host: bench.test", `http://${listen}/`];
+  const before = secondsOfTree(pid);
   const { stdout } = await runOk({ file: programPath("wrk") as string, args }, { timeoutMs: (seconds + 10) * 1000 });
-  if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`The load on ${address} met errors: ${stdout}`);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]);
+  if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`The load on ${listen} met errors: ${stdout}`);
+  return {
+    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
+    secondsEach: (secondsOfTree(pid) - before) / Number(/(\d+) requests in/.exec(stdout)?.[1]),
+  };
 }
 
 function routesTo(port: number, hosts: number): Route[] {

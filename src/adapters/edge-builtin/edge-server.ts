@@ -5,7 +5,7 @@ import type { Server as TlsServer } from "node:tls";
 import { Exchange } from "./exchange.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { pageStatus, rawPage, redirectHead, sendPage } from "./pages.ts";
-import { hasBody, readTarget, requestHeaders, type Client, type RequestTarget } from "./request-head.ts";
+import { hasBody, readTarget, requestFields, type Client, type RequestTarget } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
 import { FailureLog } from "./failure-log.ts";
@@ -60,6 +60,8 @@ export class EdgeServer {
     this.#server = createServer({
       ...limits,
       connectionsCheckingInterval: 2000,
+      // A request without a body costs no stream.
+      optimizeEmptyRequests: true,
       requireHostHeader: false,
       noDelay: true,
       shouldUpgradeCallback,
@@ -165,9 +167,8 @@ export class EdgeServer {
     if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
     const page = this.#pageFor(route);
     if (page !== undefined) return countPage(route, this.#sendPage(request, response, page, route.notice));
-    const headers = this.#headers(request, found);
-    const { path } = target;
-    this.#start(new Exchange({ request, response, route, headers, path, expectsContinue, ...this.#common }));
+    const [fields, { path }] = [this.#fields(request, found), target];
+    this.#start(new Exchange({ request, response, route, fields, path, expectsContinue, ...this.#common }));
   }
 
   #sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode, notice?: string): number {
@@ -191,14 +192,13 @@ export class EdgeServer {
       countPage(route, pageStatus(page));
       return refuse(socket, rawPage(page, accept, route.notice));
     }
-    const headers = this.#headers(request, found);
-    this.#start(new Tunnel({ request, socket, early, route, headers, path: target.path, ...this.#common }));
+    const fields = this.#fields(request, found);
+    this.#start(new Tunnel({ request, socket, early, route, fields, path: target.path, ...this.#common }));
   }
 
-  #headers(request: IncomingMessage, { route, target }: Found): string[] {
-    const headers = requestHeaders(request, target, this.#client(request.socket));
-    if (route.isControl) headers.push(probeHeader, this.#settings.probe_key);
-    return headers;
+  #fields(request: IncomingMessage, { route, target }: Found): string {
+    const fields = requestFields(request, target, this.#client(request.socket));
+    return route.isControl ? `${fields}${probeHeader}: ${this.#settings.probe_key}\r\n` : fields;
   }
 
   #start(one: Exchange | Tunnel): void {
@@ -247,7 +247,8 @@ export class EdgeServer {
       const how = isEncrypted(socket)
         ? { proto: "https" as const, port: tls_port as number }
         : { proto: "http" as const, port };
-      this.#clients.set(socket, (client = { address, ...how }));
+      const node = address.includes(":") ? `"[${address}]"` : address;
+      this.#clients.set(socket, (client = { address, node, ...how }));
     }
     return client;
   }
@@ -261,7 +262,7 @@ export class EdgeServer {
       else if (connecting !== undefined && now - connecting > connect_timeout_ms) each.attempts.expire();
     }
     cutSlowClients(this.#running, now);
-    this.#routes.sweep();
+    this.#routes.sweep(now);
   }
 }
 

@@ -87,9 +87,10 @@ export class LiveRoutes {
     return counts;
   }
 
-  /** Forgets retired targets without open requests. */
-  sweep(): void {
+  /** Closes what rested for long, and forgets retired targets without open requests. */
+  sweep(nowMs: number): void {
     for (const target of this.#targets.values()) {
+      target.sweep(nowMs);
       if (target.retired && target.open === 0) this.#targets.delete(target.key);
     }
   }

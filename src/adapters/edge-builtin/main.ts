@@ -15,7 +15,6 @@ import type { RouteChanges } from "./route-changes.ts";
 import { LiveRoutes } from "./live-routes.ts";
 import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edge-settings.ts";
 import { SuccessorStarter } from "./successor-starter.ts";
-import { loadParser } from "./upstream-connection.ts";
 import { UsageBook } from "./usage.ts";
 
 // The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
@@ -62,7 +61,6 @@ class EdgeProcess {
 
   async run(predecessor: number | undefined, inherit: boolean): Promise<void> {
     const { state_dir } = this.#settings;
-    await loadParser();
     this.#loadSaved();
     const others = await this.#connectToOthers();
     this.#control = await listenControl(controlSocket(state_dir, process.pid), this.#calls());

@@ -3,24 +3,30 @@ import type { IncomingMessage } from "node:http";
 import { probeHeader } from "./edge-settings.ts";
 
 /**
- * The request's fields for the replica, names and values in turn: the client's without hop-by-hop and forwarding ones, then the edge's own
- * (RFC 9110 §7.6, RFC 7239). undici adds the framing of the body and `Connection`.
+ * The request's fields for the replica, a line each: the client's without hop-by-hop and forwarding ones, then the edge's own (RFC 9110 §7.6,
+ * RFC 7239). The connection adds `Connection` and the framing of a body without a length.
  */
-export function requestHeaders(request: IncomingMessage, target: RequestTarget, client: Client): string[] {
+export function requestFields(request: IncomingMessage, target: RequestTarget, client: Client): string {
   const raw = request.rawHeaders;
-  const headers = ["Host", target.authority];
   const named = connectionOptions(request.headers.connection);
+  let lines = `Host: ${target.authority}\r\n`;
   let hasId = false;
   for (let i = 0; i < raw.length; i += 2) {
     const [name, value] = [raw[i] as string, raw[i + 1] as string];
     const kind = kindOf(name, named);
     const isId: boolean = kind === "id" && !hasId && isRequestId(value);
-    if (isId || kind === "pass") headers.push(name, value);
+    if (isId || kind === "pass") lines += `${name}: ${value}\r\n`;
     hasId ||= isId;
   }
-  if (!hasId) headers.push("x-request-id", randomUUID());
-  addForwarding(headers, target, client);
-  return headers;
+  if (!hasId) lines += `x-request-id: ${randomUUID()}\r\n`;
+  if (lacksLength(request)) lines += "content-length: 0\r\n";
+  return lines + forwardingFields(target, client);
+}
+
+/** Servers refuse a request of these methods that says nothing about its body (RFC 9110 §8.6). */
+function lacksLength({ method, headers }: IncomingMessage): boolean {
+  const mayHaveBody = method === "POST" || method === "PUT" || method === "PATCH";
+  return mayHaveBody && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
 }
 
 /** Where a request goes, as it was understood. */
@@ -51,6 +57,7 @@ export function readTarget(request: IncomingMessage): RequestTarget | Refusal {
 }
 
 function pathOf(url: string, authority: string): string | undefined {
+  if (/[^\x21-\xff]/.test(url)) return undefined;
   if (url.charCodeAt(0) === slash) return url;
   const absolute = /^https?:\/\/([^/?#@]+)(.*)$/i.exec(url);
   if (absolute?.[1]?.toLowerCase() !== authority.toLowerCase()) return undefined;
@@ -79,16 +86,16 @@ function hostnameOf(authority: string): string | undefined {
 /** What the edge itself says about a client in forwarding headers. */
 export interface Client {
   readonly address: string;
+  /** The address as `Forwarded` writes it. */
+  readonly node: string;
   readonly proto: "http" | "https";
   readonly port: number;
 }
 
-function addForwarding(headers: string[], target: RequestTarget, client: Client): void {
-  const node = client.address.includes(":") ? `"[${client.address}]"` : client.address;
-  headers.push(
-    ...["X-Forwarded-For", client.address, "X-Forwarded-Proto", client.proto, "X-Forwarded-Host", target.authority],
-    ...["X-Forwarded-Port", `${client.port}`, "X-Real-IP", client.address],
-    ...["Forwarded", `for=${node};host="${target.authority}";proto=${client.proto}`],
+function forwardingFields({ authority }: RequestTarget, { address, proto, port, node }: Client): string {
+  return (
+    `X-Forwarded-For: ${address}\r\nX-Forwarded-Proto: ${proto}\r\nX-Forwarded-Host: ${authority}\r\nX-Forwarded-Port: ${port}\r\n` +
+    `X-Real-IP: ${address}\r\nForwarded: for=${node};host="${authority}";proto=${proto}\r\n`
   );
 }
 
@@ -134,4 +141,9 @@ function isRequestId(value: string): boolean {
 /** Whether a request says that a body follows its head. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
+}
+
+/** Whether a request that has a body says how long it is. */
+export function hasLength({ headers }: IncomingMessage): boolean {
+  return headers["content-length"] !== undefined;
 }

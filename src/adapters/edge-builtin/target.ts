@@ -1,4 +1,5 @@
-import { UpstreamConnection, UpstreamSocket } from "./upstream-connection.ts";
+import { UpstreamConnection } from "./upstream-connection.ts";
+import type { UpstreamSocket } from "./upstream-socket.ts";
 
 const avoidAfterRefusalMs = 1000;
 
@@ -23,23 +24,26 @@ export class EdgeTarget {
   /** An idle connection whose last request ended within `idleAtMostMs`, if there is one. */
   takeIdle(idleAtMostMs: number): UpstreamConnection | undefined {
     const latest = this.#idle.at(-1);
-    if (latest === undefined || performance.now() - latest.idleSinceMs > idleAtMostMs) return undefined;
+    if (latest === undefined) return undefined;
+    if (performance.now() - latest.idleSinceMs > Math.min(idleAtMostMs, latest.keptIdleMs)) return undefined;
     latest.reused = true;
     return this.#idle.pop();
   }
 
-  /** Opens a connection. The socket emits `close` where that fails, and never an unhandled `error`. */
-  connect(connected: (connection: UpstreamConnection) => void): UpstreamSocket {
-    const socket = new UpstreamSocket();
+  /** Opens a connection, as a stream where an upgrade is to follow. The socket emits `close` where that fails, and never an unhandled `error`. */
+  connect(isStream: boolean, connected: (connection: UpstreamConnection) => void): UpstreamSocket {
+    const connection = new UpstreamConnection(isStream);
+    const { socket } = connection;
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    socket.on("error", () => {});
-    socket.once("connect", () => {
-      const connection = new UpstreamConnection(`http://${this.key}`, socket);
-      socket.once("close", () => this.#forget(connection));
-      connected(connection);
-    });
-    socket.connect({ host: this.#host, port: this.#port });
-    return socket;
+    socket.once("connect", () => connected(connection));
+    socket.once("close", () => this.#forget(connection));
+    return socket.connect({ host: this.#host, port: this.#port });
+  }
+
+  /** Closes connections that the replica is about to close. */
+  sweep(nowMs: number): void {
+    for (const { socket, idleSinceMs, keptIdleMs } of this.#idle)
+      if (nowMs - idleSinceMs > keptIdleMs) socket.destroy();
   }
 
   /** Keeps a connection for later requests. */

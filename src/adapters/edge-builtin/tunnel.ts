@@ -1,16 +1,14 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import type { Dispatcher } from "undici";
 import { BodyRelay } from "./body-relay.ts";
 import type { FailureLog } from "./failure-log.ts";
 import type { LiveRoute } from "./live-routes.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { pageStatus, rawPage } from "./pages.ts";
-import { hasTooManyFields, rawHead, responseHead } from "./response-head.ts";
+import { rawHead, responseHead } from "./response-head.ts";
 import type { ClientOutput } from "./slow-clients.ts";
 import { UpstreamAttempts, type AttemptsUser } from "./upstream-attempts.ts";
-import type { UpstreamConnection, UpstreamSocket } from "./upstream-connection.ts";
+import type { AnswerReceiver, UpstreamConnection } from "./upstream-connection.ts";
 
 /** A request to upgrade (WebSocket or another protocol) and what its tunnel needs. */
 export interface TunnelInput {
@@ -19,24 +17,24 @@ export interface TunnelInput {
   /** What the client sent behind its head. */
   readonly early: Buffer;
   readonly route: LiveRoute;
-  readonly headers: string[];
+  /** As the replica gets them: lines. */
+  readonly fields: string;
   readonly path: string;
   readonly failures: FailureLog;
   readonly done: (tunnel: Tunnel) => void;
 }
 
-type Controller = Dispatcher.DispatchController;
-
 // How long the other half of a tunnel may stay open after one side has ended.
 const halfOpenMs = 30_000;
 
 /** Asks a replica to upgrade and then passes bytes both ways until one side ends. Route changes don't touch it. */
-export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHandler {
+export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
+  readonly isUpgrade = true;
   activeAtMs = performance.now();
   readonly attempts: UpstreamAttempts;
   readonly #input: TunnelInput;
   readonly #startedAtMs = this.activeAtMs;
-  #replica: UpstreamSocket | undefined;
+  #connection: UpstreamConnection | undefined;
   #refusal: BodyRelay | undefined;
   #answered = false;
   #established = false;
@@ -76,67 +74,56 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
   }
 
   connected(connection: UpstreamConnection): void {
-    const { headers, path, request } = this.#input;
-    this.#replica = connection.socket;
-    this.#replica.beginHead();
+    const { fields, path, request } = this.#input;
+    this.#connection = connection;
     this.activeAtMs = performance.now();
-    const method = request.method as Dispatcher.HttpMethod;
-    connection.client.dispatch({ method, path, headers, upgrade: request.headers.upgrade as string }, this);
+    const [method, upgrade] = [request.method as string, request.headers.upgrade as string];
+    connection.send({ method, path, fields, body: "none", upgrade }, this);
   }
 
   unreachable(reason: string): void {
     this.#fail("app_unreachable", reason);
   }
 
-  onRequestStart(): void {}
-
-  onRequestUpgrade(controller: Controller, status: number, headers: IncomingHttpHeaders, replica: Duplex): void {
+  upgraded(fields: string[], replica: Socket): void {
     const { socket: client, early, route, request } = this.#input;
     if (this.#finished) return void replica.destroy();
-    this.#replica?.endHead();
-    const fields = controller.rawHeaders as Buffer[];
-    if (hasTooManyFields(fields)) return this.#fail("app_bad_response", "too many fields");
     this.#established = true;
-    this.#count(status);
-    const protocol = String(headers.upgrade ?? request.headers.upgrade);
+    this.#count(101);
+    const protocol = valueOf(fields, "upgrade") ?? (request.headers.upgrade as string);
     const head = responseHead(fields);
-    client.write(rawHead(status, head, ["Connection", "Upgrade", "Upgrade", protocol]), "latin1");
+    client.write(rawHead(101, head, ["Connection", "Upgrade", "Upgrade", protocol]), "latin1");
     replica.on("data", (chunk: Buffer) => void (route.usage.bytesOut += chunk.length));
     client.on("data", (chunk: Buffer) => void (route.usage.bytesIn += chunk.length));
     if (early.length > 0) replica.write(early);
     replica.pipe(client);
     client.pipe(replica);
-    tie(client, replica as Socket);
+    tie(client, replica);
     replica.on("close", () => this.#finish());
   }
 
   /** Begins to pass on an answer that is no upgrade; the end of the connection marks its end. */
-  onResponseStart(controller: Controller, status: number, _headers: unknown, reason?: string): void {
+  answerBegan(status: number, fields: string[], reason: string): void {
     const { socket, route } = this.#input;
-    this.activeAtMs = performance.now();
-    if (status < 200 || this.#finished) return;
-    this.#replica?.endHead();
-    const fields = controller.rawHeaders as Buffer[];
-    if (hasTooManyFields(fields)) return this.#fail("app_bad_response", "too many fields");
     this.#count(status);
     const head = responseHead(fields, reason);
     socket.write(rawHead(status, head, ["Connection", "close"]), "latin1");
-    this.#refusal = new BodyRelay(controller, route.load);
+    this.#refusal = new BodyRelay(this.#connection as UpstreamConnection, route.load);
     this.#refusal.sendTo(socket);
   }
 
-  onResponseData(_controller: Controller, chunk: Buffer): void {
+  answerCame(chunk: Buffer): void {
     this.activeAtMs = performance.now();
     this.#input.route.usage.bytesOut += chunk.length;
     this.#refusal?.take(chunk);
   }
 
-  onResponseEnd(): void {
+  answerEnded(): void {
     this.#input.socket.end(this.#refusal?.finish() ?? "");
     this.#finish();
   }
 
-  onResponseError(_controller: Controller, error: Error): void {
+  answerFailed(error: Error): void {
     if (this.#answered) this.#input.socket.destroy();
     else this.#fail("app_bad_response", error.message);
   }
@@ -165,10 +152,15 @@ export class Tunnel implements AttemptsUser, ClientOutput, Dispatcher.DispatchHa
   #finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    if (!this.#established) this.#replica?.destroy();
+    if (!this.#established) this.#connection?.close();
     this.attempts.leave();
     this.#input.done(this);
   }
+}
+
+function valueOf(fields: readonly string[], name: string): string | undefined {
+  const at = fields.findIndex((field, i) => i % 2 === 0 && field.toLowerCase() === name);
+  return at === -1 ? undefined : fields[at + 1];
 }
 
 /** The end of one side ends the other. */

@@ -8,6 +8,8 @@ const none: readonly EdgeTarget[] = [];
 
 /** Receives the outcome of `UpstreamAttempts`. */
 export interface AttemptsUser {
+  /** Connections are to become streams. */
+  readonly isUpgrade: boolean;
   connected(connection: UpstreamConnection): void;
   /** No replica accepts a connection; nothing was sent. */
   unreachable(reason: string): void;
@@ -54,7 +56,7 @@ export class UpstreamAttempts {
       this.start(idleAtMostMs, `${target.key}: ${reason}`);
     };
     this.connectingSinceMs = performance.now();
-    const socket = target.connect((connection) => {
+    const socket = target.connect(this.#user.isUpgrade, (connection) => {
       socket.off("error", noteReason).off("close", failed);
       this.#socket = this.connectingSinceMs = undefined;
       this.#user.connected(connection);

@@ -1,105 +1,224 @@
-import { createRequire } from "node:module";
-import { Socket, type SocketConstructorOpts } from "node:net";
-import type { buildConnector, Client } from "undici";
+import type { Socket } from "node:net";
+import type { BodyReceiver, BodySource } from "./body-relay.ts";
+import { pieceBytes, ResponseParser, type ParsedResponse } from "./response-parser.ts";
+import { UpstreamSocket } from "./upstream-socket.ts";
 
-// Not the whole package, of which the rest would take 13 MB.
-const UndiciClient = createRequire(import.meta.url)("undici/lib/dispatcher/client.js") as typeof Client;
-// How long a replica's answer may still arrive after it has stopped reading the request.
-const readAfterWriteErrorMs = 500;
-const pieceBytes = 16 * 1024;
-// Of an answer, interim ones included; HAProxy allows 16 KiB. undici's own limit counts names and values only, of trailers too.
-const maxHeadBytes = 2 * pieceBytes;
+// Of an answer, interim ones included; HAProxy allows 16 KiB.
+const maxHeadBytes = 32 * 1024;
+// More interim responses (1xx) than this are an attack on the edge's time.
+const maxInterimResponses = 64;
 // Servers without a hint close idle connections after 5 s (Node, uvicorn) or 2 s (gunicorn); those with one name whole seconds.
-const keepAlive = { keepAliveTimeout: 1900, keepAliveTimeoutThreshold: 1000, keepAliveMaxTimeout: 60_000 };
-const limits = { maxHeaderSize: 2 * maxHeadBytes, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 };
+const usualIdleMs = 1900;
+const hintMarginMs = 1000;
+const maxIdleMs = 60_000;
 
-/** One connection to a replica, for one request at a time. undici writes and reads HTTP on it and closes it when it has been idle for long. */
-export class UpstreamConnection {
+/** A request as it goes to a replica. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Lines, each with its end. They say the length of a body that has one. */
+  readonly fields: string;
+  readonly body: "none" | "sized" | "chunked";
+  /** The protocol that the client asks for. */
+  readonly upgrade?: string;
+}
+
+/** Receives the answer to one request. Fields are names and values in turn. */
+export interface AnswerReceiver {
+  answerBegan(status: number, fields: string[], reason: string): void;
+  answerCame(chunk: Buffer): void;
+  answerEnded(trailers: string[]): void;
+  /** Nothing more comes, and the connection is closed. */
+  answerFailed(error: Error): void;
+  /** The replica speaks the other protocol from now on. */
+  upgraded?(fields: string[], replica: Socket): void;
+}
+
+/** One connection to a replica, for one request at a time. It is the source of its answers' bodies. */
+export class UpstreamConnection implements BodySource, BodyReceiver, ParsedResponse {
   readonly socket: UpstreamSocket;
-  readonly client: Client;
   /** Has carried a request before: only then can the replica have closed it because it was idle. */
   reused = false;
   idleSinceMs = 0;
+  /** For how long the replica keeps it after its last answer. */
+  keptIdleMs = usualIdleMs;
+  /** No byte of the present answer has come. */
+  isUnanswered = true;
+  isPaused = false;
+  readonly #received = (bytes: Buffer): void => this.#read(bytes);
+  readonly #parser = new ResponseParser(this);
+  #request: UpstreamRequest | undefined;
+  #receiver: AnswerReceiver | undefined;
+  #isSending = false;
+  #isParsing = false;
+  #isHeadOver = false;
+  #headBytes = 0;
+  #interim = 0;
+  /** What came and waits because the connection is paused. */
+  #unparsed: Buffer | undefined;
+  #handOver: ((rest: Buffer) => void) | undefined;
+  #fault = new Error("the connection was closed");
 
-  constructor(origin: string, socket: UpstreamSocket) {
-    this.socket = socket;
-    const connect: buildConnector.connector = (_options, done) =>
-      // undici expects the outcome later. Another connection is the target's to open: it may go to another replica.
-      queueMicrotask(() => (socket.destroyed ? done(new Error("closed"), null) : done(null, socket)));
-    this.client = new UndiciClient(origin, { ...limits, ...keepAlive, connect });
-  }
-}
-
-/** Makes undici load its parser. It would do so with the first connection, when this process may no longer read its own program. */
-export async function loadParser(): Promise<void> {
-  const socket = new UpstreamSocket();
-  socket.on("error", () => {});
-  const { client } = new UpstreamConnection("http://localhost", socket);
-  await new Promise<void>((resolve, reject) => {
-    const handler = { onRequestStart: () => resolve(), onResponseError: (_: unknown, error: Error) => reject(error) };
-    client.dispatch(
-      { method: "GET", path: "/" },
-      { onResponseStart() {}, onResponseData() {}, onResponseEnd() {}, ...handler },
-    );
-  });
-  socket.destroy();
-}
-
-/**
- * A socket that still reads after a write has failed. A replica that refuses a body answers, closes and thereby resets the connection: Node
- * would destroy the socket on the failed write, with the answer unread in the kernel.
- */
-export class UpstreamSocket extends Socket {
-  #writeFailed = false;
-  #headBytesLeft = Number.POSITIVE_INFINITY;
-
-  constructor() {
-    super({ highWaterMark: pieceBytes } as SocketConstructorOpts);
+  /** `isStream` where the request is for an upgrade. */
+  constructor(isStream: boolean) {
+    this.socket = new UpstreamSocket(this.#received, isStream);
+    this.socket.on("error", (error) => void (this.#fault = error));
+    this.socket.on("end", () => this.#ended());
+    this.socket.on("close", () => {
+      this.#parser.free();
+      this.#fail(this.#fault);
+    });
   }
 
-  /** In small pieces: undici puts back what it leaves unread when it is paused, and all that waits would be copied together again. */
-  override read(size?: number): unknown {
-    const piece = super.read(size ?? (Math.min(this.readableLength, pieceBytes) || undefined)) as Buffer | null;
-    this.#headBytesLeft -= piece?.length ?? 0;
-    if (this.#headBytesLeft >= 0) return piece;
-    this.destroy(new Error("its head is longer than 32 KiB"));
-    return null;
+  /** Sends a request; the answer goes to `receiver`. The request's body follows by `write` and `endBody`. */
+  send(request: UpstreamRequest, receiver: AnswerReceiver): void {
+    const { method, path, fields, body, upgrade } = request;
+    this.#request = request;
+    this.#receiver = receiver;
+    this.#isSending = body !== "none";
+    this.#isHeadOver = false;
+    this.#headBytes = this.#interim = 0;
+    this.isUnanswered = true;
+    // Some servers send a body with the answer to HEAD.
+    const connection = method === "HEAD" ? "close" : "keep-alive";
+    const about = upgrade === undefined ? `connection: ${connection}` : `connection: upgrade\r\nupgrade: ${upgrade}`;
+    const framing = body === "chunked" ? "transfer-encoding: chunked\r\n" : "";
+    this.socket.write(`${method} ${path} HTTP/1.1\r\n${fields}${about}\r\n${framing}\r\n`, "latin1");
   }
 
-  /** undici makes an error for each further field of a piece in which fields were too many. Their stacks would take half a second. */
-  override destroy(error?: Error): this {
-    if (error?.name === "HeadersOverflowError" && !this.destroyed) {
-      const { stackTraceLimit } = Error;
-      Error.stackTraceLimit = 0;
-      queueMicrotask(() => (Error.stackTraceLimit = stackTraceLimit));
+  write(bytes: Buffer): boolean {
+    if (this.#request?.body !== "chunked") return this.socket.write(bytes);
+    this.socket.cork();
+    this.socket.write(`${bytes.length.toString(16)}\r\n`, "latin1");
+    this.socket.write(bytes);
+    const takesMore = this.socket.write("\r\n", "latin1");
+    this.socket.uncork();
+    return takesMore;
+  }
+
+  once(event: "drain", listener: () => void): void {
+    this.socket.once(event, listener);
+  }
+
+  endBody(rest: Buffer | undefined): void {
+    this.#isSending = false;
+    if (rest !== undefined) this.write(rest);
+    if (this.#request?.body === "chunked") this.socket.write("0\r\n\r\n", "latin1");
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.socket.pause();
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    if (this.#isParsing) return;
+    const unparsed = this.#unparsed;
+    this.#unparsed = undefined;
+    if (unparsed !== undefined) this.#parse(unparsed);
+    if (!this.isPaused) this.socket.resume();
+  }
+
+  /** Gives up what is under way; its receiver hears no more of it. */
+  close(): void {
+    this.#receiver = undefined;
+    this.socket.destroy();
+  }
+
+  get isExpected(): boolean {
+    return this.#receiver !== undefined;
+  }
+
+  head(status: number, fields: string[], reason: string): boolean {
+    if (status < 200) {
+      this.#interim += 1;
+      if (this.#interim > maxInterimResponses) throw new Error("too many interim responses");
+      return true;
     }
-    return super.destroy(error);
+    this.#isHeadOver = true;
+    this.keptIdleMs = keptIdleMs(fields);
+    this.#receiver?.answerBegan(status, fields, reason);
+    return this.#request?.method === "HEAD" || status === 204 || status === 304;
   }
 
-  /** From a request on, until `endHead`, what is read is the head of its answer. */
-  beginHead(): void {
-    this.#headBytesLeft = maxHeadBytes;
+  body(chunk: Buffer): void {
+    // What was read is overwritten by what is read next.
+    this.#receiver?.answerCame(Buffer.from(chunk));
   }
 
-  endHead(): void {
-    this.#headBytesLeft = Number.POSITIVE_INFINITY;
+  end(trailers: string[], mayContinue: boolean): void {
+    const receiver = this.#receiver;
+    if (receiver === undefined || !this.#isHeadOver) return;
+    this.#receiver = undefined;
+    receiver.answerEnded(trailers);
+    const isKept = mayContinue && !this.#isSending && this.#request?.method !== "HEAD" && this.keptIdleMs > 0;
+    if (!isKept) this.socket.destroy();
   }
 
-  override _write(chunk: unknown, encoding: BufferEncoding, done: WriteDone): void {
-    super._write(chunk, encoding, (error) => this.#afterWrite(error, done));
+  upgrade(fields: string[]): void {
+    const receiver = this.#receiver;
+    if (receiver?.upgraded === undefined) throw new Error("an upgrade that was not asked for");
+    this.#receiver = undefined;
+    this.#handOver = (rest) => {
+      this.socket.off("data", this.#received);
+      if (rest.length > 0) this.socket.unshift(rest);
+      receiver.upgraded?.(fields, this.socket);
+    };
   }
 
-  override _writev(chunks: { chunk: unknown; encoding: BufferEncoding }[], done: WriteDone): void {
-    super._writev?.(chunks, (error) => this.#afterWrite(error, done));
+  #read(bytes: Buffer): void {
+    this.isUnanswered = false;
+    if (this.#unparsed !== undefined) return void (this.#unparsed = Buffer.concat([this.#unparsed, bytes]));
+    this.#parse(bytes);
+    if (this.#unparsed !== undefined) this.#unparsed = Buffer.from(this.#unparsed);
   }
 
-  #afterWrite(error: Error | null | undefined, done: WriteDone): void {
-    if (error && !this.#writeFailed) {
-      this.#writeFailed = true;
-      setTimeout(() => this.destroy(error), readAfterWriteErrorMs).unref();
+  #parse(bytes: Buffer): void {
+    let rest = bytes;
+    this.#isParsing = true;
+    try {
+      while (rest.length > 0 && !this.isPaused && !this.socket.destroyed && this.#handOver === undefined)
+        rest = rest.subarray(this.#parsePiece(rest.length > pieceBytes ? rest.subarray(0, pieceBytes) : rest));
+    } catch (error) {
+      this.#fail(error as Error);
     }
-    done();
+    this.#isParsing = false;
+    if (this.isPaused && rest.length > 0) this.#unparsed = rest;
+    this.#handOver?.(rest);
+  }
+
+  #parsePiece(bytes: Buffer): number {
+    if (!this.#isHeadOver) this.#headBytes += bytes.length;
+    if (this.#headBytes > maxHeadBytes) throw new Error("its head is longer than 32 KiB");
+    return this.#parser.execute(bytes);
+  }
+
+  /** An answer without a length ends with its connection. */
+  #ended(): void {
+    if (this.#handOver !== undefined) return;
+    try {
+      if (this.#receiver !== undefined) this.#parser.finish();
+      this.#fail(this.#fault);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    const receiver = this.#receiver;
+    this.close();
+    receiver?.answerFailed(error);
   }
 }
 
-type WriteDone = (error?: Error | null) => void;
+/** How long a replica whose answer has these fields keeps the connection. */
+function keptIdleMs(fields: readonly string[]): number {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (name.length !== 10 || name.toLowerCase() !== "keep-alive") continue;
+    const seconds = /timeout=(\d+)/i.exec(fields[i + 1] as string)?.[1];
+    if (seconds !== undefined) return Math.min(Number(seconds) * 1000 - hintMarginMs, maxIdleMs);
+  }
+  return usualIdleMs;
+}

@@ -1,0 +1,211 @@
+import { createRequire } from "node:module";
+
+// llhttp, the parser of Node.js and of undici, in the form that undici packs: it can stop in the middle of what was read, where Node.js's own
+// goes to its end. Only the parser is undici's: its client does more for each request than an edge needs (docs/performance.md).
+const require = createRequire(import.meta.url);
+const program = require("undici/lib/llhttp/llhttp_simd-wasm.js") as Buffer;
+const ofResponses = 2;
+// What a callback answers: go on, fail, leave out the body, hand over what follows, stop here for now.
+const [goOn, fail, withoutBody, handOver, pause] = [0, -1, 1, 2, 21];
+// What `llhttp_execute` answers once the other side speaks another protocol.
+const upgraded = 22;
+// HAProxy allows 101. Checking and writing 5,000 short ones takes the edge 25 ms.
+const maxFields = 256;
+// Of names and values, trailers included.
+const maxFieldBytes = 64 * 1024;
+
+/** What a parser finds. Fields are names and values in turn. */
+export interface ParsedResponse {
+  /** Answers whether the message has no body. */
+  head(status: number, fields: string[], reason: string): boolean;
+  /** `chunk` is valid during the call only. */
+  body(chunk: Buffer): void;
+  end(trailers: string[], mayContinue: boolean): void;
+  upgrade(fields: string[]): void;
+  /** No more is to be parsed at present. */
+  readonly isPaused: boolean;
+  /** Another answer may begin. */
+  readonly isExpected: boolean;
+}
+
+/** Parses the answers that come over one connection. */
+export class ResponseParser {
+  readonly #at = llhttp.llhttp_alloc(ofResponses);
+  readonly #found: ParsedResponse;
+  #fields: string[] = [];
+  #fieldBytes = 0;
+  #reason = "";
+  #mayContinue = false;
+  #thrown: Error | undefined;
+
+  constructor(found: ParsedResponse) {
+    this.#found = found;
+  }
+
+  /** Parses at most `pieceBytes`; answers with how many it took. Throws where they are no HTTP. */
+  execute(bytes: Buffer): number {
+    if (running !== undefined) throw new Error("another answer is being parsed");
+    if (memory.buffer !== llhttp.memory.buffer) memory = memoryNow();
+    memory.set(bytes);
+    enter(this);
+    piece = bytes;
+    try {
+      const outcome = llhttp.llhttp_execute(this.#at, input, bytes.length);
+      if (outcome === goOn) return bytes.length;
+      if (outcome !== pause && outcome !== upgraded) throw this.#thrown ?? new Error(this.#fault());
+      if (outcome === pause) llhttp.llhttp_resume(this.#at);
+      return llhttp.llhttp_get_error_pos(this.#at) - input;
+    } finally {
+      running = undefined;
+    }
+  }
+
+  /** The connection has ended, which may be the end of an answer. */
+  finish(): void {
+    enter(this);
+    const outcome = llhttp.llhttp_finish(this.#at);
+    running = undefined;
+    if (outcome !== goOn) throw new Error("the connection ended in the middle of the answer");
+  }
+
+  /** Nothing may be called after it. */
+  free(): void {
+    llhttp.llhttp_free(this.#at);
+  }
+
+  /** llhttp's own stack must be left by a return. */
+  refuse(thrown: Error): number {
+    this.#thrown = thrown;
+    return fail;
+  }
+
+  began(): number {
+    return this.#found.isExpected ? goOn : fail;
+  }
+
+  reason(part: string): number {
+    this.#reason += part;
+    return goOn;
+  }
+
+  name(part: string): number {
+    return this.#add(part, 0);
+  }
+
+  value(part: string): number {
+    return this.#add(part, 1);
+  }
+
+  headEnded(status: number, isUpgrade: boolean, mayContinue: boolean): number {
+    const [fields, reason] = [this.#takeFields(), this.#reason];
+    this.#reason = "";
+    this.#mayContinue = mayContinue;
+    if (!isUpgrade) return this.#found.head(status, fields, reason) ? withoutBody : goOn;
+    this.#found.upgrade(fields);
+    return handOver;
+  }
+
+  body(chunk: Buffer): number {
+    this.#found.body(chunk);
+    return this.#found.isPaused ? pause : goOn;
+  }
+
+  ended(): number {
+    this.#found.end(this.#takeFields(), this.#mayContinue);
+    return goOn;
+  }
+
+  #takeFields(): string[] {
+    const fields = this.#fields;
+    this.#fields = [];
+    this.#fieldBytes = 0;
+    return fields;
+  }
+
+  /** A name or value may come in several parts. */
+  #add(part: string, turn: 0 | 1): number {
+    const fields = this.#fields;
+    fields.push(fields.length % 2 === turn ? part : (fields.pop() as string) + part);
+    this.#fieldBytes += part.length;
+    return this.#fieldBytes > maxFieldBytes || fields.length > 2 * maxFields ? fail : goOn;
+  }
+
+  #fault(): string {
+    const at = llhttp.llhttp_get_error_reason(this.#at);
+    const text = Buffer.from(llhttp.memory.buffer, at);
+    return at === 0 ? "no valid HTTP" : text.toString("latin1", 0, text.indexOf(0));
+  }
+}
+
+/** What one call of `execute` takes at most. */
+export const pieceBytes = 16 * 1024;
+
+interface Llhttp {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  malloc(bytes: number): number;
+  llhttp_alloc(type: number): number;
+  llhttp_free(parser: number): void;
+  llhttp_execute(parser: number, at: number, length: number): number;
+  llhttp_finish(parser: number): number;
+  llhttp_resume(parser: number): void;
+  llhttp_get_error_pos(parser: number): number;
+  llhttp_get_error_reason(parser: number): number;
+}
+
+let running: ResponseParser | undefined;
+
+function enter(parser: ResponseParser): void {
+  running = parser;
+}
+
+/** What is being parsed. */
+let piece: Buffer = Buffer.alloc(0);
+
+// Node.js has it; only browsers' types declare it.
+const { Module, Instance } = (globalThis as unknown as { WebAssembly: Assembly }).WebAssembly;
+
+interface Assembly {
+  readonly Module: new (program: Buffer) => object;
+  readonly Instance: new (module: object, imports: { env: Record<string, Callback> }) => { readonly exports: unknown };
+}
+
+type Callback = (parser: number, ...about: number[]) => number;
+
+function guarded(find: (parser: ResponseParser, ...about: number[]) => number): Callback {
+  return (_at, ...about) => {
+    const parser = running as ResponseParser;
+    try {
+      return find(parser, ...about);
+    } catch (error) {
+      return parser.refuse(error as Error);
+    }
+  };
+}
+
+const llhttp = new Instance(new Module(program), {
+  env: {
+    wasm_on_message_begin: guarded((parser) => parser.began()),
+    wasm_on_url: () => goOn,
+    wasm_on_status: guarded((parser, at = 0, length = 0) => parser.reason(textAt(at, length))),
+    wasm_on_header_field: guarded((parser, at = 0, length = 0) => parser.name(textAt(at, length))),
+    wasm_on_header_value: guarded((parser, at = 0, length = 0) => parser.value(textAt(at, length))),
+    wasm_on_headers_complete: guarded((parser, status = 0, isUpgrade, mayContinue) =>
+      parser.headEnded(status, isUpgrade === 1, mayContinue === 1),
+    ),
+    wasm_on_body: guarded((parser, at = 0, length = 0) => parser.body(piece.subarray(at - input, at - input + length))),
+    wasm_on_message_complete: guarded((parser) => parser.ended()),
+  },
+}).exports as Llhttp;
+
+/** Where llhttp reads: grows with the memory of all parsers, which moves it. */
+const input = llhttp.malloc(pieceBytes);
+let memory = memoryNow();
+
+function memoryNow(): Uint8Array {
+  return new Uint8Array(llhttp.memory.buffer, input, pieceBytes);
+}
+
+function textAt(at: number, length: number): string {
+  const from = at - input;
+  return piece.toString("latin1", from, from + length);
+}
