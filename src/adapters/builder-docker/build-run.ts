@@ -9,8 +9,8 @@ import type { BuildEngine } from "./build-engine.ts";
 export interface BuildRun {
   readonly options: DockerBuilderOptions;
   readonly runEngine: DockerApi;
-  /** The engine that builds, started when it is first asked for. */
-  readonly engine: () => Promise<BuildEngine>;
+  /** The engine that builds, started when it is first asked for, with the shared images that this Dockerfile may start from. */
+  readonly engine: (dockerfile: string) => Promise<BuildEngine>;
   /** What the build may log in with. */
   readonly logins: readonly RegistryLogin[];
   readonly scopesDir: string;

@@ -7,7 +7,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
-import { drawCases, runsAll } from "../../../test/support/draw-cases.ts";
+import { runsAll } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { run } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
@@ -17,11 +17,13 @@ import type { BuildRequest } from "../../ports/builder.ts";
 import { createDockerBuilder } from "./docker-builder.ts";
 import { layerArchive } from "./layer-archive.ts";
 import { findImage } from "./move-image.ts";
-import { makeTestDockerBuilder, type FurtherImage, type TestDockerBuilder } from "./test-docker-builder.ts";
+import { makeTestDockerBuilder, type TestImage, type TestDockerBuilder } from "./test-docker-builder.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
+type Language = Exclude<TestImage, "debian" | "node">;
+
 /** Sources without a Dockerfile, and what their image says. */
-const applications: Readonly<Record<FurtherImage, { readonly kind: string; readonly files: SourceFiles }>> = {
+const applications: Readonly<Record<Language, { readonly kind: string; readonly files: SourceFiles }>> = {
   python: {
     kind: "python",
     files: {
@@ -56,13 +58,13 @@ const applications: Readonly<Record<FurtherImage, { readonly kind: string; reado
     },
   },
 };
-// The parent images of the others take minutes to make where they are not yet.
-const languages = runsAll ? (Object.keys(applications) as FurtherImage[]) : drawCases(["python", "golang"] as const, 1);
+// The parent images of the others take minutes to make where they are not yet, and much to move between engines.
+const languages = runsAll ? (Object.keys(applications) as Language[]) : (["python"] as const);
 
 describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;
   before(async () => {
-    test = await makeTestDockerBuilder({ further: languages });
+    test = await makeTestDockerBuilder({ provided: ["debian", "node", ...languages] });
   });
   after(() => test.close());
 

@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DockerApi } from "../../kit/docker-api.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { startBuildEngine, type BuildEngine, type BuildEngineOptions } from "./build-engine.ts";
 import { copyImage, findImage } from "./move-image.ts";
+import { mayStartFrom } from "./read-dockerfile.ts";
 
 /** The engines that build: one for all organizations, and one for each organization that pulls private images. */
 export interface EngineKeeper {
@@ -15,7 +17,8 @@ export interface EngineKeeper {
 }
 
 export interface EngineUse {
-  engine(): Promise<BuildEngine>;
+  /** With the shared images that this Dockerfile may start from. */
+  engine(dockerfile: string): Promise<BuildEngine>;
   /** The build has ended. */
   release(): void;
 }
@@ -23,7 +26,7 @@ export interface EngineUse {
 export interface KeptEngines {
   readonly options: BuildEngineOptions;
   readonly runEngine: DockerApi;
-  /** Names of images of `runEngine` that every Dockerfile may start from; those that exist there are copied at each start. */
+  /** Names of images of `runEngine` that every Dockerfile may start from; one that exists there is copied when a Dockerfile first names it. */
   readonly sharedImages: readonly string[];
   readonly privateRegistries: readonly string[];
 }
@@ -83,8 +86,13 @@ function keepEngine(
   };
   const start = async () => {
     await stopping;
-    const engine = await startBuildEngine(options, privateRegistries);
-    for (const name of sharedImages) await share(runEngine, engine.api, name);
+    return startBuildEngine(options, privateRegistries);
+  };
+  const copyExclusively = createKeyedMutex();
+  const engineFor = async (dockerfile: string) => {
+    const engine = await (current ??= begin());
+    for (const name of mayStartFrom(dockerfile, sharedImages))
+      await copyExclusively(name, () => share(runEngine, engine.api, name));
     return engine;
   };
   const stop = () => {
@@ -104,7 +112,7 @@ function keepEngine(
       users += 1;
       clearTimeout(timer);
       return {
-        engine: () => (current ??= begin()),
+        engine: engineFor,
         release() {
           users -= 1;
           if (endsIdle && users === 0) timer = setTimeout(() => void stop(), idleMs).unref();

@@ -38,7 +38,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
     ...{ format: 1, kind: "dockerfile", web_command: web ?? "the image's own command", uses_own_command: web === null },
     ...{ processes: others, release_command: release },
   };
-  const engine = await run.time.race(run.engine());
+  const engine = await run.time.race(run.engine(dockerfile.text));
   const id = await performBuild(run, engine, {
     folder: app,
     args: { ...args, [scopeArgument]: scope },

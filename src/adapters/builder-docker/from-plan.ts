@@ -14,7 +14,6 @@ import type { SourceTree } from "../../detection/source-tree.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { ContainerManifest } from "../../ports/image-labels.ts";
-import type { BuildEngine } from "./build-engine.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
 import type { DockerBuilderOptions } from "./options.ts";
@@ -31,19 +30,17 @@ export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> 
   announce(log, detected, plan);
   for (const remark of remarks(tree)) log.detail(remark);
   await copyFile(siteServerFile, join(folder, "static-server.mjs"));
-  const engine = await run.time.race(run.engine());
   const scope = await cacheScope(run.scopesDir, request.project_id);
-  const planned: Planned = { run, engine, tree, detected, plan, scope };
+  const planned: Planned = { run, tree, detected, plan, scope };
   const decided = makesWhatStarts(plan) ? await afterBuilding(planned) : decideStart(planned, filesOf(tree.paths));
   const generated = await writeGenerated(planned, decided);
   const manifest = manifestOf(planned, decided);
-  const id = await buildGenerated(planned, { generated, target: releaseStage, manifest });
+  const { id, engine } = await buildGenerated(planned, { generated, target: releaseStage, manifest });
   return publishImage(run, engine, { image: await keepIfFits(run, engine, id), manifest });
 }
 
 interface Planned {
   readonly run: BuildRun;
-  readonly engine: BuildEngine;
   readonly tree: SourceTree;
   readonly detected: Detected;
   readonly plan: BuildPlan;
@@ -89,9 +86,8 @@ function decideStart({ run, detected, plan }: Planned, files: BuiltFiles): Decid
 
 /** Builds without a start, looks at what is there, and decides. The second build finds all of it in the cache. */
 async function afterBuilding(planned: Planned): Promise<DecidedStart> {
-  const { engine } = planned;
   const generated = await writeGenerated(planned, { start: null });
-  const id = await buildGenerated(planned, { generated, target: listingStage, manifest: null });
+  const { id, engine } = await buildGenerated(planned, { generated, target: listingStage, manifest: null });
   try {
     const files = filesOf(await listedFiles(engine.api, id));
     requireCommands(planned.detected.procfile, files.mayExist, "build");
@@ -155,13 +151,12 @@ interface GeneratedBuild {
   readonly manifest: ContainerManifest | null;
 }
 
-function buildGenerated(
-  { run, engine, scope }: Planned,
-  { generated, target, manifest }: GeneratedBuild,
-): Promise<string> {
+async function buildGenerated({ run, scope }: Planned, { generated, target, manifest }: GeneratedBuild) {
   const { env } = run.request;
-  return performBuild(run, engine, {
+  const engine = await run.time.race(run.engine(generated.text));
+  const id = await performBuild(run, engine, {
     ...{ folder: run.folder, target, manifest, scope, generated },
     args: { [scopeArgument]: scopeOfVariables(scope, env) },
   });
+  return { id, engine };
 }

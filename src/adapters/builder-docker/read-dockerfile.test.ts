@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "../../detection/failures.ts";
-import { readDockerfile, scopeArgument } from "./read-dockerfile.ts";
+import { mayStartFrom, readDockerfile, scopeArgument } from "./read-dockerfile.ts";
 import { readDockerignore } from "./dockerignore.ts";
 
 test("every stage declares the scope, and lines that BuildKit names are the original's", () => {
@@ -45,4 +45,15 @@ test(".dockerignore: folders with all below them, wildcards, exceptions, and the
   ];
   assert.deepEqual(paths.map(ignores), [true, true, true, true, false, false, true, true]);
   assert.equal(ignores("a/node_modules"), false);
+});
+
+test("the images that a Dockerfile may start from are those it names, and all where a variable is part of a name", () => {
+  const images = ["node:24", "python:3.11", "plain:latest"];
+  const named = (text: string) => mayStartFrom(text, images);
+  assert.deepEqual(named("FROM docker.io/library/node:24 AS a\nRUN echo $HOME"), ["node:24"]);
+  assert.deepEqual(named("FROM scratch\nCOPY --from=python:3.11 /x /x"), ["python:3.11"]);
+  assert.deepEqual(named("FROM plain"), ["plain:latest"]);
+  assert.deepEqual(named("FROM golang:1.24"), []);
+  for (const text of ["ARG V=24\nFROM node:${V}", "from \\\n  $BASE", "FROM a\nRUN --mount=type=bind,from=$BASE true"])
+    assert.deepEqual(named(text), images, text);
 });

@@ -95,3 +95,11 @@ function afterHeredocs(lines: readonly string[], index: number, text: string): n
   }
   return last;
 }
+
+const namesByVariable = /^\s*FROM\b.*(?:\$|\\\s*$)|\bfrom=\S*\$/im;
+
+/** Those of the images that a Dockerfile may name: all of them where a variable is part of a name. */
+export function mayStartFrom(dockerfile: string, images: readonly string[]): readonly string[] {
+  if (namesByVariable.test(dockerfile)) return images;
+  return images.filter((image) => dockerfile.includes(image.replace(/:latest$/, "")));
+}

@@ -30,7 +30,7 @@ describe("registries that want a login", { skip: withoutDocker || withoutRegistr
   const image = { members: [busybox], config: { Cmd: ["/bin/busybox", "true"], ExposedPorts: { "8080/tcp": {} } } };
   before(async () => {
     registry = await startTestRegistry();
-    test = await makeTestDockerBuilder({ privateRegistries: [registry.host], caFile: registry.caFile });
+    test = await makeTestDockerBuilder({ provided: [], privateRegistries: [registry.host], caFile: registry.caFile });
   });
   after(async () => {
     await test?.close();

@@ -13,29 +13,30 @@ export interface TestDockerBuilder {
   readonly options: DockerBuilderOptions;
   readonly runEngine: TestEngine;
   /** The names of our images, which Dockerfiles of tests start from. */
-  readonly images: Readonly<Record<"debian" | "node", string>>;
+  readonly images: Readonly<Record<TestImage, string>>;
   close(): Promise<void>;
 }
 
-/** Languages whose parent images only some tests need: each takes a while to make. */
-export type FurtherImage = "python" | "golang" | "ruby" | "php";
+/** What a test builder's parent images are called that are not made. */
+const absent = {
+  ...{ debian: "debian:12", node: "node:24", python: "python:3.11", golang: "golang:1.19" },
+  ...{ ruby: "ruby:3", php: "composer:2" },
+};
 
-/** Makes a real builder with two real engines and images of this machine's Debian packages. */
+export type TestImage = keyof typeof absent;
+
+/** Makes a real builder with two real engines, and images of this machine's Debian packages: each takes a while to make. */
 export async function makeTestDockerBuilder({
   caFile,
-  further = [],
+  provided = ["debian", "node"],
   ...changes
 }: Partial<DockerBuilderOptions> & {
   readonly caFile?: string;
-  readonly further?: readonly FurtherImage[];
+  readonly provided?: readonly TestImage[];
 } = {}): Promise<TestDockerBuilder> {
   const runEngine = await startTestEngine();
-  const images = {
-    debian: await provideImage(runEngine.socket, "debian"),
-    node: await provideImage(runEngine.socket, "node"),
-  };
-  const made = new Map<FurtherImage, string>();
-  for (const name of further) made.set(name, await provideImage(runEngine.socket, name));
+  const images = { ...absent };
+  for (const name of provided) images[name] = await provideImage(runEngine.socket, name);
   const root = await mkdtemp(join(tmpdir(), "berth-docker-builder-"));
   const program = (name: string) => findProgram(name);
   const options: DockerBuilderOptions = {
@@ -51,9 +52,8 @@ export async function makeTestDockerBuilder({
       },
     },
     parents: {
-      ...{ node: images.node, plain: images.debian },
-      ...{ python: made.get("python") ?? "python:3.11", go: made.get("golang") ?? "golang:1.19" },
-      ...{ rust: "rust:1", java: "maven:3", ruby: made.get("ruby") ?? "ruby:3", php: made.get("php") ?? "composer:2" },
+      ...{ node: images.node, plain: images.debian, python: images.python, go: images.golang },
+      ...{ rust: "rust:1", java: "maven:3", ruby: images.ruby, php: images.php },
     },
     ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
     diskFloorBytes: 1024 ** 2,
