@@ -1,10 +1,22 @@
 -- Generated from the migrations by `npm run gen`. Do not edit.
 
-CREATE FUNCTION public.add_counts(a bigint[], b bigint[]) RETURNS bigint[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION public.certificates_changed() RETURNS trigger
+    LANGUAGE plpgsql
     AS $$
-  select array_agg(coalesce(x, 0) + coalesce(y, 0) order by n) from unnest(a, b) with ordinality as t(x, y, n)
-$$;
+declare
+  is_other boolean;
+begin
+  if tg_op = 'DELETE' then
+    select exists (select from earlier where wanted and chain_pem is not null) into is_other;
+  else
+    select exists (select from earlier e join later l on l.id = e.id where l.chain_pem is not null
+      and (l.wanted, l.chain_pem, l.not_after) is distinct from (e.wanted, e.chain_pem, e.not_after)) into is_other;
+  end if;
+  if is_other then
+    update certificate_mark set changes = changes + 1;
+  end if;
+  return null;
+end $$;
 
 CREATE FUNCTION public.mark_route_changed(id text) RETURNS void
     LANGUAGE sql
@@ -28,14 +40,9 @@ CREATE FUNCTION public.note_change() RETURNS trigger
     AS $$
 declare
   changed record;
-  project text;
 begin
   changed := coalesce(new, old);
-  project := to_jsonb(changed) ->> 'project_id';
-  if tg_argv[0] = 'replica' then
-    select d.project_id into project from deployment d where d.id = to_jsonb(changed) ->> 'deployment_id';
-  end if;
-  insert into change (org_id, project_id, noun) values (changed.org_id, project, tg_argv[0]);
+  insert into change (org_id, project_id, noun) values (changed.org_id, to_jsonb(changed) ->> 'project_id', tg_argv[0]);
   perform pg_notify('berth', 'changes:' || changed.org_id);
   return null;
 end $$;
@@ -60,11 +67,19 @@ begin
   end loop;
 end $$;
 
+CREATE FUNCTION public.replica_knows_its_project() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  select project_id into new.project_id from deployment where id = new.deployment_id;
+  return new;
+end $$;
+
 CREATE FUNCTION public.route_of_deployment_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-  if new.status = 'active' or new.switching or old.status = 'active' or old.switching then
+  if new.status <> 'pending' then
     perform mark_route_changed(new.project_id);
   end if;
   return null;
@@ -98,7 +113,7 @@ CREATE FUNCTION public.route_of_replica_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-  perform mark_route_changed(project_id) from deployment where id = coalesce(new.deployment_id, old.deployment_id);
+  perform mark_route_changed(coalesce(new.project_id, old.project_id));
   return null;
 end $$;
 
@@ -192,13 +207,6 @@ begin
     jsonb_build_object('project', slug_of_project(new.project_id), 'backup_id', new.id, 'summary', new.verification_problem));
   return null;
 end $$;
-
-CREATE AGGREGATE public.sum_counts(bigint[]) (
-    SFUNC = public.add_counts,
-    STYPE = bigint[],
-    INITCOND = '{}',
-    PARALLEL = safe
-);
 
 CREATE TABLE public.acme_account (
     directory text NOT NULL,
@@ -382,6 +390,10 @@ CREATE TABLE public.certificate (
     steps jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
     CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.certificate_mark (
+    changes bigint NOT NULL
 );
 
 CREATE TABLE public.change (
@@ -881,6 +893,7 @@ CREATE TABLE public.replica (
     port integer,
     since timestamp with time zone DEFAULT now() NOT NULL,
     process text DEFAULT 'web'::text NOT NULL,
+    project_id text DEFAULT ''::text NOT NULL,
     CONSTRAINT replica_state_check CHECK ((state = ANY (ARRAY['starting'::text, 'running'::text, 'draining'::text, 'exited'::text, 'stopped'::text])))
 );
 
@@ -1259,6 +1272,8 @@ CREATE INDEX build_open ON public.build USING btree (status, created_at) WHERE (
 
 CREATE INDEX certificate_due ON public.certificate USING btree (next_attempt_at) WHERE wanted;
 
+CREATE INDEX certificate_ending ON public.certificate USING btree (not_after) WHERE (wanted AND (chain_pem IS NOT NULL));
+
 CREATE INDEX certificate_ordered ON public.certificate USING btree (ordered_at);
 
 CREATE INDEX change_by_org ON public.change USING btree (org_id, xid);
@@ -1359,9 +1374,13 @@ CREATE INDEX project_purge_leased ON public.project_purge USING btree (lease_unt
 
 CREATE UNIQUE INDEX project_purge_running ON public.project_purge USING btree (project_id) WHERE (status = 'running'::text);
 
+CREATE INDEX project_variables_changed ON public.project USING btree (variables_changed_at) WHERE (variables_changed_at IS NOT NULL);
+
 CREATE INDEX replica_draining ON public.replica USING btree (deployment_id) WHERE (state = 'draining'::text);
 
 CREATE INDEX replica_metric_old ON public.replica_metric USING btree (bucket_seconds, at);
+
+CREATE INDEX replica_of_project ON public.replica USING btree (project_id) WHERE (state <> 'stopped'::text);
 
 CREATE INDEX replica_present ON public.replica USING btree (machine) WHERE (state <> 'stopped'::text);
 
@@ -1411,13 +1430,21 @@ CREATE TRIGGER change_noted AFTER UPDATE OF status ON public.project_database FO
 
 CREATE TRIGGER change_noted AFTER UPDATE OF state, ready_attempt ON public.replica FOR EACH ROW EXECUTE FUNCTION public.note_change('replica');
 
-CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
+CREATE TRIGGER knows_its_project BEFORE INSERT ON public.replica FOR EACH ROW EXECUTE FUNCTION public.replica_knows_its_project();
+
+CREATE TRIGGER marked AFTER UPDATE ON public.certificate REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION public.certificates_changed();
+
+CREATE TRIGGER marked_by_deletion AFTER DELETE ON public.certificate REFERENCING OLD TABLE AS earlier FOR EACH STATEMENT EXECUTE FUNCTION public.certificates_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR UPDATE OF status, switching, taking_over ON public.deployment FOR EACH ROW EXECUTE FUNCTION public.route_of_deployment_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, verified_at ON public.domain FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE ON public.earlier_name FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
 CREATE TRIGGER route_changed AFTER UPDATE OF suspended_at ON public.organization FOR EACH ROW EXECUTE FUNCTION public.route_of_organization_changed();
+
+CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE ON public.process_setting FOR EACH ROW EXECUTE FUNCTION public.route_of_domain_changed();
 
 CREATE TRIGGER route_changed AFTER INSERT OR DELETE OR UPDATE OF hostname, replicas, deleted_at, purged_at, maintenance_since, maintenance_message ON public.project FOR EACH ROW EXECUTE FUNCTION public.route_of_project_changed();
 

@@ -4,14 +4,19 @@ import { sql } from "kysely";
 import { expireApprovals } from "../src/features/approvals/queries.ts";
 import { takeOperation } from "../src/features/backups/operations.ts";
 import { closeInterrupted, interrupted, takeQueued } from "../src/features/builds/builds.ts";
+import {
+  certificatesMark,
+  changedHostnames,
+  createEdgeCertificates,
+} from "../src/features/certificates/certificates.ts";
 import { adoptRuns, closeLostRuns, lockDueJobs, nextMinute } from "../src/features/cron/lifecycle-queries.ts";
 import {
   changedRoutes,
+  changedWorkloads,
   hasOpenRequests,
   projectsToRestart,
   pushedDeployments,
   takeDeployment,
-  workloadRows,
 } from "../src/features/deployments/deployments.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
@@ -21,13 +26,14 @@ import { takePurge } from "../src/features/purges/purges.ts";
 import { nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
-import { openVault } from "../src/store/vault.ts";
+import { openVault, type Vault } from "../src/store/vault.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HandlerPlatform } from "../src/features/context.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { runsAll } from "./support/draw-cases.ts";
+import { eventually } from "./support/eventually.ts";
 import { testOrganization } from "./support/test-platform.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 
@@ -40,6 +46,8 @@ const now = new Date();
 /** What the reconcilers ask every few seconds, also when nothing is to be done. */
 const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   adoptRuns: (db) => adoptRuns(db, owner, 100),
+  certificatesMark: (db) => certificatesMark(db),
+  changedHostnames: (db) => changedHostnames(db, null, true),
   changedRoutes: (db) => changedRoutes(db, null),
   closeInterrupted: (db) => closeInterrupted(db, interrupted, []),
   closeLostRuns: (db) => closeLostRuns(db, now),
@@ -66,7 +74,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   takeDelivery: (db) => takeDelivery(db, owner, { deliveries: [], webhooks: [], organizations: [] }),
   takePurge: (db) => takePurge(db, owner, []),
   takeQueued: (db) => takeQueued(db, owner, []),
-  workloadRows: (db) => workloadRows(db, "machine", []),
+  changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
 };
 
 let database: TestDatabase;
@@ -93,6 +101,51 @@ for (const [name, query] of Object.entries(queries))
     assert.ok(read <= most, `it read ${read} rows`);
   });
 
+test("the mark of certificates changes with what edges serve and with nothing else, and each key is read once", async () => {
+  const { db } = database;
+  let opened = 0;
+  const vault = { open: (id: string) => `key ${(opened += 1) && id}` } as Pick<Vault, "open"> as Vault;
+  const read = createEdgeCertificates({ db, vault });
+  const names = async () => (await read([])).flatMap((certificate) => certificate.names);
+  const marked = async (change: () => Promise<unknown>) => {
+    const before = await certificatesMark(db);
+    await change();
+    return (await certificatesMark(db)) !== before;
+  };
+  const update = (id: string, to: string) => () =>
+    sql`update certificate set ${sql.raw(to)} where id = ${id}`.execute(db);
+  await sql`insert into certificate (id, hostname, challenge) select 'new_' || n, n || '.new.test', 'http-01' from generate_series(1, 2) as t(n)`.execute(
+    db,
+  );
+  const issue = "chain_pem = 'chain', sealed_key = '', not_before = now(), not_after = now() + interval '1 day'";
+  assert.equal(await marked(update("new_1", "status = 'issuing', fence = fence + 1, ordered_at = now()")), false);
+  assert.equal(await marked(update("new_1", issue)), true);
+  assert.equal(await marked(update("new_2", issue)), true);
+  assert.deepEqual(await names(), ["1.new.test", "2.new.test"]);
+  assert.equal(opened, 2);
+  assert.equal(await marked(update("new_2", "chain_pem = 'renewed'")), true);
+  assert.deepEqual(await read([]), [
+    { names: ["1.new.test"], chain_pem: "chain", key_pem: "key new_1" },
+    { names: ["2.new.test"], chain_pem: "renewed", key_pem: "key new_2" },
+  ]);
+  assert.equal(opened, 3);
+  assert.equal(await marked(update("new_1", "wanted = false")), true);
+  assert.deepEqual(await names(), ["2.new.test"]);
+  // One that ends changes the mark without a change of its row.
+  const mark = await certificatesMark(db);
+  await sql`update certificate set not_after = clock_timestamp() + interval '200 milliseconds' where id = 'new_2'`.execute(
+    db,
+  );
+  const beforeEnd = await certificatesMark(db);
+  assert.notEqual(beforeEnd, mark);
+  await eventually(
+    async () => (await certificatesMark(db)) !== beforeEnd,
+    "the mark changes when the certificate ends",
+  );
+  assert.deepEqual(await names(), []);
+  assert.equal(await marked(() => sql`delete from certificate where id like 'new_%'`.execute(db)), true);
+});
+
 /** Copies the one build and deployment, as ended ones, and adds ended runs and operations. Without triggers and foreign keys, which would take long. */
 async function makeHistory(db: Db): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -108,8 +161,12 @@ async function makeHistory(db: Db): Promise<void> {
         now() - interval '1 day', now() - interval '1 day', now() - interval '1 day' from deployment ${copies}`.execute(
       tx,
     );
-    await sql`insert into replica (org_id, deployment_id, ordinal, attempt, ready_attempt, machine)
-      select org_id, id, 0, 1, 1, 'machine' from deployment where status = 'retired'`.execute(tx);
+    await sql`insert into replica (org_id, project_id, deployment_id, ordinal, attempt, ready_attempt, machine)
+      select org_id, project_id, id, 0, 1, 1, 'machine' from deployment where status = 'retired'`.execute(tx);
+    await sql`insert into certificate (id, hostname, challenge, wanted, chain_pem, not_after)
+      select 'crt_' || n, n || '.old.test', 'http-01', n % 2 = 0, 'chain', now() - interval '1 day' from project p ${copies}`.execute(
+      tx,
+    );
     await sql`insert into cron_run (id, org_id, project_id, job_id, trigger, scheduled_at, status, started_at, finished_at)
       select 'run_' || n, p.org_id, p.id, 'job_1', 'schedule', now() - make_interval(mins => n), 'succeeded', now(), now() from project p ${copies}`.execute(
       tx,

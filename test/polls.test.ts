@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { closeInterrupted, progressOf, takeQueued } from "../src/features/builds/lifecycle-queries.ts";
 import { hasComingDeployment } from "../src/features/builds/queries.ts";
 import { projectsToRestart, takeDeployment } from "../src/features/deployments/queries.ts";
-import { workloadRows } from "../src/features/deployments/replicas.ts";
+import { changedWorkloads } from "../src/features/deployments/replicas.ts";
 import { changedRoutes } from "../src/features/deployments/routes.ts";
 import { pushedDeployments } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
@@ -76,7 +76,7 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "deployments to take": (tx) => takeDeployment(tx, "me", []),
   "projects to restart": (tx) => projectsToRestart(tx),
   "what the edge serves": (tx) => changedRoutes(tx, null),
-  "what ought to run": (tx) => workloadRows(tx, "here", []),
+  "what ought to run": (tx) => changedWorkloads(tx, "here", { since: null }),
   "crashes of what serves": (tx) => crashes(tx),
   "work that is open": (tx) => openWork(tx),
   "the operator's projects": (tx) => countProjects(tx),

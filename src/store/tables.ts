@@ -36,6 +36,7 @@ export interface Tables {
   backup_operation: BackupOperationTable;
   build: BuildTable;
   certificate: CertificateTable;
+  certificate_mark: CertificateMarkTable;
   change: ChangeTable;
   commit_status: CommitStatusTable;
   control_plane: ControlPlaneTable;
@@ -247,6 +248,10 @@ export interface CertificateTable {
   fence: Generated<number>;
   created_at: Generated<Timestamp>;
   steps: Generated<Json<unknown>>;
+}
+
+export interface CertificateMarkTable {
+  changes: number;
 }
 
 export interface ChangeTable {
@@ -691,6 +696,7 @@ export interface ReplicaTable {
   port: number | null;
   since: Generated<Timestamp>;
   process: Generated<string>;
+  project_id: Generated<string>;
 }
 
 export interface ReplicaMetricTable {

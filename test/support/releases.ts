@@ -100,12 +100,14 @@ export interface ReleasePlatformOptions {
   readonly edge?: Edge;
   /** How long a switch waits for edges; for tests in which one does not confirm. */
   readonly edgeConfirmMs?: number;
+  /** What runs besides the applications that are started here. */
+  readonly others?: () => readonly Instance[];
 }
 
 export async function startReleasePlatform(options: ReleasePlatformOptions = {}): Promise<ReleasePlatform> {
   const dir = await mkdtemp(join(tmpdir(), "berth-releases-"));
   const logStore = createDiskLogStore({ dir });
-  const { apps, runtime, stop } = createApps();
+  const { apps, runtime, stop } = createApps(options.others ?? (() => []));
   const api = await testApi({ ports: { runtime, logStore } });
   let table: RouteTable = { version: 0, routes: [], challenge: null };
   const apply = async (routes: RouteTable) => void (table = routes.version > table.version ? routes : table);
@@ -257,7 +259,7 @@ interface RunningApp {
 }
 
 /** A runtime whose applications are servers of this process. */
-function createApps() {
+function createApps(others: () => readonly Instance[]) {
   const running = new Map<string, RunningApp>();
   const started = new Map<string, Workload>();
   const events: string[] = [];
@@ -297,7 +299,7 @@ function createApps() {
       await end(workload.id);
       return start(workload, attempt);
     },
-    observe: async () => [...running.values()].map(({ instance }) => instance),
+    observe: async () => [...[...running.values()].map(({ instance }) => instance), ...others()],
     remove: (id) => end(id),
     runOnce: (workload, task) => apps.runOnce(workload, task),
   });

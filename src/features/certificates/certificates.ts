@@ -2,7 +2,14 @@ import { X509Certificate } from "node:crypto";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
-import { accountOf, insertAccount, saveIssued, servingCertificates, type DueCertificate } from "./queries.ts";
+import {
+  accountOf,
+  insertAccount,
+  saveIssued,
+  sealedCertificates,
+  servingCertificates,
+  type DueCertificate,
+} from "./queries.ts";
 import type { Lease } from "../../store/leases.ts";
 import { covers } from "./rules.ts";
 
@@ -18,11 +25,11 @@ export {
 export {
   certificatesMark,
   challengeAnswer,
+  changedHostnames,
   claimDue,
   deleteAccount,
   deleteChallenge,
   forwardRenewal,
-  hostnamesOfProjects,
   insertChallenge,
   plannedRenewals,
   recentOrders,
@@ -76,17 +83,40 @@ export async function storeCertificate(
 }
 
 /** What edges are to serve with: the platform's own certificates, then those ordered for names that these do not have. */
-export async function edgeCertificates(
-  { db, vault }: { readonly db: Db; readonly vault: Vault },
-  own: readonly EdgeCertificate[],
-): Promise<readonly EdgeCertificate[]> {
-  const ordered = (await servingCertificates(db)).map(({ id, hostname, chain_pem, sealed_key }) => ({
-    names: [hostname],
-    chain_pem,
-    key_pem: vault.open(id, keyName, sealed_key),
-  }));
+export type ReadEdgeCertificates = (own: readonly EdgeCertificate[]) => Promise<readonly EdgeCertificate[]>;
+
+/** Reads and opens each key once, because thousands are kept while one is renewed. */
+export function createEdgeCertificates({
+  db,
+  vault,
+}: {
+  readonly db: Db;
+  readonly vault: Vault;
+}): ReadEdgeCertificates {
+  let opened = new Map<string, { readonly version: string; readonly certificate: EdgeCertificate }>();
+  return async (own) => {
+    const serving = await servingCertificates(db);
+    const isOpened = ({ id, version }: (typeof serving)[number]) => opened.get(id)?.version === version;
+    const unread = serving.filter((each) => !isOpened(each)).map(({ id }) => id);
+    const read = new Map(
+      (await sealedCertificates(db, unread)).map(({ id, hostname, chain_pem, sealed_key }) => {
+        return [id, { names: [hostname], chain_pem, key_pem: vault.open(id, keyName, sealed_key) }];
+      }),
+    );
+    opened = new Map(
+      serving.flatMap(({ id, version }) => {
+        const certificate = read.get(id) ?? opened.get(id)?.certificate;
+        return certificate === undefined ? [] : [[id, { version, certificate }] as const];
+      }),
+    );
+    return distinct([...own, ...[...opened.values()].map(({ certificate }) => certificate)]);
+  };
+}
+
+/** Each name with the first certificate that has it. */
+function distinct(certificates: readonly EdgeCertificate[]): readonly EdgeCertificate[] {
   const seen = new Set<string>();
-  return [...own, ...ordered].flatMap((certificate) => {
+  return certificates.flatMap((certificate) => {
     const names = certificate.names.filter((name) => !seen.has(name));
     for (const name of names) seen.add(name);
     return names.length === 0 ? [] : [{ ...certificate, names }];

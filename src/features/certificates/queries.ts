@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
 import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
+import { changedProjects } from "../../store/changed-projects.ts";
 import type { Db } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
@@ -10,15 +11,28 @@ export interface WantedName {
   readonly challenge: ChallengeKind;
 }
 
-/** The hostnames under which living projects are served: attached ones, and with `defaults` each project's own. */
-export async function hostnamesOfProjects(db: Db, defaults: boolean): Promise<readonly string[]> {
-  const { rows } = await sql<{ hostname: string }>`
-    select d.hostname from domain d join project p on p.id = d.project_id where p.deleted_at is null
-    union select hostname from project where ${defaults} and deleted_at is null and purged_at is null
-    union select e.hostname from earlier_name e join project p on p.id = e.project_id where ${defaults} and p.deleted_at is null`.execute(
-    db,
-  );
-  return rows.map(({ hostname }) => hostname);
+export interface HostnameChanges {
+  /** What these rows were read by; the next read leaves out what it showed. */
+  readonly snapshot: string;
+  readonly projects: readonly { readonly project_id: string; readonly hostnames: readonly string[] }[];
+}
+
+/**
+ * The hostnames of the projects that changed since the snapshot, of all without one: those under which a living project is served, attached
+ * ones and with `defaults` its own.
+ */
+export async function changedHostnames(db: Db, since: string | null, defaults: boolean): Promise<HostnameChanges> {
+  const { rows } = await sql<HostnameChanges>`
+    with changed as materialized (${changedProjects(since)})
+    select pg_current_snapshot()::text as snapshot,
+      coalesce(json_agg(json_build_object('project_id', c.project_id, 'hostnames', n.hostnames)), '[]') as projects
+    from changed c cross join lateral (select array(
+      select d.hostname from domain d join project p on p.id = d.project_id and p.org_id = d.org_id
+        where p.id = c.project_id and p.deleted_at is null
+      union select hostname from project where id = c.project_id and ${defaults} and deleted_at is null and purged_at is null
+      union select e.hostname from earlier_name e join project p on p.id = e.project_id
+        where p.id = c.project_id and ${defaults} and p.deleted_at is null) as hostnames offset 0) n`.execute(db);
+  return rows[0] as HostnameChanges;
 }
 
 /** Makes a row for each wanted name, marks the others, and removes what is of no use any more. */
@@ -177,18 +191,29 @@ export async function challengeAnswer(db: Db, token: string): Promise<string | u
   return row?.answer;
 }
 
-/** Changes when another certificate is to be served. */
+/** Changes when another certificate is to be served: with the rows, and when the next one in force ends. */
 export async function certificatesMark(db: Db): Promise<string> {
   const { rows } = await sql<{ mark: string }>`
-    select count(*) || ':' || coalesce(md5(string_agg(id || not_before || ordered_at, ',' order by id)), '') as mark
-    from certificate where ${serves}`.execute(db);
+    select changes || ' ' || coalesce((select min(not_after) from certificate where ${serves})::text, '') as mark from certificate_mark`.execute(
+    db,
+  );
   return rows[0]?.mark ?? "";
 }
 
-/** The certificates that serve now, keys sealed. */
+/** The certificates that serve now. `version` is another one after each change of the row. */
 export async function servingCertificates(db: Db) {
+  const { rows } = await sql<{ id: string; hostname: string; version: string }>`
+    select id, hostname, xmin::text as version from certificate where ${serves} order by id`.execute(db);
+  return rows;
+}
+
+/** What these serve with, keys sealed. */
+export async function sealedCertificates(db: Db, ids: readonly string[]) {
+  if (ids.length === 0) return [];
   const { rows } = await sql<{ id: string; hostname: string; chain_pem: string; sealed_key: Buffer }>`
-    select id, hostname, chain_pem, sealed_key from certificate where ${serves} order by id`.execute(db);
+    select id, hostname, chain_pem, sealed_key from certificate where id = any(${ids}::text[]) and ${serves}`.execute(
+    db,
+  );
   return rows;
 }
 

@@ -48,6 +48,7 @@ export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";
 export { claimPruning, endPruning, projectsWithImages } from "./images.ts";
 export {
+  changedWorkloads,
   claimAttempt,
   markCrashed,
   markDraining,
@@ -56,7 +57,6 @@ export {
   markRunning,
   markStopped,
   releasedReplicas,
-  workloadRows,
   type ReplicaKey,
   type ReplicaRow,
   type WorkloadRow,

@@ -220,10 +220,8 @@ export async function othersRun(
   types: readonly string[],
 ): Promise<boolean> {
   const { rows } = await sql`
-    select from replica r join deployment d on d.id = r.deployment_id
-    where d.project_id = ${project_id} and d.id <> ${id} and r.process = any(${types}) and r.state <> 'stopped' limit 1`.execute(
-    db,
-  );
+    select from replica where project_id = ${project_id} and deployment_id <> ${id} and process = any(${types})
+      and state <> 'stopped' limit 1`.execute(db);
   return rows.length > 0;
 }
 

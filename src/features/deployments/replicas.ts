@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import { changedProjects } from "../../store/changed-projects.ts";
 import { parseWorkloadId } from "./workload-id.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
@@ -58,36 +59,60 @@ export interface WorkloadRow {
   readonly replica_rows: readonly ReplicaRow[];
 }
 
+/** What is read: the projects that changed since a snapshot, all without one; or the projects of these workloads, these in any case. */
+type Asked = { readonly since: string | null } | { readonly ids: readonly string[] };
+
+export interface WorkloadChanges {
+  /** What these rows were read by; the next read leaves out what it showed. */
+  readonly snapshot: string;
+  /** The projects that were read, those without workloads too. */
+  readonly projects: readonly string[];
+  readonly workloads: readonly WorkloadRow[];
+}
+
 /**
- * The process types of the deployments that this machine runs or ought to run, and of these workloads' deployments. One that another
- * machine runs is that machine's; a row that names no machine is anyone's.
+ * The process types of the deployments that this machine runs or ought to run. One that another machine runs is that machine's; a row that
+ * names no machine is anyone's. A pure function of rows whose changes `route_change` notes.
  */
-export async function workloadRows(db: Db, machine: string, ids: readonly string[]): Promise<readonly WorkloadRow[]> {
-  const deployments = ids.map((id) => parseWorkloadId(id).deployment_id);
-  const { rows } = await sql<WorkloadRow>`
-    with wanted as (
-      select d.id from deployment d join project p on p.id = d.project_id join organization o on o.id = d.org_id
-      where d.status = 'active' and p.deleted_at is null and o.suspended_at is null
-        and not exists (select from replica r where r.deployment_id = d.id and r.machine <> ${machine} and r.state <> 'stopped')
-      union select deployment_id from replica where machine = ${machine} and state <> 'stopped'
-      union select unnest(${deployments}::text[])),
-    -- Few rows: the types besides "web" that run at all, and the deployments on their way.
-    present as (
-      select d.project_id, r.deployment_id, r.process from replica r join deployment d on d.id = r.deployment_id
-      where r.process <> 'web' and r.state <> 'stopped'),
-    coming as (select project_id from deployment where status = 'starting' and taking_over)
-    select case when t.process = 'web' then d.id else d.id || '.' || t.process end as id, d.id as deployment_id, t.process,
-      d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, t.replicas, t.restart_at, p.deleted_at, o.suspended_at,
-      not t.overlap and d.status = 'active' and exists (select from coming c where c.project_id = d.project_id) as yields,
-      not t.overlap and exists (select from present o
-        where o.project_id = d.project_id and o.process = t.process and o.deployment_id <> d.id) as waits,
-      coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when d.status = 'active' then p.updated_at end) as ending_since,
-      coalesce((select jsonb_agg(to_jsonb(r) order by r.ordinal) from replica r
-        where r.deployment_id = d.id and r.process = t.process and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
-    from wanted join deployment d on d.id = wanted.id join deployment_process t on t.deployment_id = d.id
-      join project p on p.id = d.project_id join organization o on o.id = d.org_id
-    order by d.id, t.process`.execute(db);
-  return rows;
+export async function changedWorkloads(db: Db, machine: string, asked: Asked): Promise<WorkloadChanges> {
+  const deployments = "ids" in asked ? asked.ids.map((id) => parseWorkloadId(id).deployment_id) : [];
+  const projects =
+    "ids" in asked
+      ? sql`select distinct project_id from deployment where id = any(${deployments}::text[])`
+      : changedProjects(asked.since);
+  const { rows } = await sql<WorkloadChanges>`
+    with changed as materialized (${projects}),
+    -- "offset 0" keeps the planner from joining whole tables, which it does while their statistics are older than their rows.
+    workload as (
+      select w.* from changed c
+      cross join lateral (
+        select d.id from project p join organization o on o.id = p.org_id join deployment d on d.project_id = p.id
+        where p.id = c.project_id and d.status = 'active' and p.deleted_at is null and o.suspended_at is null
+          and not exists (select from replica r where r.deployment_id = d.id and r.machine <> ${machine} and r.state <> 'stopped')
+        union select deployment_id from replica where project_id = c.project_id and machine = ${machine} and state <> 'stopped'
+        union select id from deployment where id = any(${deployments}::text[]) and project_id = c.project_id
+        offset 0) wanted
+      cross join lateral (
+        select case when t.process = 'web' then d.id else d.id || '.' || t.process end as id, d.id as deployment_id, t.process,
+          d.org_id, d.project_id, d.number, d.status, d.health_path, p.slug, p.hostname, t.replicas, t.restart_at, p.deleted_at, o.suspended_at,
+          not t.overlap and d.status = 'active' and exists (select from deployment n
+            where n.project_id = d.project_id and n.status = 'starting' and n.taking_over) as yields,
+          not t.overlap and exists (select from replica r where r.project_id = d.project_id and r.state <> 'stopped'
+            and r.process = t.process and r.deployment_id <> d.id) as waits,
+          coalesce(d.retired_at, p.deleted_at, o.suspended_at, case when d.status = 'active' then p.updated_at end) as ending_since,
+          coalesce((select json_agg(to_json(r) order by r.ordinal) from replica r
+            where r.deployment_id = d.id and r.process = t.process and (r.machine is null or r.machine = ${machine})), '[]') as replica_rows
+        from deployment d join deployment_process t on t.deployment_id = d.id
+          join project p on p.id = d.project_id join organization o on o.id = d.org_id
+        where d.id = wanted.id
+        offset 0) w)
+    select pg_current_snapshot()::text as snapshot, (select coalesce(json_agg(project_id), '[]') from changed) as projects,
+      (select coalesce(json_agg(to_json(w) order by w.deployment_id, w.process), '[]') from workload w) as workloads`.execute(
+    db,
+  );
+  const [found] = rows;
+  if (found === undefined) throw new Error("the workloads could not be read");
+  return found;
 }
 
 export interface WorkloadKey {

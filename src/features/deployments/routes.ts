@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Route, RouteState } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
+import { changedProjects } from "../../store/changed-projects.ts";
 
 /** The routes of one project: its own hostname and those that are served for it. None when the project is gone. */
 export interface ProjectRoutes {
@@ -26,9 +27,7 @@ const lookedUpOneByOne = sql`limit 1`;
  */
 export async function changedRoutes(db: Db, since: string | null): Promise<RouteChanges> {
   const { rows } = await sql<{ snapshot: string; rows: readonly RouteRow[]; draining: readonly string[] }>`
-    with changed as materialized (
-      select project_id from route_change where ${since}::pg_snapshot is null
-        or (changed_by >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(changed_by, ${since}::pg_snapshot))),
+    with changed as materialized (${changedProjects(since)}),
     routed as (
       select c.project_id, p.hostname,
         case when p.suspended_at is not null then 'suspended' when p.deleted_at is not null then 'deleted'

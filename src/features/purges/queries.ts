@@ -154,6 +154,7 @@ const emptiedTables = [
   "process_setting",
   "run",
   "database_tunnel",
+  "replica",
   "replica_usage",
   "replica_metric",
   "project_metric",
@@ -170,8 +171,6 @@ const emptiedTables = [
 
 /** Deletes the project's rows and frees its slug and hostname. */
 export async function deleteProjectRows(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
-  await sql`delete from replica where org_id = ${org_id}
-    and deployment_id in (select id from deployment where project_id = ${project_id})`.execute(tx);
   for (const table of emptiedTables)
     await sql`delete from ${sql.table(table)} where project_id = ${project_id}`.execute(tx);
   await tx

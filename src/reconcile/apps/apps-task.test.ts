@@ -3,16 +3,29 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { sql } from "kysely";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { testDeployment } from "../../../test/support/fixtures.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
+import {
+  changedWorkloads,
+  claimAttempt,
+  markCrashed,
+  markDraining,
+  markKept,
+  markReady,
+  markRunning,
+  markStopped,
+} from "../../features/deployments/deployments.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { openVault } from "../../store/vault.ts";
 import { createIngest } from "../logs/ingest.ts";
 import { appsTask } from "./apps-task.ts";
+import { createKnownWorkloads } from "./known-workloads.ts";
 
 let database: TestDatabase;
 let folder: string;
@@ -67,3 +80,80 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const rows = await db.selectFrom("replica").select(["deployment_id", "state"]).execute();
   assert.deepEqual(rows, [{ deployment_id: deleted.deployment_id, state: "stopped" }]);
 });
+
+test("a machine that reads only what changed knows the same workloads as one that reads all", async () => {
+  const { db } = database;
+  const vault = openVault({ keyFile: join(folder, "key") });
+  const { org_id, project_id, deployment_id } = await deployedProject({ db, vault });
+  const machine = "here";
+  const known = createKnownWorkloads({ db, machine });
+  const key = { org_id, deployment_id, process: "web", ordinal: 0 };
+  const image = { image_ref: "", kind: "static", web_command: "web", processes: { worker: "work" }, size_bytes: 0 };
+  const project = (to: string) => () => sql`update project set ${sql.raw(to)} where id = ${project_id}`.execute(db);
+  const deployment = (to: string, id = deployment_id) =>
+    sql`update deployment set ${sql.raw(to)} where id = ${id}`.execute(db);
+  const organization = (to: string) => () =>
+    sql`update organization set suspended_at = ${sql.raw(to)} where id = ${org_id}`.execute(db);
+  let next = "";
+  const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+    "the project comes": async () => {},
+    "an image with a worker is deployed": async () => {
+      await deployment("status = 'retired'");
+      await db
+        .updateTable("deployment")
+        .set({ image: JSON.stringify(image) })
+        .where("id", "=", deployment_id)
+        .execute();
+      await deployment("status = 'active'");
+    },
+    "a replica is claimed": () => claimAttempt(db, key, machine),
+    "it runs": () => markRunning(db, { ...key, attempt: 1, machine, host: "127.0.0.1", port: 1 }),
+    "it is ready": () => markReady(db, { ...key, attempt: 1 }),
+    "a worker runs": () => markRunning(db, { ...key, process: "worker", attempt: 1, machine, host: null, port: null }),
+    "the project is scaled": project("replicas = 2"),
+    "another deployment starts": async () => {
+      const { build_id } = await db
+        .selectFrom("deployment")
+        .select("build_id")
+        .where("id", "=", deployment_id)
+        .executeTakeFirstOrThrow();
+      next = await testDeployment({ db, vault }, { org_id, project_id }, { build_id, number: 9, status: "pending" });
+      await deployment("status = 'starting'", next);
+      await claimAttempt(db, { ...key, deployment_id: next }, machine);
+    },
+    "it takes over": () => deployment("taking_over = true", next),
+    "the worker may run twice": () =>
+      db.insertInto("process_setting").values({ org_id, project_id, process: "worker", overlap: true }).execute(),
+    "the worker is to restart": () =>
+      sql`update process_setting set restart_at = now() where project_id = ${project_id}`.execute(db),
+    "the setting goes": () => sql`delete from process_setting where project_id = ${project_id}`.execute(db),
+    "it fails": () => deployment("status = 'failed'", next),
+    "its replica is gone": () =>
+      markStopped(db, { deployment_id: next, process: "web" }, { ordinals: [0], forGood: true }),
+    "the replica drains": () => markDraining(db, key, [0]),
+    "it is kept": () => markKept(db, key, 0),
+    "it crashes": () =>
+      markCrashed(db, { ...key, attempt: 1, exit_code: 1, out_of_memory: false, restarts: 1, pauseMs: 1 }),
+    "it starts elsewhere": () => claimAttempt(db, key, "elsewhere"),
+    "it runs here again": () => claimAttempt(db, key, machine),
+    "the organization is suspended": organization("now()"),
+    "it is not any more": organization("null"),
+    "the project is deleted": project("deleted_at = now()"),
+    "it is undeleted": project("deleted_at = null"),
+  };
+  let before = "";
+  for (const [name, change] of Object.entries(changes)) {
+    await change();
+    const now = await known([deployment_id]);
+    const all = await createKnownWorkloads({ db, machine })([deployment_id]);
+    assert.deepEqual(sorted(now), sorted(all), name);
+    assert.notEqual(JSON.stringify(sorted(now)), before, `${name}: this is to be seen`);
+    before = JSON.stringify(sorted(now));
+  }
+  // Nothing changed: nothing is read.
+  const { snapshot } = await changedWorkloads(db, machine, { since: null });
+  assert.deepEqual((await changedWorkloads(db, machine, { since: snapshot })).projects, []);
+});
+
+const sorted = (workloads: ReadonlyMap<string, unknown>) =>
+  [...workloads].sort(([one], [other]) => one.localeCompare(other));

@@ -1,4 +1,4 @@
-import { workloadRows, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import type { WorkloadRow } from "../../features/deployments/deployments.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
@@ -8,6 +8,7 @@ import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
 import { endReplicas, stopReplicas } from "./end-replicas.ts";
 import { actOnReplica, type Replica } from "./act-on-replica.ts";
 import { createDatabasesComingUp } from "./databases-coming-up.ts";
+import { createKnownWorkloads, type KnownWorkloads } from "./known-workloads.ts";
 
 const periodMs = 5000;
 const settleMs = 250;
@@ -21,12 +22,13 @@ export function appsTask(platform: Platform, wake: () => void): Task {
   const work = createInFlight(platform, wake);
   const asked = createAskedProjects(platform.ports.edge);
   const databasesComingUp = createDatabasesComingUp(platform);
+  const known = createKnownWorkloads(platform);
   return {
     name: "apps",
     periodMs,
     topics: ["apps"],
     async run() {
-      const workloads = await readWorkloads(platform);
+      const workloads = await readWorkloads(platform, known);
       const starts: Start[] = [];
       let againMs = periodMs;
       for (const workload of workloads) {
@@ -73,13 +75,12 @@ interface WorkloadNow {
   readonly instances: readonly Instance[];
 }
 
-/** One look at the machine and one at the rows. */
-async function readWorkloads(platform: Platform): Promise<readonly WorkloadNow[]> {
+/** What the machine runs, and what it ought to run. */
+async function readWorkloads(platform: Platform, known: KnownWorkloads): Promise<readonly WorkloadNow[]> {
   const instances = Map.groupBy(await platform.ports.runtime.observe(), ({ workload_id }) => workload_id);
-  const rows = await workloadRows(platform.db, platform.machine, [...instances.keys()]);
-  const known = new Map(rows.map((row) => [row.id, row]));
-  const ids = new Set([...known.keys(), ...instances.keys()]);
-  return [...ids].map((id) => ({ id, row: known.get(id), instances: instances.get(id) ?? [] }));
+  const rows = await known(instances.keys());
+  const ids = new Set([...rows.keys(), ...instances.keys()]);
+  return [...ids].map((id) => ({ id, row: rows.get(id), instances: instances.get(id) ?? [] }));
 }
 
 /** The replicas that ought to run and are not being ended; of a deployment on its way those that were started. */
@@ -168,7 +169,7 @@ function createInFlight(platform: Platform, wake: () => void) {
  * crashed and wait before it starts them again.
  */
 export async function endApplications(platform: Platform): Promise<void> {
-  const workloads = await readWorkloads(platform);
+  const workloads = await readWorkloads(platform, createKnownWorkloads(platform));
   await Promise.all(
     workloads.map(({ id, row, instances }) => {
       const ordinals = [...new Set([...(row?.replica_rows ?? []), ...instances].map(({ ordinal }) => ordinal))];

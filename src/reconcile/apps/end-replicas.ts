@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isCalled } from "../../features/cron/cron.ts";
 import {
   awaitEdges,
+  changedWorkloads,
   hasOpenRequests,
   markDraining,
   markStopped,
   parseWorkloadId,
-  workloadRows,
   type WorkloadRow,
 } from "../../features/deployments/deployments.ts";
 import type { Platform } from "../platform.ts";
@@ -58,8 +58,8 @@ async function waitUntilIdle(platform: Platform, row: WorkloadRow, targets: read
 
 /** A scale or an undelete may have come meanwhile. */
 async function isWantedAgain(platform: Platform, { id, ordinals }: Ending): Promise<boolean> {
-  const now = (await workloadRows(platform.db, platform.machine, [id])).find((row) => row.id === id);
-  const desired = desiredReplicas(now) ?? 0;
+  const { workloads } = await changedWorkloads(platform.db, platform.machine, { ids: [id] });
+  const desired = desiredReplicas(workloads.find((row) => row.id === id)) ?? 0;
   return ordinals.some((ordinal) => ordinal < desired);
 }
 

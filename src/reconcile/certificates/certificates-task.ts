@@ -1,10 +1,10 @@
 import {
   besidePresent,
+  changedHostnames,
   claimDue,
   deleteAccount,
   deleteChallenge,
   evaluateRefusal,
-  hostnamesOfProjects,
   insertChallenge,
   mostOrders,
   nextLookMs,
@@ -33,6 +33,8 @@ import { followSuggestions } from "./follow-suggestions.ts";
 const periodMs = 5000;
 const concurrent = 4;
 const unhandledFaultMs = 300_000;
+// Names that are no longer wanted lose their certificate some time after it ended.
+const syncEveryMs = 60_000;
 const overLimitMs = 600_000;
 const edgesWithinMs = 15_000;
 // RFC 9773 §4.3.2 lets an authority name the pause; six hours is what most name.
@@ -54,6 +56,7 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
       await platform.wakeups.send(db, "certificates");
     },
   });
+  const syncNames = createNameSync(platform);
   let suggestions: Promise<void> = Promise.resolve();
   let suggestionsAtMs = -Infinity;
   return {
@@ -62,7 +65,7 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
     topics: ["certificates", "domains"],
     async run(signal) {
       if (platform.ports.certificateIssuer === null) return { detail: "no authority is set" };
-      await syncWanted(db, await wantedNames(platform));
+      await syncNames();
       if (performance.now() - suggestionsAtMs > suggestionsEveryMs) {
         suggestionsAtMs = performance.now();
         suggestions = followSuggestions(platform, signal);
@@ -76,14 +79,40 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
   };
 }
 
+/** Stores which names need a certificate, when they changed and once a minute. */
+function createNameSync(platform: Platform): () => Promise<void> {
+  const hostnames = createHostnames(platform);
+  let synced = "";
+  let syncedAtMs = -Infinity;
+  return async () => {
+    const wanted = wantedNames(platform, await hostnames());
+    const mark = wanted.map(({ hostname }) => hostname).join();
+    if (mark === synced && performance.now() - syncedAtMs < syncEveryMs) return;
+    await syncWanted(platform.db, wanted);
+    synced = mark;
+    syncedAtMs = performance.now();
+  };
+}
+
+/** The hostnames of all projects; each reading asks the database only for projects that changed since the last. */
+function createHostnames({ db, certificates: { appsDomain }, ports }: Platform): () => Promise<readonly string[]> {
+  const known = new Map<string, readonly string[]>();
+  let since: string | null = null;
+  return async () => {
+    const { snapshot, projects } = await changedHostnames(db, since, appsDomain !== null && ports.dnsProvider === null);
+    for (const { project_id, hostnames } of projects) known.set(project_id, hostnames);
+    since = snapshot;
+    return [...known.values()].flat();
+  };
+}
+
 /** All names that need a certificate and have none of the platform's own. */
-async function wantedNames({ db, certificates, ports }: Platform): Promise<readonly WantedName[]> {
+function wantedNames({ certificates, ports }: Platform, hostnames: readonly string[]): readonly WantedName[] {
   const { appsDomain, controlHost } = certificates;
   const wildcard = ports.dnsProvider !== null && appsDomain !== null ? `*.${appsDomain}` : null;
   const own = new Set(certificates.own().flatMap((certificate: EdgeCertificate) => certificate.names));
   const isCovered = (name: string) => own.has(name) || own.has(name.replace(/^[^.]+/, "*"));
-  const names = await hostnamesOfProjects(db, appsDomain !== null && wildcard === null);
-  const plain = [...names, ...(controlHost === null ? [] : [controlHost])];
+  const plain = [...hostnames, ...(controlHost === null ? [] : [controlHost])];
   const byHttp = plain.filter((name) => !isCovered(name) && name.replace(/^[^.]+/, "*") !== wildcard);
   const wanted = [...new Set(byHttp)].map((hostname) => ({ hostname, challenge: "http-01" as const }));
   return wildcard === null || own.has(wildcard) ? wanted : [...wanted, { hostname: wildcard, challenge: "dns-01" }];

@@ -1,4 +1,4 @@
-import { certificatesMark, edgeCertificates } from "../../features/certificates/certificates.ts";
+import { certificatesMark, createEdgeCertificates } from "../../features/certificates/certificates.ts";
 import {
   changedRoutes,
   nextRouteVersion,
@@ -50,12 +50,13 @@ export const edgeId = (machine: string, { kind }: Pick<Edge, "kind">): string =>
 
 /** Gives the edge its certificates when they changed since it last got them. */
 function certificateSync({ db, vault, ports, certificates, httpsNames }: Platform) {
+  const readCertificates = createEdgeCertificates({ db, vault });
   let served = "";
   return async (version: number): Promise<void> => {
     const own = certificates.own();
     const mark = `${await certificatesMark(db)} ${own.map((each) => each.chain_pem).join()}`;
     if (mark === served) return;
-    const table = { version, certificates: await edgeCertificates({ db, vault }, own) };
+    const table = { version, certificates: await readCertificates(own) };
     await ports.edge.applyCertificates(table);
     httpsNames.set(table.certificates.flatMap((each) => each.names));
     served = mark;

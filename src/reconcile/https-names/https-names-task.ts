@@ -8,7 +8,7 @@ export function httpsNamesTask({ db, certificates, httpsNames }: Platform): Task
   return {
     name: "https-names",
     periodMs: 3000,
-    topics: ["edge"],
+    topics: ["certificates"],
     async run() {
       const mark = await certificatesMark(db);
       if (mark === read) return { detail: "unchanged" };
