@@ -5,14 +5,15 @@ import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/plat
 import { launchBrowser, noBrowser } from "../../test/support/browser.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { goalRow, median, timeRow, type BenchRow } from "./row.ts";
+import { benchSize } from "./size.ts";
 
 const slowdown = 4;
 const rounds = 5;
 const settleMs = 1000;
 // Fewer of both show whether the bench itself works.
-const logLines = Number(process.env["BERTH_BENCH_LINES"] ?? 100_000);
+const logLines = benchSize("lines", 100_000);
 const lineHeight = 20;
-const tableRows = Number(process.env["BERTH_BENCH_ROWS"] ?? 10_000_000);
+const tableRows = benchSize("rows", 10_000_000);
 const goals = {
   paintMs: 1000,
   shift: 0.01,

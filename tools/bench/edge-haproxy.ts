@@ -12,6 +12,7 @@ import { runFolder } from "../../src/kit/run-folder.ts";
 import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./edge.ts";
 import { secondsOfTree } from "./processor-time.ts";
 import { costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
+import { benchSizes } from "./size.ts";
 
 // HAProxy as Berth runs it, beside a bare nginx and a bare HAProxy that do nothing but route by host, before the same upstream.
 
@@ -20,7 +21,7 @@ const seconds = 3;
 const connections = 64;
 const host = "127.0.0.1";
 const changes = 40;
-const sizes = (process.env["BERTH_BENCH_HOSTS"] ?? "1,1000,10000").split(",").map(Number);
+const sizes = benchSizes("hosts", [1, 1000, 10_000]);
 
 /** What the machine lacks for `measureHaproxy`, as a sentence; undefined when nothing. */
 export function haproxyBenchLacks(): string | undefined {

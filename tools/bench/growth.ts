@@ -7,10 +7,11 @@ import { ask } from "../../test/e2e/traffic.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { processorSeconds } from "./processor-time.ts";
 import { countRow, median, usageRow, timeRow, type BenchRow } from "./row.ts";
+import { benchSize } from "./size.ts";
 
 const few = 10;
-const many = Number(process.env["BERTH_BENCH_PROJECTS"] ?? "1000");
-const running = Number(process.env["BERTH_BENCH_RUNNING"] ?? "150");
+const many = benchSize("projects", 1000);
+const running = benchSize("running", 150);
 const switches = 25;
 const rollbacks = 5;
 const idleSeconds = 30;

@@ -15,6 +15,7 @@ import { measureGrowth } from "./growth.ts";
 import { measureHugeBuild } from "./huge-build.ts";
 import { measureMemory } from "./memory.ts";
 import { formatRow, type BenchRow } from "./row.ts";
+import { measureScale } from "./scale.ts";
 
 interface Bench {
   readonly name: string;
@@ -39,11 +40,16 @@ const benches: readonly Bench[] = [
   { name: "huge-build", measure: measureHugeBuild },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
+  { name: "scale", measure: measureScale },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 
-/** Runs all benches, or those named, one after the other, and prints a line for each row. Exit code 1 when one could not be run. */
-async function main(only: readonly string[]): Promise<void> {
+/**
+ * Runs all benches, or those named, one after the other, and prints a line for each row. Exit code 1 when one could not be run. Arguments with
+ * `=` are sizes, see `benchSize`.
+ */
+async function main(given: readonly string[]): Promise<void> {
+  const only = given.filter((argument) => !argument.includes("="));
   const unknown = only.filter((name) => !benches.some((bench) => bench.name === name));
   if (unknown.length > 0)
     throw new Error(

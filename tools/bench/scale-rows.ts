@@ -1,0 +1,60 @@
+import { sql } from "kysely";
+import type { Instance } from "../../src/ports/runtime.ts";
+import type { Platform } from "../../src/reconcile/platform.ts";
+
+// Of a chain of two certificates.
+const chain = "c".repeat(4000);
+const key = "k".repeat(240);
+const startedAt = new Date();
+
+/** Copies of the first project by number: history, an active deployment whose replica runs at the primary, and a certificate. Rows alone. */
+export async function addProjects({ db, vault, machine }: Platform, from: number, to: number): Promise<void> {
+  const copies = sql`cross join generate_series(${sql.lit(from)}, ${sql.lit(to)}) as copy(n)`;
+  const first = sql`(select t, t.org_id from project t order by number limit 1)`;
+  const keys = Array.from({ length: to - from + 1 }, (_, at) =>
+    vault.seal(`crt_scale_${from + at}`, "certificate_key", key).toString("hex"),
+  );
+  await db.transaction().execute(async (tx) => {
+    // Without triggers and foreign keys, which would take long; what triggers write follows below.
+    await sql`set local session_replication_role = replica`.execute(tx);
+    await sql`insert into project overriding system value select (jsonb_populate_record(p.t, jsonb_build_object(
+        'id', 'prj_scale_' || n, 'number', 1000000 + n, 'slug', 'scale-' || n, 'hostname', 'scale-' || n || '.apps.test'))).*
+      from ${first} p ${copies}`.execute(tx);
+    await sql`insert into build select (jsonb_populate_record(b.t, jsonb_build_object(
+        'id', 'bld_scale_' || n || '_' || k, 'project_id', 'prj_scale_' || n, 'number', k))).*
+      from (select t from build t where status = 'succeeded' limit 1) b ${copies} cross join generate_series(1, 3) as build_number(k)`.execute(
+      tx,
+    );
+    await sql`insert into deployment select (jsonb_populate_record(d.t, jsonb_build_object(
+        'id', 'dep_scale_' || n || '_' || k, 'project_id', 'prj_scale_' || n, 'number', k, 'build_id', 'bld_scale_' || n || '_' || k,
+        'status', case k when 3 then 'active' else 'retired' end))).*
+      from (select t from deployment t where status = 'active' limit 1) d ${copies} cross join generate_series(1, 3) as deployment_number(k)`.execute(
+      tx,
+    );
+    await sql`insert into replica (org_id, project_id, deployment_id, ordinal, attempt, ready_attempt, state, machine, host, port)
+      select p.org_id, 'prj_scale_' || n, 'dep_scale_' || n || '_3', 0, 1, 1, 'running', ${machine},
+        '10.0.' || (n / 250) || '.' || (n % 250), 3000 from ${first} p ${copies}`.execute(tx);
+    await sql`insert into certificate (id, hostname, challenge, chain_pem, sealed_key, not_before, not_after, status, wanted, next_attempt_at)
+      select 'crt_scale_' || n, 'scale-' || n || '.apps.test', 'http-01', ${chain}, decode((${keys}::text[])[n - ${sql.lit(from - 1)}], 'hex'),
+        now(), now() + interval '90 days', 'active', true, now() + interval '60 days' from generate_series(${sql.lit(from)}, ${sql.lit(to)}) as copy(n)`.execute(
+      tx,
+    );
+    await sql`update certificate_mark set changes = changes + 1`.execute(tx);
+    await sql`insert into route_change (project_id, changed_by) select 'prj_scale_' || n, pg_current_xact_id() from ${first} p ${copies}`.execute(
+      tx,
+    );
+  });
+  await sql`analyze`.execute(db);
+}
+
+/** The replica of such a project as the runtime sees it. */
+export function addedInstance(number: number): Instance {
+  return {
+    ...{ workload_id: addedDeployment(number), project_id: addedProject(number), image_ref: "sha256:0", ordinal: 0 },
+    ...{ attempt: 1, state: "running", address: { host: "10.0.0.1", port: 3000 }, started_at: startedAt },
+    ...{ output_mark: "", exit: null },
+  };
+}
+
+export const addedProject = (number: number): string => `prj_scale_${number}`;
+export const addedDeployment = (number: number): string => `dep_scale_${number}_3`;
