@@ -6,6 +6,7 @@ import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { isNetwork } from "../kit/reachable-addresses.ts";
 import { edgeSettings } from "./edge-settings.ts";
+import { pgSettings } from "./pg-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
 import { faultOfDnsServer } from "./dns-servers.ts";
 import { roleSettings } from "./role-settings.ts";
@@ -63,6 +64,7 @@ export const settings = {
     "BERTH_DATABASE_URL",
     "The control plane's own database, if it is not to run one by itself.",
   ),
+  ...pgSettings,
   ...roleSettings,
   smtpUrl: optionalText(
     "BERTH_SMTP_URL",

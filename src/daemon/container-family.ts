@@ -9,6 +9,7 @@ import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
 import { edgePortsOf } from "./edge.ts";
+import { pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -27,6 +28,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     quota: storageQuota(config, paths.storage),
     uidBase: config.uidBase,
     layerBytes: mibToBytes(config.appFolderMib),
+    open: await pgPortsOf(config),
     edgePorts: edgePortsOf(config),
     ociRuntime: config.dockerRuntime,
     log,

@@ -1,5 +1,6 @@
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
+import { createServerPostgresHost } from "../adapters/postgres-host-server/server-postgres-host.ts";
 import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import type { AddressPolicy } from "../kit/pinned-address.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
@@ -12,8 +13,10 @@ import { createConfinement, type Confinement } from "../sandbox/confine.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import { createFamily } from "./create-family.ts";
 import type { Foundation } from "./foundation.ts";
+import { joinPostgresHosts } from "./join-postgres-hosts.ts";
 import { pushLimitsOf } from "./limits.ts";
 import { requirePart } from "./require-part.ts";
+import { missingOnServer, withMissing } from "./server-isolation.ts";
 
 /** What lies on the disk of the primary control plane, or runs on its machine. */
 export async function createPrimaryParts(
@@ -23,13 +26,16 @@ export async function createPrimaryParts(
   const { config, parts, log } = foundation;
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
-  const { instances, databaseGroups } = postgresHost(foundation);
+  const { instances, databaseGroups, server } = postgresHost(foundation);
+  await server
+    ?.check()
+    .catch((error: unknown) => log.warn({ err: error }, "the server of BERTH_PG_URL cannot be used now"));
   const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
   const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
   const ports = {
     builder: { ...builder, plan: limitPlans(builder, { isShort }) },
-    runtime,
+    runtime: server === null ? runtime : withMissing(runtime, () => missingOnServer(server.openDatabases())),
     postgresHost: instances,
     tenantDatabase: createPostgresTenantDatabase({
       connections: config.browserConnections,
@@ -67,7 +73,7 @@ function postgresHost({ config, parts }: Foundation) {
     cpus: config.databaseCpus,
   });
   // Without the server's programs everything but databases works, and asking for one says why not.
-  const instances = createLocalPostgresHost({
+  const local = createLocalPostgresHost({
     binDir: postgresBin ?? "/nonexistent",
     bwrap: parts.bwrap,
     dir: databases,
@@ -76,5 +82,12 @@ function postgresHost({ config, parts }: Foundation) {
     pgRestore: parts.pgRestore,
     uidBase: config.isRoot ? config.databaseUidBase : null,
   });
-  return { instances, databaseGroups };
+  const server =
+    config.pgUrl === null
+      ? null
+      : createServerPostgresHost({
+          ...{ server: config.pgUrl, dir: databases, bwrap: parts.bwrap, pgDump: parts.pgDump },
+          ...{ pgRestore: parts.pgRestore, uidBase: config.isRoot ? config.databaseUidBase : null },
+        });
+  return { instances: joinPostgresHosts({ local, server, dir: databases }), databaseGroups, server };
 }

@@ -8,6 +8,7 @@ import type { Family } from "./family.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { edgePortsOf } from "./edge.ts";
+import { pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -21,6 +22,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     network: config.network,
     layerBytes: mibToBytes(config.appFolderMib),
     hide: [config.dataDir],
+    open: await pgPortsOf(config),
     edgePorts: edgePortsOf(config),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });

@@ -47,6 +47,16 @@ export const importRules: readonly ImportRule[] = [
     to: { pathNot: "^src/(?:building|detection|ports|kit)/", dependencyTypesNot: ["core"] },
   },
   {
+    name: "postgres-serves-postgres-hosts",
+    comment:
+      "postgres is what all hosts of databases share: it may import ports' types, the sandbox, kit and its driver",
+    from: { path: "^src/postgres/", pathNot: tests() },
+    to: {
+      pathNot: "^(?:src/(?:postgres|ports|sandbox|kit)/|node_modules/(?:@types/)?pg/)",
+      dependencyTypesNot: ["core"],
+    },
+  },
+  {
     name: "store-knows-no-features",
     comment: "store may import kit and its driver",
     from: { path: "^src/store/", pathNot: tests() },
@@ -103,9 +113,9 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "adapters-implement-ports-only",
     comment:
-      "an adapter may import its port, the sandbox, detection and building (builders), kit and its own npm package",
+      "an adapter may import its port, the sandbox, detection and building (builders), postgres (hosts of databases), kit and its own npm package",
     from: { path: "^src/adapters/", pathNot: tests() },
-    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|building|kit)/" },
+    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|building|postgres|kit)/" },
   },
   {
     name: "adapters-know-their-own-port",

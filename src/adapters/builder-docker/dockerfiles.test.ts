@@ -200,6 +200,18 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     imageOf((await lines("RUN echo neighbour")).outcome);
   });
 
+  it("a source that is too large ends before the engine gets any of it", async () => {
+    const options = { ...test.options, buildsDir: `${test.options.buildsDir}-small`, maxSourceBytes: 100_000 };
+    const small = await createDockerBuilder({ ...options, engine: { ...options.engine, nodeBin: "/nonexistent" } });
+    try {
+      const Dockerfile = `FROM ${test.images.debian}\nCOPY . /all\n`;
+      const { outcome } = await attempt(small, { Dockerfile, "huge.bin": "x".repeat(200_000) });
+      assert.ok(outcome.outcome === "failed" && outcome.failure.code === "source_too_large", JSON.stringify(outcome));
+    } finally {
+      await small.close();
+    }
+  });
+
   it("each build has the memory that is its own, whatever its neighbours have and its Dockerfile says", async () => {
     const take = (count: number) => `RUN dd if=/dev/zero of=/dev/null bs=${count}M count=1`;
     const own = (mib: number) => ({

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runOk, type Command } from "../../kit/exec.ts";
-import { confined, placesOf, type Confinement, type Places } from "./confinement.ts";
+import { programEnvironment, type Confinement } from "../../postgres/confinement.ts";
+import { confined, placesOf, type Places } from "./confinement.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./settings.ts";
 
@@ -31,7 +32,7 @@ export async function initialise(confinement: Confinement, dir: string, socketDi
       ...(confinement.bwrap === null ? { data: unfinished } : {}),
     };
     await runOk(confined(confinement, initdb(places), bindings), {
-      env: serverEnvironment,
+      env: programEnvironment,
       timeoutMs: initdbTimeoutMs,
     });
   } finally {
@@ -39,9 +40,6 @@ export async function initialise(confinement: Confinement, dir: string, socketDi
   }
   renameSync(unfinished, files.data);
 }
-
-/** What the server's programs get as their environment, and nothing else. */
-export const serverEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
 
 // Retried, because a program that is still writing puts new files into the folder under our hands.
 function removeUnfinished(dir: string): void {

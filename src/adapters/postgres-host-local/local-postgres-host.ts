@@ -2,36 +2,21 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "pg";
-import type {
-  DatabaseEndpoint,
-  DatabaseObservation,
-  DatabaseSpec,
-  DumpOptions,
-  DumpSummary,
-  PostgresHost,
-  RestoreOptions,
-  RoleLogin,
-} from "../../ports/postgres-host.ts";
-import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import { chooseConfinement } from "../../postgres/confinement.ts";
+import { withConnection } from "../../postgres/connection.ts";
+import { measureDatabases } from "../../postgres/grants.ts";
+import { applyProject, projectWork, type ProjectServer } from "../../postgres/project-work.ts";
+import { grantsVersion, isRoleIntact } from "../../postgres/role.ts";
+import { scramVerifier } from "../../postgres/scram.ts";
+import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
 import type { ControlGroups } from "./control-groups.ts";
-import type { ClientPrograms } from "./client-program.ts";
-import { countDatabase, dumpDatabase } from "./dump.ts";
 import { withFolderLock } from "./folder-lock.ts";
-import { applyDatabase, applySchema, dropDatabase, listDatabases, measureDatabases } from "./grants.ts";
-import { endSession } from "./end-session.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
-import { archiveAsText } from "./archive-as-text.ts";
-import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
-import { restoreDatabase } from "./restore.ts";
-import { applyRole, grantsVersion, isRoleIntact, resetSettings, setConnectionLimit } from "./role.ts";
-import { runFolder } from "../../kit/run-folder.ts";
-import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
-import { scramVerifier } from "./scram.ts";
-import { chooseConfinement, createLocalServer, type LocalServer } from "./server.ts";
+import { createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
-import { withConnection, type ServerConnection } from "./superuser-connection.ts";
-import { failureOfQuery } from "./work-failure.ts";
 
 export interface LocalPostgresHostOptions {
   /** The folder with `initdb` and `postgres`, 15 or later. */
@@ -62,8 +47,6 @@ interface Instance {
 }
 
 const portAttempts = 5;
-const restoreConnections = 2;
-const ownDatabases = ["postgres", "template0", "template1"];
 
 /** PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
@@ -74,24 +57,22 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     stop: (id) => stop(options, id),
     destroy: (id) => destroy(options, id),
     list: async () => listInstances(options.dir),
-    createDatabase: (spec, name) => createDatabase(options, spec, name),
-    dropDatabase: (spec, name) => removeDatabase(options, spec, name),
-    endSession: (spec, processId) => endRoleSession(options, spec, processId),
-    readerLogin: (spec, database) => readerLogin(runningInstance(options, spec.id), spec, database),
-    openSessionRole: (spec, login) =>
-      withConnection(runningInstance(options, spec.id).server.superuserConnection(), (client) =>
-        createSessionRole(client, spec, login),
-      ),
-    dropSessionRole: (spec, roleName) => dropSessionRole(runningInstance(options, spec.id), spec, roleName),
-    listDatabases: (spec) => databasesOf(options, spec),
-    dump: (spec, dump) => dumpOwn(options, spec, dump),
-    restore: (spec, name, restore) => restoreInto(options, spec, { name, ...restore }),
-    async archiveAsText(spec, given) {
-      const instance = runningInstance(options, spec.id);
-      return archiveAsText(await clientPrograms(options, instance), instance.server.superuserConnection(), given);
-    },
-    countRows: async (spec, name, count) =>
-      countDatabase(await backupLogin(runningInstance(options, spec.id), spec, name), count),
+    ...projectWork((spec) => projectServer(options, runningInstance(options, spec.id))),
+  };
+}
+
+function projectServer({ binDir, bwrap, ...options }: LocalPostgresHostOptions, instance: Instance): ProjectServer {
+  const { server, dir, uid, port, socketDir } = instance;
+  const { pgDump = join(binDir, "pg_dump"), pgRestore = join(binDir, "pg_restore") } = options;
+  return {
+    owner: null,
+    superuser: async (database) => server.superuserConnection(database),
+    socketAddress: async () => ({ host: socketDir, port }),
+    programs: async () => ({
+      ...{ confinement: await chooseConfinement({ binDir, bwrap, uid }), configDir: instanceFiles(dir).config },
+      ...{ pgDump, pgRestore },
+    }),
+    passwordOf: (kind) => ensureSecret(join(dir, `${kind}-secret`)),
   };
 }
 
@@ -105,7 +86,7 @@ async function ensure(
   ensureFolder(dir, 0o700);
   return withFolderLock(join(dir, "ensure-lock"), async () => {
     const instance = await ensureRunning(options, spec, signal);
-    const version = (await logInAsRole(instance, spec)) ?? (await applyAll(instance, spec));
+    const version = (await logInAsRole(instance, spec)) ?? (await applyAll(options, instance, spec));
     return endpointOf(instance, version);
   });
 }
@@ -139,25 +120,14 @@ async function logInAsRole(instance: Instance, spec: DatabaseSpec): Promise<stri
   const { server } = instance;
   if (!(await withConnection(server.superuserConnection(), (client) => isIntact(client, instance, spec))))
     return undefined;
-  return versionSeenByRole(instance, spec).catch((error: { code?: string }) => {
-    // The role has all of its connections, or may have none: it is as it ought to be.
-    if (error.code === "53300") return versionSeenByPlatform(instance);
-    return undefined;
-  });
+  return versionSeenByRole(server.superuserConnection(), spec).catch(() => undefined);
 }
 
-async function applyAll(instance: Instance, spec: DatabaseSpec): Promise<string> {
-  const { server, dir } = instance;
+async function applyAll(options: LocalPostgresHostOptions, instance: Instance, spec: DatabaseSpec): Promise<string> {
+  const { dir } = instance;
   const verifier = scramVerifier(spec.password);
-  await withConnection(server.superuserConnection(), async (client) => {
-    await applyRole(client, spec, verifier);
-    await applyDatabase(client, spec.database_name, spec.role_name);
-  });
-  await withConnection(server.superuserConnection(spec.database_name), (client) => applySchema(client, spec.role_name));
-  const version = await versionSeenByRole(instance, spec).catch((error: { code?: string }) => {
-    if (error.code === "53300") return versionSeenByPlatform(instance);
-    throw error;
-  });
+  await applyProject(projectServer(options, instance), spec, verifier);
+  const version = await versionSeenByRole(instance.server.superuserConnection(), spec);
   writeWhole(join(dir, "applied"), `${fingerprint(spec)}\n${verifier}`);
   return version;
 }
@@ -175,7 +145,7 @@ async function observe(options: LocalPostgresHostOptions, spec: DatabaseSpec): P
   const state = await instance.server.observe();
   if (state !== "running") return { state };
   return withConnection(instance.server.superuserConnection(), async (client) => {
-    const usage = await measureDatabases(client, spec.database_name);
+    const usage = await measureDatabases(client, { database: spec.database_name, owner: null });
     if (usage === undefined) return { state: "stopped" };
     const { size_bytes, connections, compacting } = usage;
     const intact = await isIntact(client, instance, spec);
@@ -193,101 +163,6 @@ async function destroy(options: LocalPostgresHostOptions, id: string): Promise<v
   await stop(options, id);
   rmSync(dir, { recursive: true, force: true });
   rmSync(join(runFolder(options.dir, options.runBase), id), { recursive: true, force: true });
-}
-
-async function createDatabase(options: LocalPostgresHostOptions, spec: DatabaseSpec, name: string): Promise<void> {
-  refuseOwn(spec, name);
-  const { server } = runningInstance(options, spec.id);
-  await withConnection(server.superuserConnection(), (client) => applyDatabase(client, name, spec.role_name));
-  await withConnection(server.superuserConnection(name), (client) => applySchema(client, spec.role_name));
-}
-
-async function removeDatabase(options: LocalPostgresHostOptions, spec: DatabaseSpec, name: string): Promise<void> {
-  refuseOwn(spec, name);
-  const { server } = runningInstance(options, spec.id);
-  await withConnection(server.superuserConnection(), (client) => dropDatabase(client, name));
-}
-
-async function databasesOf(options: LocalPostgresHostOptions, spec: DatabaseSpec): Promise<readonly string[]> {
-  const { server } = runningInstance(options, spec.id);
-  const names = await withConnection(server.superuserConnection(), listDatabases);
-  return names.filter((name) => !ownDatabases.includes(name));
-}
-
-async function dumpOwn(options: LocalPostgresHostOptions, spec: DatabaseSpec, dump: DumpOptions): Promise<DumpSummary> {
-  const instance = runningInstance(options, spec.id);
-  const login = await backupLogin(instance, spec, spec.database_name);
-  return dumpDatabase(await clientPrograms(options, instance), login, dump);
-}
-
-async function restoreInto(
-  options: LocalPostgresHostOptions,
-  spec: DatabaseSpec,
-  { name, ...restore }: RestoreOptions & { name: string },
-): Promise<void> {
-  refuseOwn(spec, name);
-  const instance = runningInstance(options, spec.id);
-  const { server } = instance;
-  const { role_name: user, password } = spec;
-  const login = { ...server.superuserConnection(name), user, password };
-  const programs = await clientPrograms(options, instance);
-  const limit = (more: number) =>
-    withConnection(server.superuserConnection(), (client) => setConnectionLimit(client, spec, more));
-  await withConnection(server.superuserConnection(), (client) => resetSettings(client, spec));
-  // An application that holds all of its connections must not stand in the way of its own restore.
-  await limit(restoreConnections);
-  try {
-    await restoreDatabase(programs, login, restore);
-  } finally {
-    await limit(0);
-  }
-}
-
-async function backupLogin(instance: Instance, spec: DatabaseSpec, database: string): Promise<ServerConnection> {
-  const { server, dir } = instance;
-  const password = ensureSecret(join(dir, "backup-secret"));
-  try {
-    await withConnection(server.superuserConnection(), (client) => applyBackupRole(client, spec, password));
-  } catch (error) {
-    throw failureOfQuery(error as Error);
-  }
-  return { ...server.superuserConnection(database), user: backupRoleOf(spec), password };
-}
-
-async function dropSessionRole({ server }: Instance, spec: DatabaseSpec, roleName: string): Promise<void> {
-  const onServer = <T>(work: (client: Client) => Promise<T>) => withConnection(server.superuserConnection(), work);
-  const databases = await onServer((client) => closeSessionRole(client, roleName));
-  if (databases === "missing") return;
-  for (const database of databases)
-    await withConnection(server.superuserConnection(database), (client) => handOverOwned(client, spec, roleName));
-  await onServer((client) => dropRole(client, roleName));
-}
-
-async function readerLogin({ server, dir }: Instance, spec: DatabaseSpec, database: string): Promise<RoleLogin> {
-  const password = ensureSecret(join(dir, "reader-secret"));
-  try {
-    await withConnection(server.superuserConnection(), (client) =>
-      applyReaderRole(client, spec, { password, database }),
-    );
-  } catch (error) {
-    throw failureOfQuery(error as Error);
-  }
-  return { role_name: readerRoleOf(spec), password };
-}
-
-async function clientPrograms(options: LocalPostgresHostOptions, { dir, uid }: Instance): Promise<ClientPrograms> {
-  const { binDir, bwrap, pgDump = join(binDir, "pg_dump"), pgRestore = join(binDir, "pg_restore") } = options;
-  return { dir, confinement: await chooseConfinement({ binDir, bwrap, uid }), pgDump, pgRestore };
-}
-
-async function endRoleSession(options: LocalPostgresHostOptions, spec: DatabaseSpec, processId: number): Promise<void> {
-  const { server } = runningInstance(options, spec.id);
-  await withConnection(server.superuserConnection(), (client) => endSession(client, spec.role_name, processId));
-}
-
-function refuseOwn(spec: DatabaseSpec, name: string): void {
-  if (name === spec.database_name || ownDatabases.includes(name))
-    throw new Error(`${name} is not a further database of ${spec.id}`);
 }
 
 function listInstances(dir: string): string[] {
@@ -332,23 +207,6 @@ function isId(text: string): boolean {
 
 function endpointOf({ port, socketDir }: Instance, engineVersion: string): DatabaseEndpoint {
   return { host: socketDir, port, engine_version: engineVersion };
-}
-
-function versionSeenByRole(instance: Instance, spec: DatabaseSpec): Promise<string> {
-  const { host, port } = instance.server.superuserConnection();
-  return withConnection(
-    { host, port, user: spec.role_name, password: spec.password, database: spec.database_name },
-    readVersion,
-  );
-}
-
-function versionSeenByPlatform(instance: Instance): Promise<string> {
-  return withConnection(instance.server.superuserConnection(), readVersion);
-}
-
-async function readVersion(client: { query(sql: string): Promise<{ rows: { version: string }[] }> }): Promise<string> {
-  const { rows } = await client.query("SELECT split_part(current_setting('server_version'), ' ', 1) AS version");
-  return rows[0]?.version ?? "unknown";
 }
 
 function fingerprint(spec: DatabaseSpec): string {

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { capLog } from "../../kit/cap-log.ts";
 import { isAlive } from "../../kit/processes.ts";
-import { confinementWorks, type Confinement } from "./confinement.ts";
+import { chooseConfinement } from "../../postgres/confinement.ts";
+import type { ServerConnection } from "../../postgres/connection.ts";
 import type { ControlGroup } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
 import { withFolderLock } from "./folder-lock.ts";
@@ -10,7 +11,7 @@ import { configure, engineVersionOf, initialise, isInitialised, requireSameVersi
 import { ensureFolder, ensureSecret, instanceFiles, readRunning, writeWhole } from "./instance-files.ts";
 import { startServer } from "./start-server.ts";
 import { stopServer } from "./stop-server.ts";
-import { askServer, superuserConnection, type ServerConnection } from "./superuser-connection.ts";
+import { askServer, superuserConnection } from "./superuser-connection.ts";
 
 export interface LocalServerOptions {
   /** The folder with `initdb` and `postgres`, all of one major version, 15 or later. */
@@ -76,7 +77,7 @@ async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): 
   if ((await observeServer(options)) === "running") return options.group?.take(ensureMark(dir), uidOf(options));
   const version = await engineVersionOf(options.binDir);
   await withFolderLock(instanceFiles(dir).lock, async () => {
-    const confinement = await chooseConfinement(options);
+    const confinement = await chooseConfinement({ binDir: options.binDir, bwrap: options.bwrap, uid: options.uid });
     ensureSecret(instanceFiles(dir).secret);
     const mark = ensureMark(dir);
     ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
@@ -92,23 +93,6 @@ async function observeServer(options: LocalServerOptions): Promise<"absent" | "s
   if (!isInitialised(options.dir)) return "absent";
   capLog(instanceFiles(options.dir).log);
   return isRunning(options) && (await askServer(options)) === "ready" ? "running" : "stopped";
-}
-
-/** How the instance's programs are to be kept apart here. Throws, in words for the operator, when that cannot be done. */
-export async function chooseConfinement(
-  options: Pick<LocalServerOptions, "binDir" | "bwrap" | "uid">,
-): Promise<Confinement> {
-  const { binDir, bwrap, uid } = options;
-  const asked = { binDir, bwrap, uid };
-  const isRoot = process.getuid?.() === 0;
-  if (isRoot && uid === null)
-    throw new Error("PostgreSQL does not run as root: an instance needs a user id of its own");
-  if (await confinementWorks(asked)) return asked;
-  if (isRoot)
-    throw new Error(
-      "as root, PostgreSQL is started with bubblewrap, which is missing or does not work here: apt-get install bubblewrap",
-    );
-  return { ...asked, bwrap: null };
 }
 
 function uidOf(options: LocalServerOptions): number {

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startDetached } from "../../kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
-import { confined, placesOf, type Confinement } from "./confinement.ts";
+import { programEnvironment, type Confinement } from "../../postgres/confinement.ts";
+import { confined, placesOf } from "./confinement.ts";
 import type { ControlGroup } from "./control-groups.ts";
 import { findProcesses } from "./find-processes.ts";
-import { serverEnvironment } from "./initialise.ts";
 import { instanceFiles, writeWhole } from "./instance-files.ts";
 import { stopServer } from "./stop-server.ts";
 import { askServer, socketFile, type ServerAddress } from "./superuser-connection.ts";
@@ -103,7 +103,7 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   };
   const command = confined(confinement, program, { data: files.data, config: files.config, sockets: socketDir });
   const entering = plan.group?.enter(command) ?? command;
-  const pid = await startDetached(entering, files.log, { env: { ...serverEnvironment, ...outOfMemory() } });
+  const pid = await startDetached(entering, files.log, { env: { ...programEnvironment, ...outOfMemory() } });
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
 }
 

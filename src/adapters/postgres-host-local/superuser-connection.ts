@@ -1,17 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
+import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
 import { instanceFiles } from "./instance-files.ts";
 import { socketOnlyPort, superuser } from "./settings.ts";
-
-/** How to log in, in the words of node-postgres. Holds a secret. */
-export interface ServerConnection {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-}
 
 /** Where an instance is and how its superuser gets in. */
 export interface ServerAddress {
@@ -19,11 +10,6 @@ export interface ServerAddress {
   readonly socketDir: string;
   readonly port: number | null;
 }
-
-// An attempt that is given up still costs the server: on an overloaded machine, with five seconds, eight of them at each of ten servers
-// (all in PostgreSQL's "authentication") were most of its load.
-const connectTimeoutMs = 30_000;
-const queryTimeoutMs = 60_000;
 
 /** The superuser's way in: over the unix socket, with the secret of the instance's folder. Throws before the first `ensure`. */
 export function superuserConnection(address: ServerAddress, database = "postgres"): ServerConnection {
@@ -34,30 +20,6 @@ export function superuserConnection(address: ServerAddress, database = "postgres
 /** The file a client connects to. */
 export function socketFile(address: ServerAddress): string {
   return join(address.socketDir, `.s.PGSQL.${address.port ?? socketOnlyPort}`);
-}
-
-// These win over what the owner of a role set for it: names without a schema are PostgreSQL's own, and no library is loaded.
-const sessionOptions = "-c search_path=pg_catalog -c local_preload_libraries= -c role=none";
-
-/** Logs in, does `work` and leaves. */
-export async function withConnection<T>(
-  connection: ServerConnection,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({
-    ...connection,
-    options: sessionOptions,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
-  });
-  // A server that ends under an open connection is an error of the next query, not of this process.
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end().catch(() => {});
-  }
 }
 
 /** `ready` when the server lets its superuser in, `starting` when it says so, `down` without an answer. */

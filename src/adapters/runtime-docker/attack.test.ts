@@ -105,16 +105,17 @@ describe("a container of an application", { skip: withoutDocker }, () => {
   });
 
   it(
-    "reaches the world, and of this machine the edge's port, where its own hostnames are served",
+    "reaches the world, and of this machine the edge's port, where its own hostnames are served, and a server that is open to it",
     { skip: cutOff },
     async () => {
       const world = await openWorld();
       const edge = await listen({ host: "0.0.0.0", port: 0 });
       const other = await listen({ host: "0.0.0.0", port: 0 });
-      const runtime = await fixture.reopen({ edgePorts: [edge] });
       const [here, there] = [world.near, world.far];
+      const database = await listen({ host: here, port: 0 });
+      const runtime = await fixture.reopen({ edgePorts: [edge], open: [{ address: here, port: database }] });
       try {
-        const targets = [`${there}|80`, `${here}|${edge}`, `${here}|${other}`];
+        const targets = [`${there}|80`, `${here}|${edge}`, `${here}|${database}`, `${here}|${other}`];
         const { output } = await runIn(
           `node dial.js ${targets.map((target) => `'${target}'`).join(" ")}`,
           {},
@@ -123,7 +124,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
         );
         assert.deepEqual(
           output.trim().split("\n").toSorted(),
-          [`${there}|80 OPEN`, `${here}|${edge} OPEN`, `${here}|${other} closed`].toSorted(),
+          [...targets.slice(0, 3).map((target) => `${target} OPEN`), `${here}|${other} closed`].toSorted(),
         );
       } finally {
         await world.close();

@@ -38,8 +38,15 @@ export function createProjectNetworks(context: DockerContext): ProjectNetworks {
   const blockNetwork = `10.${128 + block}.0.0/16`;
   const table = `berth_docker_${tag}`;
   const closed = privateNetworks.filter((network) => network !== "10.0.0.0/8");
-  const edgePorts = options.edgePorts ?? [];
-  const names = { table, interfacePrefix: `d${tag}-`, blockNetwork, closed: ["10.0.0.0/8", ...closed], edgePorts };
+  const { edgePorts = [], open = [] } = options;
+  const names = {
+    table,
+    interfacePrefix: `d${tag}-`,
+    blockNetwork,
+    closed: ["10.0.0.0/8", ...closed],
+    edgePorts,
+    open,
+  };
   const rules = vethRules(names, resolvers.addresses, usualConnectionLimits());
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");

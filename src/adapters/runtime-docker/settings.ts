@@ -18,6 +18,8 @@ export interface DockerRuntimeOptions {
   readonly layerBytes?: number;
   /** The engine's runtime of applications, such as `runsc`; the engine's default when null. */
   readonly ociRuntime?: string | null;
+  /** Servers that applications reach although their address is closed, or this machine's. */
+  readonly open?: readonly { readonly address: string; readonly port: number }[];
   /** Ports of the edge, which applications reach at this machine's addresses as every visitor does. */
   readonly edgePorts?: readonly number[];
   /** A certificate (PEM file) that applications trust besides the system's. */

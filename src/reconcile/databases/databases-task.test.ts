@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { testProject } from "../../../test/support/fixtures.ts";
+import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
 import { until } from "../../kit/until.ts";
-import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { Db } from "../../store/database.ts";
 import { openVault, type Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
@@ -210,6 +210,35 @@ test("a role that its owner changed is put right at the next look, and a resting
   await task.run(never);
   assert.equal(looks, before + 1);
   assert.equal((await statuses()).get(id), "ready");
+});
+
+test("a database that its host moved to another server gets that address in its row, and its application new variables", async () => {
+  const [id] = (await askFor(1)) as [string];
+  const host = hostWith();
+  await taskOn(host).run(never);
+  const row = () =>
+    database.db
+      .selectFrom("project_database as it")
+      .innerJoin("project", "project.id", "it.project_id")
+      .select(["it.host", "it.port", "it.status", "it.org_id", "it.project_id", "project.variables_changed_at"])
+      .where("it.id", "=", id)
+      .executeTakeFirstOrThrow();
+  const { org_id, project_id, variables_changed_at: before } = await row();
+  const owner = { org_id, project_id };
+  const build_id = await testBuild(database, owner, { status: "succeeded" });
+  await testDeployment({ db: database.db, vault }, owner, { build_id, number: 1, status: "active" });
+  const endpoint = { host: "10.0.0.8", port: 5432, engine_version: "17.0" };
+  const moved = postgresHostDouble({
+    hasProcess: () => true,
+    observe: async (spec) => ({ ...(await host.observe(spec)), endpoint }) as DatabaseObservation,
+    ensure: async () => endpoint,
+  });
+  await taskOn(moved).run(never);
+  const { host: at, port, status, variables_changed_at } = await row();
+  assert.deepEqual([at, port, status], ["10.0.0.8", 5432, "ready"]);
+  assert.notEqual(variables_changed_at, before);
+  await taskOn(moved).run(never);
+  assert.deepEqual((await row()).variables_changed_at, variables_changed_at, "once is enough");
 });
 
 test("the database of a deleted project rests, and runs for a backup and again once the project is undeleted", async () => {

@@ -1,6 +1,7 @@
 import {
   databaseFailed,
   databaseReady,
+  serverOf,
   specOf,
   takeDatabase,
   wantedDatabases,
@@ -9,6 +10,7 @@ import {
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
+import type { ServerAddress } from "../../kit/server-address.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
@@ -82,12 +84,16 @@ async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting)
   const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
   if (seen.state !== "running") return false;
   await saveDatabaseSize(platform.db, row, seen);
+  if (!isSamePlace(serverOf(row), seen.endpoint)) return false;
   if (seen.intact && !seen.compacting) {
     const { limits } = await diskUseOf(platform.db, row, platform.settings.disk);
     resting.rest(row.id, { bytes: seen.size_bytes, limitBytes: limits.database_bytes });
   }
   return seen.intact;
 }
+
+const isSamePlace = (one: ServerAddress | null, other: ServerAddress): boolean =>
+  one !== null && one.host === other.host && one.port === other.port;
 
 /** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
 async function repairDatabase(
@@ -150,8 +156,10 @@ async function markDatabaseReady(
 ): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
     if (!(await databaseReady(tx, lease, endpoint))) return;
-    // The application learns of a new database, or of a new port, by a restart with the new variables.
-    if (row.port === endpoint.port) return;
+    // The application learns of a new database, or of a new address, by a restart with the new variables.
+    const before = serverOf(row);
+    const { endpointFor } = platform.ports.runtime;
+    if (before !== null && isSamePlace(endpointFor(before), endpointFor(endpoint))) return;
     await markVariablesChanged(platform.wakeups, tx, row);
   });
 }

@@ -1,6 +1,6 @@
 import { escapeIdentifier as name, escapeLiteral as text } from "pg";
 import type { Client } from "pg";
-import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import type { DatabaseSpec } from "../ports/postgres-host.ts";
 
 const usualConnections = 20;
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT";
@@ -19,7 +19,7 @@ const settings = {
  * A setting such as a missing `local_preload_libraries` would otherwise lock all sessions out for good. Idempotent.
  */
 export async function applyRole(client: Client, spec: DatabaseSpec, verifier: string): Promise<void> {
-  await client.query("REVOKE CONNECT, TEMP ON DATABASE postgres, template1 FROM PUBLIC");
+  await closeServersDatabases(client);
   await createRole(client, spec.role_name);
   const role = name(spec.role_name);
   await client.query(
@@ -86,6 +86,16 @@ async function endSessions(client: Client, roleName: string): Promise<void> {
   await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ANY($1)", [
     [roleName, ...rows.map(({ rolname }) => rolname)],
   ]);
+}
+
+/** One session at a time changes what all projects of a server share: of two at once, PostgreSQL lets one fail. */
+async function closeServersDatabases(client: Client): Promise<void> {
+  const { rowCount } = await client.query(
+    `SELECT FROM pg_database WHERE datname IN ('postgres', 'template1') AND has_database_privilege('public', oid, 'CONNECT, TEMP')`,
+  );
+  if (rowCount === 0) return;
+  await client.query("SELECT pg_advisory_lock(hashtext('berth closes the databases of the server'))");
+  await client.query("REVOKE CONNECT, TEMP ON DATABASE postgres, template1 FROM PUBLIC");
 }
 
 async function createRole(client: Client, roleName: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { escapeIdentifier as name, escapeLiteral as text } from "pg";
 import type { Client } from "pg";
-import type { DatabaseSpec, RoleLogin } from "../../ports/postgres-host.ts";
+import type { DatabaseSpec, RoleLogin } from "../ports/postgres-host.ts";
 import { scramVerifier } from "./scram.ts";
 
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS INHERIT";

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { CountOptions, TableCount } from "../../ports/postgres-host.ts";
+import type { CountOptions, TableCount } from "../ports/postgres-host.ts";
 
 // Tables of extensions are made by the extension again; temporary ones belong to a session. Partitions hold their parent's rows.
 const tablesQuery = `

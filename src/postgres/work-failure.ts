@@ -1,4 +1,4 @@
-import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
+import { DatabaseWorkFailed } from "../ports/postgres-host.ts";
 
 const mostLetters = 300;
 

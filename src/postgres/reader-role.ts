@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeIdentifier as name, escapeLiteral as text } from "pg";
 import type { Client } from "pg";
-import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { scramVerifier } from "./scram.ts";
 
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS INHERIT";

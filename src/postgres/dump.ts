@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import pg from "pg";
-import { start } from "../../kit/exec.ts";
-import type { CountOptions, DumpOptions, DumpSummary, TableCount } from "../../ports/postgres-host.ts";
+import { start } from "../kit/exec.ts";
+import type { CountOptions, DumpOptions, DumpSummary, TableCount } from "../ports/postgres-host.ts";
 import { checkedContent, clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
 import { countRows } from "./row-counts.ts";
 import { failureOfProgram, failureOfQuery } from "./work-failure.ts";

@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
-import { start } from "../../kit/exec.ts";
-import type { RestoreOptions } from "../../ports/postgres-host.ts";
+import { start } from "../kit/exec.ts";
+import type { RestoreOptions } from "../ports/postgres-host.ts";
 import { clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
 import { failureOfProgram } from "./work-failure.ts";
 

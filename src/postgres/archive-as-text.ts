@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { start } from "../../kit/exec.ts";
+import { start } from "../kit/exec.ts";
 import { checkedContent, clientCommand, endOf, type ClientPrograms, type Login } from "./client-program.ts";
 import { isClosedByReader } from "./restore.ts";
 import { failureOfProgram } from "./work-failure.ts";

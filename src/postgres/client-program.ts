@@ -2,18 +2,25 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
-import type { Command, start } from "../../kit/exec.ts";
-import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
-import { confinedClient, type Confinement } from "./confinement.ts";
-import { serverEnvironment } from "./initialise.ts";
-import { instanceFiles } from "./instance-files.ts";
-import type { ServerConnection } from "./superuser-connection.ts";
+import type { Command, start } from "../kit/exec.ts";
+import { DatabaseWorkFailed } from "../ports/postgres-host.ts";
+import { lightCommand } from "../sandbox/light-sandbox.ts";
+import {
+  isSystemFolder,
+  programEnvironment,
+  readOnly,
+  sandboxOf,
+  usersIn,
+  writable,
+  type Confinement,
+} from "./confinement.ts";
+import type { ServerConnection } from "./connection.ts";
 
 /** Where pg_dump and pg_restore are, and how they are kept apart. */
 export interface ClientPrograms {
   readonly confinement: Confinement;
-  /** The instance's folder. */
-  readonly dir: string;
+  /** The folder with the `passwd` and `group` that they see. */
+  readonly configDir: string;
   readonly pgDump: string | null;
   readonly pgRestore: string | null;
 }
@@ -40,7 +47,7 @@ export function clientCommand(
   const { login } = call;
   const isConfined = programs.confinement.bwrap !== null;
   const env = {
-    ...serverEnvironment,
+    ...programEnvironment,
     PGHOST: isConfined ? "/berth/sockets" : login.host,
     PGPORT: String(login.port),
     PGUSER: login.user,
@@ -49,9 +56,26 @@ export function clientCommand(
     PGCONNECT_TIMEOUT: "10",
     ...(call.options === undefined ? {} : { PGOPTIONS: call.options }),
   };
-  const bindings = { config: instanceFiles(programs.dir).config, sockets: login.host, program: dirname(dirname(file)) };
   const command = call.program === "pg_dump" ? inLargePieces({ file, args: call.args }) : { file, args: call.args };
-  return { command: confinedClient(programs.confinement, command, bindings), env };
+  return { command: confined(programs, command, { sockets: login.host, program: dirname(dirname(file)) }), env };
+}
+
+/**
+ * The command that runs a client program confined: it sees the server's socket and nothing of the network or of other projects,
+ * as the server's user, because what it reads was made by the project's owner. It ends with the control plane.
+ */
+function confined(
+  { confinement, configDir }: ClientPrograms,
+  command: Command,
+  { sockets, program }: { readonly sockets: string; readonly program: string },
+): Command {
+  if (confinement.bwrap === null) return command;
+  const binds = [
+    ...usersIn(configDir),
+    writable(sockets, "/berth/sockets"),
+    ...(isSystemFolder(program) ? [] : [readOnly(program, program)]),
+  ];
+  return lightCommand({ ...sandboxOf(confinement), binds }, command);
 }
 
 const stdbuf = "/usr/bin/stdbuf";

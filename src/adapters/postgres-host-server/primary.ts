@@ -1,0 +1,145 @@
+import type { ServerAddress } from "../../kit/server-address.ts";
+import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
+
+/** How the platform logs in to an existing server: a primary, perhaps with standbys. Holds a secret. */
+export interface ServerLogin {
+  /** All servers of one cluster; any of them may be the one that accepts writes. */
+  readonly hosts: readonly [ServerAddress, ...ServerAddress[]];
+  /** A superuser. */
+  readonly user: string;
+  readonly password: string;
+  /** The database that the platform enters first, such as `postgres`. */
+  readonly database: string;
+}
+
+/** Which of the servers accepts writes. Nothing is decided here: the servers say what they are. */
+export interface Primary {
+  /** Rejects with a sentence for the operator when none of the servers accepts writes. */
+  find(): Promise<ServerAddress>;
+  /** The server that accepted writes a few seconds ago; undefined when none did. Looks again in the background. */
+  lastSeen(): ServerAddress | undefined;
+  /** Databases of others on the cluster that let every role in, as seen last. */
+  openDatabases(): readonly string[];
+  connection(at: ServerAddress, database?: string): ServerConnection;
+}
+
+interface Seen {
+  readonly at: ServerAddress;
+  readonly accepts_writes: boolean;
+  readonly is_superuser: boolean;
+  readonly version: number;
+  readonly system: string;
+  /** Grows with each promotion; null in a standby. */
+  readonly timeline: string | null;
+  readonly open_databases: readonly string[];
+}
+
+interface Fault {
+  readonly at: ServerAddress;
+  readonly fault: string;
+}
+
+const freshMs = 4000;
+// With one server alone there is nothing to turn to, so an overloaded one gets the usual time.
+const probeTimeoutMs = 5000;
+
+const probeQuery = `
+  SELECT current_setting('transaction_read_only') = 'off' AS accepts_writes,
+    (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
+    current_setting('server_version_num')::int AS version,
+    (SELECT system_identifier::text FROM pg_control_system()) AS system,
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
+    ARRAY(SELECT datname::text FROM pg_database WHERE datallowconn AND datname NOT IN ('postgres', 'template1')
+      AND has_database_privilege('public', oid, 'CONNECT')) AS open_databases`;
+
+export function followPrimary(login: ServerLogin): Primary {
+  let known: Seen | undefined;
+  let seenAt = -Infinity;
+  let looking: Promise<Seen> | undefined;
+
+  async function look(): Promise<Seen> {
+    try {
+      const answers = await Promise.all(login.hosts.map((at) => probe(login, at)));
+      known = choosePrimary(answers, known?.at);
+      return known;
+    } catch (error) {
+      known = undefined;
+      throw error;
+    } finally {
+      seenAt = performance.now();
+      looking = undefined;
+    }
+  }
+  const lookOnce = () => (looking ??= look());
+  const refresh = () => {
+    if (performance.now() - seenAt >= freshMs) lookOnce().catch(() => {});
+  };
+  return {
+    // Waits only where no server is known: a standby that is away for days would delay everything otherwise.
+    async find() {
+      refresh();
+      return (known ?? (await lookOnce())).at;
+    },
+    lastSeen() {
+      refresh();
+      return known?.at;
+    },
+    openDatabases: () => known?.open_databases ?? [],
+    connection: (at, database) => connectionTo(login, at, database),
+  };
+}
+
+/**
+ * The server that accepts writes. Of two that do, a standby was promoted while the old primary lived on: the newer timeline counts, so that
+ * the old one is not taken for the primary again when it comes back.
+ */
+function choosePrimary(answers: readonly (Seen | Fault)[], last: ServerAddress | undefined): Seen {
+  const seen = answers.filter((answer): answer is Seen => !("fault" in answer));
+  const systems = new Set(seen.map(({ system }) => system));
+  if (systems.size > 1)
+    throw new Error(`the servers of BERTH_PG_URL are not one cluster: ${seen.map(({ at }) => nameOf(at)).join(", ")}`);
+  const [first, ...others] = seen.filter(({ accepts_writes }) => accepts_writes);
+  if (first === undefined)
+    throw new Error(`no server of BERTH_PG_URL accepts writes: ${answers.map(whyNot).join("; ")}`);
+  const chosen = others.reduce((best, each) => {
+    const [a, b] = [each.timeline ?? "", best.timeline ?? ""];
+    return a > b || (a === b && each.at === last) ? each : best;
+  }, first);
+  requireRights(chosen);
+  return chosen;
+}
+
+function requireRights({ at, version, is_superuser }: Seen): void {
+  if (version < 150_000) throw new Error(`${nameOf(at)} is older than PostgreSQL 15, which Berth needs`);
+  if (!is_superuser) throw new Error(`the role of BERTH_PG_URL is no superuser at ${nameOf(at)}, which Berth needs`);
+}
+
+async function probe(login: ServerLogin, at: ServerAddress): Promise<Seen | Fault> {
+  const timeouts = login.hosts.length === 1 ? {} : { connectMs: probeTimeoutMs, queryMs: probeTimeoutMs };
+  try {
+    return await withConnection(
+      connectionTo(login, at),
+      async (client) => {
+        const { rows } = await client.query<Omit<Seen, "at">>(probeQuery);
+        return { at, ...(rows[0] as Omit<Seen, "at">) };
+      },
+      timeouts,
+    );
+  } catch (error) {
+    return { at, fault: (error as Error).message || (error as NodeJS.ErrnoException).code || "no answer" };
+  }
+}
+
+function connectionTo(
+  { user, password, database }: ServerLogin,
+  { host, port }: ServerAddress,
+  other?: string,
+): ServerConnection {
+  return { host, port, user, password, database: other ?? database };
+}
+
+function whyNot(answer: Seen | Fault): string {
+  return `${nameOf(answer.at)}: ${"fault" in answer ? answer.fault : "it is a standby, or read-only"}`;
+}
+
+const nameOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import pg from "pg";
+import { runsAll } from "../../../test/support/draw-cases.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import {
+  missingCluster,
+  startTestCluster,
+  type ClusterServer,
+  type TestCluster,
+} from "../../../test/support/postgres-cluster.ts";
+import { findPostgres } from "../../../tools/template-db/find-postgres.ts";
+import type { ServerAddress } from "../../kit/server-address.ts";
+import { postgresHostBackupsSuite } from "../../ports/postgres-host-backups.suite.ts";
+import {
+  loginOf,
+  newDatabaseSpec,
+  postgresHostSuite,
+  type SuiteLogin,
+  type SuiteSession,
+} from "../../ports/postgres-host.suite.ts";
+import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import { createServerPostgresHost } from "./server-postgres-host.ts";
+
+describe("databases of projects on an existing server", { skip: missingCluster }, () => {
+  const dir = mkdtempSync(join(tmpdir(), "berth-server-"));
+  let cluster: TestCluster;
+  before(async () => void (cluster = await startTestCluster()));
+  after(async () => {
+    await cluster.remove();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const hostFor = (user = cluster.user, hosts: readonly ServerAddress[] = [cluster.primary]) => {
+    const [first, ...others] = hosts as [ServerAddress, ...ServerAddress[]];
+    const { password } = cluster;
+    const server = { hosts: [first, ...others] as const, user, password, database: "postgres" };
+    return createServerPostgresHost({ server, ...optionsIn(dir) });
+  };
+  const fixture = async () => ({ host: hostFor(), login, isShared: true });
+
+  postgresHostSuite(fixture);
+  // What it does is the same code as with a server for each project, whose tests run it every time.
+  if (runsAll) postgresHostBackupsSuite(fixture);
+
+  it("leaves what another platform made on the server alone", async () => {
+    const spec = newDatabaseSpec();
+    const [ours, other] = [hostFor(), hostFor("other_platform")];
+    await cluster.primary.query(`create role other_platform superuser login password '${cluster.password}'`);
+    const endpoint = await ours.ensure(spec);
+    assert.deepEqual(await other.list(), []);
+    await other.stop(spec.id);
+    await other.destroy(spec.id);
+    await assert.rejects(other.ensure(spec), /belongs to another platform/);
+    const session = await login(endpoint, loginOf(spec));
+    await session.end();
+    const foreign = { ...newDatabaseSpec(), id: spec.id };
+    await assert.rejects(ours.dropDatabase(foreign, await anotherDatabase()), /does not belong/);
+    await ours.destroy(spec.id);
+  });
+
+  /** A database of the operator's, which lets every role in as PostgreSQL does by itself. */
+  async function anotherDatabase(): Promise<string> {
+    await cluster.primary.query("create database operators_own");
+    return "operators_own";
+  }
+
+  it("names the databases of others that let every role in", async () => {
+    const host = hostFor();
+    await host.check();
+    assert.deepEqual(host.openDatabases(), ["operators_own"]);
+  });
+
+  it("says what is wrong with a login that is no superuser", async () => {
+    await cluster.primary.query(`create role too_weak login password '${cluster.password}'`);
+    await cluster.primary.query("grant connect on database postgres to too_weak");
+    await assert.rejects(hostFor("too_weak").check(), /is no superuser/);
+  });
+
+  it("makes many projects' databases at once", async () => {
+    const host = hostFor();
+    const specs = Array.from({ length: 6 }, newDatabaseSpec);
+    await Promise.all(specs.map((spec) => host.ensure(spec)));
+    assert.deepEqual(await host.list(), specs.map(({ id }) => id).toSorted());
+    await Promise.all(specs.map(({ id }) => host.destroy(id)));
+    assert.deepEqual(await host.list(), []);
+  });
+});
+
+describe("databases of projects on a server with a standby", { skip: missingCluster }, () => {
+  const dir = mkdtempSync(join(tmpdir(), "berth-server-"));
+  const spec = newDatabaseSpec();
+  let cluster: TestCluster;
+  let standby: ClusterServer;
+  before(async () => {
+    cluster = await startTestCluster();
+    standby = await cluster.addStandby();
+  });
+  after(async () => {
+    await cluster.remove();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const openHost = () => {
+    const { user, password, primary } = cluster;
+    const hosts = [placeOf(primary), placeOf(standby)] as const;
+    return createServerPostgresHost({ server: { hosts, user, password, database: "postgres" }, ...optionsIn(dir) });
+  };
+
+  it("follows the server that accepts writes, and does not go back to the old one", async () => {
+    const host = openHost();
+    const endpoint = await host.ensure(spec);
+    assert.equal(endpoint.port, cluster.primary.port);
+    await asRole(endpoint, spec, "create table kept (a int); insert into kept values (1), (2), (3)");
+    assert.ok(host.hasProcess(spec.id));
+    const here = async () => (await asRole(standby, spec, "select from kept").catch(() => [])).length === 3;
+    await eventually(here, "the standby has the rows");
+
+    await cluster.primary.kill();
+    await eventually(() => !host.hasProcess(spec.id), "the loss is noticed");
+    assert.deepEqual(await host.observe(spec), { state: "stopped" });
+    await assert.rejects(host.ensure(spec), /no server of BERTH_PG_URL accepts writes: .*it is a standby/);
+
+    await standby.query("select pg_promote()");
+    const moved = await eventually(() => host.ensure(spec).catch(() => undefined), "the new primary is found");
+    assert.equal(moved.port, standby.port);
+    assert.ok(host.hasProcess(spec.id));
+    const { signal } = new AbortController();
+    const counts = [{ table: "public.kept", rows: 3 }];
+    assert.deepEqual(await host.countRows(spec, spec.database_name, { signal }), counts);
+
+    await cluster.primary.start();
+    const restarted = openHost();
+    assert.equal((await restarted.ensure(spec)).port, standby.port);
+    const chunks: Buffer[] = [];
+    const consume = async (archive: Readable) => void chunks.push(await buffer(archive));
+    assert.deepEqual((await restarted.dump(spec, { signal, consume })).counts, counts);
+    await restarted.createDatabase(spec, "restored_here");
+    await restarted.restore(spec, "restored_here", { archive: Readable.from(chunks), signal });
+    assert.deepEqual(await restarted.countRows(spec, "restored_here", { signal }), counts);
+    assert.deepEqual(await restarted.listDatabases(spec), [spec.database_name, "restored_here"]);
+    await restarted.dropDatabase(spec, "restored_here");
+    await restarted.destroy(spec.id);
+  });
+});
+
+const placeOf = ({ host, port }: ServerAddress): ServerAddress => ({ host, port });
+
+function optionsIn(dir: string) {
+  const bin = findPostgres();
+  const isRoot = process.getuid?.() === 0;
+  return {
+    ...{ dir, runBase: dir, bwrap: isRoot ? "/usr/bin/bwrap" : null, uidBase: isRoot ? 36_000 : null },
+    ...{ pgDump: join(bin, "pg_dump"), pgRestore: join(bin, "pg_restore") },
+  };
+}
+
+async function asRole(at: ServerAddress, spec: DatabaseSpec, sql: string) {
+  const session = await login(at, loginOf(spec));
+  try {
+    return await session.query(sql);
+  } finally {
+    await session.end();
+  }
+}
+
+/** As a project's application: at the endpoint, whichever way the suite asks for. */
+async function login({ host, port }: ServerAddress, { user, password, database }: SuiteLogin): Promise<SuiteSession> {
+  const client = new pg.Client({ host, port, user, password, database });
+  client.on("error", () => {});
+  await client.connect();
+  return { query: async (sql) => (await client.query(sql)).rows ?? [], end: () => client.end() };
+}

@@ -1,0 +1,59 @@
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { runFolder } from "../../kit/run-folder.ts";
+import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
+
+const port = 5432;
+
+export interface SocketPlace {
+  /** The folder that the short folder for the socket belongs to. */
+  readonly dir: string;
+  readonly runBase?: string | undefined;
+}
+
+/**
+ * The server as a Unix socket of this machine, for client programs: they read what projects made, and so have no network. Each connection
+ * goes to the server that accepts writes then. A server with a Unix socket is used as it is.
+ */
+export function createServerSocket(
+  place: SocketPlace,
+  find: () => Promise<ServerAddress>,
+): () => Promise<ServerAddress> {
+  let opening: Promise<ServerAddress> | undefined;
+  return async () => {
+    const at = await find();
+    if (unixSocketOf(at) !== null) return at;
+    opening ??= open(place, find).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}
+
+async function open({ dir, runBase }: SocketPlace, find: () => Promise<ServerAddress>): Promise<ServerAddress> {
+  const host = join(runFolder(dir, runBase), "server");
+  const socket = unixSocketOf({ host, port }) as string;
+  mkdirSync(host, { recursive: true, mode: 0o711 });
+  // Left by a process before this one.
+  rmSync(socket, { force: true });
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    client.on("error", () => client.destroy());
+    find().then(
+      (at) => {
+        const upstream = connect({ ...at, allowHalfOpen: true });
+        upstream.on("error", () => client.destroy()).pipe(client);
+        client.on("close", () => upstream.destroy()).pipe(upstream);
+      },
+      () => client.destroy(),
+    );
+  });
+  server.listen(socket);
+  await once(server, "listening");
+  // The client programs run as projects' users, and log in with passwords.
+  chmodSync(socket, 0o777);
+  server.unref();
+  return { host, port };
+}

@@ -1,0 +1,62 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { ServerLogin } from "../adapters/postgres-host-server/primary.ts";
+import type { ServerAddress } from "../kit/server-address.ts";
+import type { OpenPort } from "../sandbox/veth-rules.ts";
+import type { Config } from "./config.ts";
+import type { Setting } from "./settings.ts";
+
+/** An existing PostgreSQL server for the projects' databases. */
+export const pgSettings = {
+  pgUrl: {
+    name: "BERTH_PG_URL",
+    standard: "",
+    meaning:
+      "An existing PostgreSQL server for the projects' databases, in libpq's words, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts with commas between them. The role is a superuser. Unset: each project gets a server of its own on this machine.",
+    read: (text) => (text === undefined ? null : readPgUrl(text)),
+  } satisfies Setting<ServerLogin | null>,
+};
+
+const form = /^postgres(?:ql)?:\/\/([^:@/?]+)(?::([^@/?]*))?@([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
+
+/** Throws one sentence about what is wrong, without the password. */
+function readPgUrl(text: string): ServerLogin {
+  const [, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
+  if (hosts === "")
+    throw new Error("BERTH_PG_URL must be like postgresql://user:password@host:5432/postgres, with a user and a host.");
+  for (const [name, value] of new URLSearchParams(query))
+    if (name !== "target_session_attrs" || value !== "read-write")
+      throw new Error(`BERTH_PG_URL: ${name}=${value} is not supported; only target_session_attrs=read-write is.`);
+  const [first, ...others] = hosts.split(",").map(readHost) as [ServerAddress, ...ServerAddress[]];
+  const [decodedUser, decodedPassword, decodedDatabase] = [user, password, database].map(decodeURIComponent);
+  return {
+    ...{ hosts: [first, ...others], user: decodedUser ?? "", password: decodedPassword ?? "" },
+    database: decodedDatabase || "postgres",
+  };
+}
+
+function readHost(text: string): ServerAddress {
+  const [, encoded = "", port = "5432"] = /^([^:[\]]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = decodeURIComponent(encoded);
+  if (host === "" || Number(port) > 65_535)
+    throw new Error(
+      `BERTH_PG_URL: "${text}" is no host name, IPv4 address or folder of a Unix socket, with or without a port.`,
+    );
+  if (host === "localhost" || (isIP(host) === 4 && host.startsWith("127.")))
+    throw new Error(
+      `BERTH_PG_URL: applications do not reach ${host}, which is their own in each sandbox. Give the folder of the server's Unix socket (%2Fvar%2Frun%2Fpostgresql) or an address that it listens on.`,
+    );
+  return { host, port: Number(port) };
+}
+
+/** Where sandboxes find that server: open to them also at a private address, or at one of this machine's. */
+export async function pgPortsOf({ pgUrl }: Config): Promise<readonly OpenPort[]> {
+  const onNetwork = (pgUrl?.hosts ?? []).filter(({ host }) => !host.startsWith("/"));
+  const found = await Promise.all(
+    onNetwork.map(async ({ host, port }) => {
+      const addresses = await lookup(host, { all: true, family: 4 }).catch(() => []);
+      return addresses.map(({ address }) => ({ address, port }));
+    }),
+  );
+  return found.flat();
+}

@@ -1,0 +1,38 @@
+import type { MissingPart, Runtime } from "../ports/runtime.ts";
+
+/** What does not hold where projects' databases lie beside each other on one server. */
+export function missingOnServer(openDatabases: readonly string[]): MissingPart[] {
+  const open = openDatabases.join(", ");
+  return [
+    {
+      part: "database_servers",
+      effect:
+        "The databases of all projects lie on one PostgreSQL server: each has roles, a database and 20 connections of its own, but no memory, processors or disk of its own, and its role sees the names of the others.",
+      remedy: "Leave BERTH_PG_URL out: then each project gets a server of its own on this machine.",
+    },
+    ...(open === ""
+      ? []
+      : [
+          {
+            part: "databases_of_others",
+            effect: `Applications may log in to databases on the server that are not Berth's: ${open}.`,
+            remedy: "REVOKE CONNECT ON DATABASE … FROM PUBLIC for each of them, or give Berth a server of its own.",
+          },
+        ]),
+  ];
+}
+
+/** The runtime, which says of the machine that these parts are missing besides. */
+export function withMissing(runtime: Runtime, missing: () => readonly MissingPart[]): Runtime {
+  const describe: Runtime["describe"] = async () => {
+    const described = await runtime.describe();
+    return { ...described, missing: [...described.missing, ...missing()] };
+  };
+  return new Proxy(runtime, {
+    get(target, name) {
+      if (name === "describe") return describe;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { escapeIdentifier as name } from "pg";
+import type { Client } from "pg";
+
+export interface WantedDatabase {
+  readonly database: string;
+  /** The role that may use it. */
+  readonly role: string;
+  /** The role that owns it; null: the platform's own. */
+  readonly owner: string | null;
+}
+
+/**
+ * Makes the database exist, owned by the platform (an owner may drop it) and open to the role alone. Idempotent.
+ * `client` is connected to another database of the server.
+ */
+export async function applyDatabase(client: Client, { database, role, owner }: WantedDatabase): Promise<void> {
+  const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [database]);
+  const owned = owner === null ? "" : `OWNER ${name(owner)}`;
+  if (rowCount === 0)
+    await client.query(
+      `CREATE DATABASE ${name(database)} ${owned} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`,
+    );
+  await client.query(`REVOKE ALL ON DATABASE ${name(database)} FROM PUBLIC`);
+  await client.query(`GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${name(database)} TO ${name(role)}`);
+}
+
+/** Hands the schema `public` of the connected database to the role; a schema that its owner dropped stays dropped. */
+export async function applySchema(client: Client, role: string): Promise<void> {
+  const { rows } = await client.query<{ owner: string }>(
+    "SELECT nspowner::regrole::text AS owner FROM pg_namespace WHERE nspname = 'public'",
+  );
+  if (rows.length === 0) return;
+  await client.query(`ALTER SCHEMA public OWNER TO ${name(role)}`);
+}
+
+/** Ends the database's connections and drops it. Idempotent; with an `owner`, refuses one that is not that role's. */
+export async function dropDatabase(client: Client, database: string, owner: string | null): Promise<void> {
+  const { rows } = await client.query<{ owner: string }>(
+    "SELECT pg_get_userbyid(datdba) AS owner FROM pg_database WHERE datname = $1",
+    [database],
+  );
+  if (owner !== null && rows.some((found) => found.owner !== owner))
+    throw new Error(`the database ${database} does not belong to ${owner}`);
+  await client.query(`DROP DATABASE IF EXISTS ${name(database)} WITH (FORCE)`);
+}
+
+// $1: the role that owns the project's databases; null: all of the server's are the project's.
+const ownDatabases = `SELECT oid, datname FROM pg_database
+  WHERE datname NOT IN ('postgres', 'template0', 'template1') AND ($1::text IS NULL OR pg_get_userbyid(datdba) = $1)`;
+
+/** The names of the databases that `owner` owns; null: of all but PostgreSQL's own. */
+export async function listDatabases(client: Client, owner: string | null): Promise<string[]> {
+  const { rows } = await client.query<{ datname: string }>(`${ownDatabases} ORDER BY datname`, [owner]);
+  return rows.map((row) => row.datname);
+}
+
+/** Size and connections, without entering a database; undefined when the project's own one does not exist. */
+export async function measureDatabases(
+  client: Client,
+  { database, owner }: Pick<WantedDatabase, "database" | "owner">,
+): Promise<{ size_bytes: number; connections: number; compacting: boolean } | undefined> {
+  const { rows } = await client.query<{ size: string; connections: string; compacting: boolean }>(
+    `WITH own AS (${ownDatabases}),
+      sessions AS (SELECT pid, datid FROM pg_stat_activity WHERE datid IN (SELECT oid FROM own))
+    SELECT (SELECT coalesce(sum(pg_database_size(oid)), 0) FROM own)
+        + (SELECT coalesce(sum(size), 0) FROM pg_ls_tmpdir() t WHERE $1::text IS NULL
+          OR EXISTS (SELECT FROM sessions WHERE starts_with(t.name, 'pgsql_tmp' || pid || '.'))) AS size,
+      (SELECT count(*) FROM sessions WHERE datid = d.oid) AS connections,
+      EXISTS (SELECT FROM pg_stat_progress_cluster WHERE datid IN (SELECT oid FROM own)) AS compacting
+    FROM pg_database d WHERE datname = $2`,
+    [owner, database],
+  );
+  const [found] = rows;
+  return (
+    found && {
+      size_bytes: Number(found.size),
+      connections: Number(found.connections),
+      compacting: found.compacting,
+    }
+  );
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { appendFileSync, chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { runOk, start, systemPath, type Command } from "../../src/kit/exec.ts";
+import type { ServerAddress } from "../../src/kit/server-address.ts";
+import { findPostgres } from "../../tools/template-db/find-postgres.ts";
+import { eventually, guardMs } from "./eventually.ts";
+
+/** One server of a cluster that a test runs, as an operator has it: no part of the platform. */
+export interface ClusterServer extends ServerAddress {
+  /** A connection of the superuser, closed after `work`. */
+  query(sql: string): Promise<Record<string, unknown>[]>;
+  /** At once, as a lost machine: nothing is said to clients. Idempotent. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface TestCluster {
+  readonly user: string;
+  readonly password: string;
+  /** The folder with the primary's Unix socket. */
+  readonly socketDir: string;
+  readonly primary: ClusterServer;
+  /** A further server that streams from the primary. */
+  addStandby(): Promise<ClusterServer>;
+  remove(): Promise<void>;
+}
+
+/** Why no cluster can be started here; false when it can. */
+export const missingCluster: string | false = canFind() ? false : "PostgreSQL is not installed";
+
+// A name that every machine has: initdb wants one for its user, which must not be root.
+const nobody = 65_534;
+const superuser = "platform";
+
+/** Starts a cluster with a superuser of its own, which listens on `host` and on a Unix socket. */
+export async function startTestCluster(host = "127.0.0.1"): Promise<TestCluster> {
+  const dir = mkdtempSync(join(tmpdir(), "bc-"));
+  chmodSync(dir, 0o711);
+  const password = randomBytes(12).toString("hex");
+  const place = { dir, bin: findPostgres(), password };
+  const secret = join(dir, "secret");
+  writeFileSync(secret, password);
+  give(dir, secret);
+  const data = join(dir, "primary");
+  const content = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--auth=scram-sha-256"];
+  await run(place, "initdb", [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${secret}`, ...content]);
+  appendFileSync(join(data, "pg_hba.conf"), "host all,replication all all scram-sha-256\n");
+  const servers = [serverIn(place, { data, host, port: await freePort(host) })];
+  const [primary] = servers as [ClusterServer];
+  await primary.start();
+  return {
+    ...{ user: superuser, password, socketDir: dir, primary },
+    async addStandby() {
+      const copy = join(dir, `standby-${servers.length}`);
+      const from = [`--host=${host}`, `--port=${primary.port}`, `--username=${superuser}`];
+      await run(place, "pg_basebackup", [...from, `--pgdata=${copy}`, "--write-recovery-conf", "--checkpoint=fast"]);
+      const standby = serverIn(place, { data: copy, host, port: await freePort(host) });
+      servers.push(standby);
+      await standby.start();
+      return standby;
+    },
+    async remove() {
+      for (const server of servers) await server.kill();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Place {
+  readonly dir: string;
+  readonly bin: string;
+  readonly password: string;
+}
+
+function serverIn(place: Place, { data, host, port }: ServerAddress & { readonly data: string }): ClusterServer {
+  let child: ReturnType<typeof start> | undefined;
+  let output = "";
+  const query = async (sql: string) => {
+    const client = new pg.Client({ host, port, user: superuser, password: place.password, database: "postgres" });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql)).rows;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  };
+  const settings = {
+    ...{ listen_addresses: host, port, unix_socket_directories: place.dir, unix_socket_permissions: "0777" },
+    ...{ max_connections: 60, shared_buffers: "16MB", fsync: "off", autovacuum: "off", jit: "off" },
+  };
+  const args = [`-D${data}`, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+  return {
+    ...{ host, port, query },
+    async start() {
+      child = start(asUser({ file: join(place.bin, "postgres"), args }, ["--pdeathsig", "QUIT"]));
+      child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+      child.stdout.resume();
+      const answers = async () => {
+        if (child?.exitCode !== null) throw new Error(`the server did not start: ${output.slice(-2000)}`);
+        return query("select 1").catch(() => undefined);
+      };
+      await eventually(answers, "the server of the cluster answers");
+    },
+    async kill() {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "close");
+      child.kill("SIGQUIT");
+      await ended;
+    },
+  };
+}
+
+async function run({ bin, password }: Place, program: string, args: readonly string[]): Promise<void> {
+  const env = { PATH: systemPath, PGPASSWORD: password, LC_ALL: "C.UTF-8" };
+  await runOk(asUser({ file: join(bin, program), args }), { env, timeoutMs: guardMs });
+}
+
+function asUser({ file, args }: Command, options: readonly string[] = []): Command {
+  const user = isRoot() ? ["--reuid", `${nobody}`, "--regid", `${nobody}`, "--clear-groups"] : [];
+  return { file: "/usr/bin/setpriv", args: [...user, ...options, "--", file, ...args] };
+}
+
+function give(...paths: readonly string[]): void {
+  if (isRoot()) for (const path of paths) chownSync(path, nobody, nobody);
+}
+
+const isRoot = () => process.getuid?.() === 0;
+
+async function freePort(host: string): Promise<number> {
+  const probe = createServer().listen(0, host);
+  await once(probe, "listening");
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
+
+function canFind(): boolean {
+  try {
+    return existsSync("/usr/bin/setpriv") && existsSync(findPostgres());
+  } catch {
+    return false;
+  }
+}
