@@ -13,6 +13,7 @@ import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
+import { edgeFamilies } from "../src/features/metrics/metrics.ts";
 import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
@@ -211,3 +212,12 @@ async function currentPid(): Promise<number> {
   const record = JSON.parse(await readFile(join(folder, "current.json"), "utf8")) as { identity: { pid: number } };
   return record.identity.pid;
 }
+
+test("workers of one HAProxy that count for the same project have labels of their own", async () => {
+  const { id } = await testProject(api.platform, org);
+  const usage = { project_id: id, requests: 1, by_class: { 2: 1 }, bytes_in: 0, bytes_out: 0, latency_sum_ms: 1 };
+  const counters = ["haproxy-4f9a1c22-811-5001", "haproxy-4f9a1c22-977-7301"];
+  const usages = counters.map((counter) => ({ ...usage, counter, latency_buckets: [] }));
+  const [requests] = await edgeFamilies(api.database.db, usages);
+  assert.equal(new Set(requests?.samples.map(({ labels }) => labels?.["edge"])).size, 2);
+});

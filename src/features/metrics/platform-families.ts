@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
@@ -13,7 +14,7 @@ export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promis
   const names = await projectLabels(db);
   const known = usages.flatMap((usage) => {
     const labels = names.get(usage.project_id);
-    return labels === undefined ? [] : [{ usage, labels: { ...labels, edge: usage.counter.slice(0, 8) } }];
+    return labels === undefined ? [] : [{ usage, labels: { ...labels, edge: shortName(usage.counter) } }];
   });
   const counter = (name: string, help: string, pick: (usage: EdgeUsage) => number): Family => ({
     ...{ name, help, type: "counter" },
@@ -37,6 +38,11 @@ export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promis
     counter("berth_project_received_bytes_total", "Bytes of request bodies.", (usage) => usage.bytes_in),
     counter("berth_project_sent_bytes_total", "Bytes of answers' bodies.", (usage) => usage.bytes_out),
   ];
+}
+
+/** Counters' names may begin alike: those of HAProxy's workers differ in their ends. */
+function shortName(counter: string): string {
+  return createHash("sha256").update(counter).digest("hex").slice(0, 8);
 }
 
 function histogram(usage: EdgeUsage, labels: Labels): Sample[] {
