@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { start } from "../../kit/exec.ts";
+import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
+import { runFolder } from "../../kit/run-folder.ts";
 import { makeCertificate, say, Stage, startLoad } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
-import { readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
+import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
+import type { HaproxySettings } from "./haproxy-settings.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
 describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
@@ -104,10 +107,45 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     assert.equal((await stage.ask({ host: "saved.test", agent: stage.newAgent() })).body, "saved");
   });
 
+  /** Stops a process; all of its threads have stopped when it resolves. */
+  async function freeze(pid: number): Promise<void> {
+    process.kill(pid, "SIGSTOP");
+    await stage.until(async () => {
+      const threads = await readdir(`/proc/${pid}/task`);
+      const states = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, "utf8"));
+      return (await Promise.all(states)).every((state) => state.includes(") T "));
+    });
+  }
+
+  test("HAProxy that an overloaded machine lets wait is left alone, and given up once that lasts half a minute", async () => {
+    await stage.serve({ "starved.test": [await stage.app(say("still here"))] });
+    for (const edge of edges) edge.detach();
+    const pid = Number(await worker());
+    let asked = 0;
+    // Each reading of the clock: all of the time since the last one was spent waiting, until the process gets its turn.
+    const waitedMs = (of: number) => {
+      asked += 1;
+      if (asked === 3) process.kill(of, "SIGCONT");
+      return asked * 1e6;
+    };
+    const settings = { run_dir: join(runFolder(stateDir), "haproxy") } as HaproxySettings;
+    const programs = { haproxy: "", setpriv: null, uid: null, waitedMs };
+    const starved = new HaproxyProcess(settings, programs, stateDir, silentLog);
+    assert.equal(await starved.worker(), pid);
+    await freeze(pid);
+    assert.equal(await starved.worker(0, 1), pid);
+    assert.equal(asked, 3);
+    await freeze(pid);
+    asked = 3;
+    assert.equal(await starved.worker(30_000, 1), undefined);
+    process.kill(pid, "SIGCONT");
+    restart();
+  });
+
   test("HAProxy that hangs is ended and started again", async () => {
     await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
     const { identity } = record();
-    process.kill(Number(await worker()), "SIGSTOP");
+    await freeze(Number(await worker()));
     await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
     assert.notEqual(record().identity.pid, identity.pid);
     assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");

@@ -18,6 +18,7 @@ import {
   processIds,
   readProcessFile,
   sendSignal,
+  waitedForProcessorMs,
   type ProcessIdentity,
 } from "../../kit/processes.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
@@ -48,11 +49,15 @@ export interface HaproxyPrograms {
   readonly setpriv: string | null;
   /** As root: the user that HAProxy runs as, from its first instruction. */
   readonly uid: number | null;
+  /** How long a process has waited for a processor; by default as the kernel counts it. */
+  readonly waitedMs?: (pid: number) => number;
 }
 
 const recordFile = "current.json";
 const readyWithinMs = 20_000;
 const answersWithinMs = 3000;
+// An overloaded machine gives a healthy HAProxy no processor for seconds; to end it would cut every connection and add to the load.
+const starvedAtMostMs = 30_000;
 const reloadTries = 3;
 const reloadWithinMs = 10_000;
 
@@ -62,6 +67,8 @@ export class HaproxyProcess {
   readonly #programs: HaproxyPrograms;
   readonly #stateDir: string;
   readonly #log: Log;
+  /** The one that answered last. */
+  #workerPid: number | undefined;
 
   constructor(settings: HaproxySettings, programs: HaproxyPrograms, stateDir: string, log: Log) {
     this.settings = settings;
@@ -93,14 +100,26 @@ export class HaproxyProcess {
     return join(this.settings.run_dir, name);
   }
 
-  /** The worker that accepts connections, when it answers. A second question tells one that hangs from a machine that is busy. */
-  async worker(tries = 2): Promise<number | undefined> {
+  /**
+   * The worker that accepts connections, when it answers: within 3 s, which it is given twice, and within 30 s more while the machine lets it wait
+   * for a processor.
+   */
+  async worker(lateMs = 0, tries = 2): Promise<number | undefined> {
     const startedAtMs = performance.now();
+    const waitedBeforeMs = this.#waitedMs();
     const info = await this.admin("show info", answersWithinMs).catch(() => "");
     const pid = statusValue(info, "Pid");
-    if (pid !== undefined) return Number(pid);
-    const isLate = performance.now() - startedAtMs >= answersWithinMs;
-    return isLate && tries > 1 ? this.worker(tries - 1) : undefined;
+    if (pid !== undefined) return (this.#workerPid = Number(pid));
+    const tookMs = performance.now() - startedAtMs;
+    if (tookMs < answersWithinMs) return undefined;
+    const isStarved = this.#waitedMs() - waitedBeforeMs > tookMs / 2 && lateMs + tookMs < starvedAtMostMs;
+    if (!isStarved && tries <= 1) return undefined;
+    return this.worker(lateMs + tookMs, isStarved ? tries : tries - 1);
+  }
+
+  #waitedMs(): number {
+    const { waitedMs = waitedForProcessorMs } = this.#programs;
+    return this.#workerPid === undefined ? 0 : waitedMs(this.#workerPid);
   }
 
   /** The worker that accepts connections, and those that a reload replaced and that still end their last requests. */
