@@ -257,6 +257,18 @@ function forwarding(stage: Stage): void {
     assert.equal(seen["x-forwarded-host"], "fwd.test");
     assert.match(seen["x-request-id"] as string, /^\S{8,}$/);
     assert.ok(!answer.body.includes("6.6.6.6") && !answer.body.includes("evil") && !("x-secret" in seen));
+    // Each alone too: an edge may look for them only where one of them is.
+    for (const name of [
+      "x-forwarded-prefix",
+      "x_forwarded-for",
+      "x_real_ip",
+      "proxy",
+      "proxy_host",
+      "http2-settings",
+    ]) {
+      const { body } = await stage.ask({ host: "fwd.test", headers: { [name]: "6.6.6.6" } });
+      assert.ok(!body.includes("6.6.6.6"), name);
+    }
   });
 
   test("only requests for the control plane carry the headers that the edge and the platform alone know", async () => {

@@ -4,6 +4,7 @@ import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
+import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
@@ -29,6 +30,7 @@ const benches: readonly Bench[] = [
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
+  { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
   { name: "edge-attack", measure: measureEdgeUnderAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },

@@ -8,6 +8,7 @@ export interface BenchRow {
     | "ms"
     | "µs"
     | "requests/s"
+    | "instructions"
     | "MB"
     | "kB"
     | "frames/s"
@@ -59,6 +60,11 @@ export function timeRow(
 export function costRow(name: string, against: string, seconds: { ours: number; theirs: number }): BenchRow {
   const [ours, theirs] = [seconds.ours * 1e6, seconds.theirs * 1e6];
   return { name, against, ours, theirs, unit: "µs", ratio: ours / theirs, goal: null };
+}
+
+/** What a program executes, lower is better. */
+export function instructionsRow(name: string, against: string, counts: { ours: number; theirs: number }): BenchRow {
+  return { name, against, ...counts, unit: "instructions", ratio: counts.ours / counts.theirs, goal: null };
 }
 
 /** The memory of both, lower is better. */

@@ -137,7 +137,8 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   const node = listen_host.includes(":") ? `\\"[${client}]\\"` : client;
   return [
     "http-request lua.drop_named_fields if { req.fhdr(connection) -m found } !{ req.fhdr(connection) -m str -i keep-alive close upgrade }",
-    `http-request del-header ${replacedFields} -m reg`,
+    // The expression is tried on each field's name, so only where one of the names has a word of it.
+    `http-request del-header ${replacedFields} -m reg if { req.hdr_names -m sub ${replacedWords} }`,
     `http-request set-header ${probeHeader} ${settings.probe_key} if ${hasFlag("C")}`,
     // The connection's id and the number of the request, which no other request of this worker has.
     "http-request set-header X-Request-Id %[var(sess.id)]-%rt if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
@@ -152,6 +153,9 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
 
 // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385).
 const replacedFields = `'^(?:x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
+
+// Each name that the expression finds has one of them.
+const replacedWords = `forwarded real proxy http2 keep-alive ${probeHeader}`;
 
 function answering(kind: Listener): string[] {
   const isOurs = `{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !${isOfKind("page")}`;
