@@ -543,6 +543,7 @@ CREATE TABLE public.project (
     watch text[],
     maintenance_since timestamp with time zone,
     maintenance_message text,
+    storage boolean DEFAULT true NOT NULL,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
 );

@@ -17,6 +17,8 @@ export const project = z.object({
   watch: z.array(z.string()).nullable(),
   health_path: z.string().nullable(),
   replicas: z.number().int(),
+  /** Whether it has a folder that outlives deployments, which binds its replicas to one machine. */
+  storage: z.boolean(),
   /** Since when visitors get the maintenance page, and its text (null: the platform's own); null: requests go to the application. */
   maintenance: z.object({ since: timestamp, message: z.string().nullable() }).nullable(),
   url: z.string(),
@@ -92,11 +94,14 @@ export const rows = [
       health_path: healthPath.optional(),
       root: rootFolder.nullable().optional(),
       watch: watchedPaths.nullable().optional(),
+      /** False: replicas get no storage folder, so that a swarm may run them on any machine. */
+      storage: z.boolean().optional(),
     }),
     result: project,
     success: [200],
     activity: "project.settings_changed",
-    summary: "Change port, health path, root folder and watched paths from the next deploy on; null resets a value",
+    summary:
+      "Change port, health path, root folder, watched paths and storage from the next deploy on; null resets a value",
   }),
   row({
     name: "projects.rename",

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDockerBuilder } from "../adapters/builder-docker/docker-builder.ts";
 import { createDockerRuntime } from "../adapters/runtime-docker/docker-runtime.ts";
+import { createSwarmRuntime } from "../adapters/runtime-swarm/swarm-runtime.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { parentImages } from "./parent-images.ts";
@@ -12,19 +13,23 @@ import { edgePortsOf } from "./edge.ts";
 import { pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
+import { swarmParts } from "./swarm-parts.ts";
 
-/** Builds container images in an engine of Berth's own and runs them in the Docker engine of this machine. */
-export async function createContainerFamily({ config, parts, log }: Foundation): Promise<Family> {
+/** Builds container images in an engine of Berth's own and runs them in the Docker engine of this machine, or in the swarm that it manages. */
+export async function createContainerFamily(
+  { config, parts, log }: Foundation,
+  kind: "docker" | "swarm",
+): Promise<Family> {
   const paths = pathsIn(config.dataDir);
   if (!config.isRoot)
-    throw new StartRefused("BERTH_RUNTIME=docker needs root: start Berth with sudo, or leave the setting out.");
+    throw new StartRefused(`BERTH_RUNTIME=${kind} needs root: start Berth with sudo, or leave the setting out.`);
   for (const [name, part] of Object.entries({ nft: parts.nft, ip: parts.ip, socat: parts.socat }))
     requirePart(part, name);
   const packages = await readPackageSettings(config, parts);
-  const runtime = await createDockerRuntime({
+  const options = {
     socketPath: config.dockerSocket,
     stateDir: paths.containers,
-    storageDir: (projectId) => join(paths.storage, projectId),
+    storageDir: (projectId: string) => join(paths.storage, projectId),
     quota: storageQuota(config, paths.storage),
     uidBase: config.uidBase,
     layerBytes: mibToBytes(config.appFolderMib),
@@ -33,7 +38,11 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     ociRuntime: config.dockerRuntime,
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
-  });
+  };
+  const swarm = kind === "swarm" ? swarmParts(config) : undefined;
+  const runtime = await (swarm === undefined
+    ? createDockerRuntime(options)
+    : createSwarmRuntime({ ...options, ...swarm }));
   const builder = await createDockerBuilder({
     runSocket: config.dockerSocket,
     buildsDir: paths.builds,
@@ -58,6 +67,7 @@ export async function createContainerFamily({ config, parts, log }: Foundation):
     await builder.close();
     await runtime.dismantle();
     runtime.close();
+    await swarm?.registry.close();
   };
   return { builder, runtime, leave };
 }

@@ -9,8 +9,8 @@ import { createProcessFamily } from "./process-family.ts";
 export async function createFamily(foundation: Foundation): Promise<Family> {
   const [first, ...others] = foundation.config.runtime.split(",");
   const member = async (name: string) => {
-    const create = name === "docker" ? createContainerFamily : createProcessFamily;
-    return { name, ...(await create(foundation)) };
+    const isProcess = name !== "docker" && name !== "swarm";
+    return { name, ...(await (isProcess ? createProcessFamily(foundation) : createContainerFamily(foundation, name))) };
   };
   const members: [Member & Family, ...(Member & Family)[]] = [await member(first as string)];
   for (const name of others) members.push(await member(name));

@@ -1,5 +1,6 @@
+import { isIP } from "node:net";
 import { officialImages, type ParentName } from "./parent-images.ts";
-import { choice, list, optionalText, text } from "./settings.ts";
+import { choice, list, optionalText, text, wholeNumber } from "./settings.ts";
 
 const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: string) =>
   optionalText(variable, `Parent image of ${use}. When unset, BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
@@ -8,13 +9,29 @@ const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: str
 export const runtimeSettings = {
   runtime: choice(
     "BERTH_RUNTIME",
-    ["process", "docker", "process,docker", "docker,process"],
-    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both; projects begin in the first, and `berth platform runtime` moves them.",
+    ["process", "docker", "swarm", "process,docker", "docker,process"],
+    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both (projects begin in the first, and `berth platform runtime` moves them); or the machines of a Docker Swarm.",
   ),
   dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of the Docker engine."),
   dockerRuntime: optionalText(
     "BERTH_DOCKER_RUNTIME",
     "The Docker engine's runtime of applications, such as `runsc` for gVisor; the engine's default when unset.",
+  ),
+  swarmRegistry: optionalText(
+    "BERTH_SWARM_REGISTRY",
+    "The registry that a swarm's machines get images from, such as `registry.example.com:5000/berth`; when unset, Berth runs one.",
+  ),
+  swarmRegistryLogin: optionalText("BERTH_SWARM_REGISTRY_LOGIN", "`user:password` for BERTH_SWARM_REGISTRY."),
+  swarmRegistryPort: wholeNumber(
+    "BERTH_SWARM_REGISTRY_PORT",
+    5443,
+    [1024, 65_535],
+    "The port of the registry that Berth runs, at the address of this machine in its swarm.",
+  ),
+  swarmEdges: list(
+    "BERTH_SWARM_EDGES",
+    (value) => (isIP(value) === 4 ? undefined : "is not an IPv4 address"),
+    "Addresses of edges that run on machines outside of the swarm; replicas answer them and the swarm's own machines alone.",
   ),
   baseImage: optionalText(
     "BERTH_BASE_IMAGE",

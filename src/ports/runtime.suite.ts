@@ -23,6 +23,8 @@ process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">"))
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
 export interface RuntimeFixture {
   readonly runtime: Runtime;
+  /** What all workloads have that ask for nothing else, such as none of the storage. */
+  readonly workload?: Partial<Workload>;
   /** An image with these files in its working folder; `node` and a POSIX shell are there. Answers its `image_ref`. */
   makeImage(
     projectId: string,
@@ -74,6 +76,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       limits: { memoryBytes: 256 * 1024 * 1024, processes: 64, cpus: 1 },
       reach: [],
       storage_access: "open",
+      ...fixture.workload,
       ...more,
     });
     const task = (command: string): OneOffCommand => ({
@@ -293,7 +296,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     });
 
     it("keeps the project's storage over workloads", async () => {
-      const [first, second] = [workload(), workload()];
+      const [first, second] = [workload({ storage_access: "open" }), workload({ storage_access: "open" })];
       await startAll(first);
       const visited = await answerOf((await instancesOf(first.id))[0], "/storage");
       await runtime.remove(first.id);
@@ -404,7 +407,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     });
 
     it("measures what lies in a project's storage folder", async () => {
-      const wanted = workload();
+      const wanted = workload({ storage_access: "open" });
       const { project_id, project_number } = wanted;
       const write = task('head -c 3000000 /dev/zero > "$STORAGE_DIR/big"');
       assert.deepEqual(await runtime.runOnce(wanted, write), { outcome: "exited", code: 0, out_of_memory: false });
@@ -418,21 +421,21 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 
     it("counts at least a block for each file of a storage folder", async () => {
       const image_ref = await fixture.makeImage("prj_small_files", { "server.js": server }, "node server.js");
-      const wanted = workload({ project_id: "prj_small_files", image_ref });
+      const wanted = workload({ project_id: "prj_small_files", image_ref, storage_access: "open" });
       await runtime.runOnce(wanted, task('for i in $(seq 500); do : > "$STORAGE_DIR/$i"; done'));
       assert.ok(((await runtime.storageBytes(wanted)) ?? 0) >= 500 * 4096);
     });
 
     it("starts instances and commands that may only read the storage folder", async (t) => {
       if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
-      await runtime.runOnce(workload(), task('echo kept > "$STORAGE_DIR/kept"'));
+      await runtime.runOnce(workload({ storage_access: "open" }), task('echo kept > "$STORAGE_DIR/kept"'));
       const limited = workload({ storage_access: "read_only" });
       const write = task('cat "$STORAGE_DIR/kept" && ! rm "$STORAGE_DIR/kept" && ! echo x > "$STORAGE_DIR/new"');
       assert.deepEqual(await runtime.runOnce(limited, write), { outcome: "exited", code: 0, out_of_memory: false });
     });
 
     it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {
-      const owner = workload();
+      const owner = workload({ storage_access: "open" });
       const { signal } = new AbortController();
       const make = 'mkdir -p "$STORAGE_DIR/a/b" && echo x > "$STORAGE_DIR/a/b/c" && ln -sfn / "$STORAGE_DIR/link"';
       await runtime.runOnce(owner, task(make));

@@ -83,8 +83,11 @@ export interface Workload {
   readonly limits: WorkloadLimits;
   /** Servers that the application reaches at what `endpointFor` answers, in every network mode. */
   readonly reach: readonly ServerAddress[];
-  /** Whether instances that are started from now on may write into the project's storage folder. */
-  readonly storage_access: "open" | "read_only";
+  /**
+   * Whether instances that are started from now on may write into the project's storage folder. `none`: they get no storage, so that
+   * they may run on any machine.
+   */
+  readonly storage_access: "open" | "read_only" | "none";
 }
 
 export interface StorageOwner {

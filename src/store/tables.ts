@@ -574,6 +574,7 @@ export interface ProjectTable {
   watch: string[] | null;
   maintenance_since: Timestamp | null;
   maintenance_message: string | null;
+  storage: Generated<boolean>;
 }
 
 export interface ProjectDatabaseTable {

@@ -18,6 +18,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     root: null,
     watch: null,
     health_path: null,
+    storage: true,
     replicas: 1,
     maintenance: null,
     follows: false,

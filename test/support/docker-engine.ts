@@ -37,8 +37,11 @@ export interface TestEngine {
 const prefix = "berth-engine-";
 const startMs = 60_000;
 
-/** Starts one; `settings` go into its daemon.json. */
-export async function startTestEngine(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEngine> {
+/** Starts one; `settings` go into its daemon.json. `enter` runs it inside of something, such as a network of its own. */
+export async function startTestEngine(
+  settings: Readonly<Record<string, unknown>> = {},
+  enter: readonly string[] = [],
+): Promise<TestEngine> {
   await removeAbandoned();
   const dir = mkdtempSync(join(tmpdir(), prefix));
   // With user namespaces the root of containers must pass through it.
@@ -48,18 +51,21 @@ export async function startTestEngine(settings: Readonly<Record<string, unknown>
   const socket = join(dir, "docker.sock");
   const config = {
     ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
-    ...{ "deprecated-key-path": join(dir, "key.json"), hosts: [`unix://${socket}`], bridge: network.bridge },
+    ...{
+      "deprecated-key-path": join(dir, "key.json"),
+      hosts: [`unix://${socket}`],
+      ...(enter.length === 0 ? { bridge: network.bridge } : {}),
+    },
     ...{ iptables: false, ip6tables: false, "userland-proxy": false, "live-restore": true, "log-level": "warn" },
     ...settings,
   };
   writeFileSync(join(dir, "daemon.json"), JSON.stringify(config));
   const api = openDockerApi(socket);
   const begin = async () => {
-    await openNetwork(network);
+    if (enter.length === 0) await openNetwork(network);
     await rm(join(dir, "docker.pid"), { force: true });
-    await startDetached({ file: "dockerd", args: ["--config-file", join(dir, "daemon.json")] }, join(dir, "log"), {
-      env: { PATH: systemPath, HOME: dir },
-    });
+    const [file, ...args] = [...enter, "dockerd", "--config-file", join(dir, "daemon.json")];
+    await startDetached({ file: file as string, args }, join(dir, "log"), { env: { PATH: systemPath, HOME: dir } });
     const isUp = () =>
       api.call({ path: "/info" }).then(
         () => true as const,

@@ -6,13 +6,13 @@ import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
 
 const mib = 1024 * 1024;
-const memoryFolderBytes = 64 * mib;
+export const memoryFolderBytes = 64 * mib;
 const certificatesInside = "/etc/ssl/certs/berth-certificates.pem";
 // Two files of this size are kept, so that a file that is being read is not thrown away while its successor fills.
 const logFileMib = 16;
 
 /** What no container gets, and what every one does. */
-const hardened = {
+export const hardened = {
   CapDrop: ["ALL"],
   SecurityOpt: ["no-new-privileges"],
   ReadonlyRootfs: true,
@@ -34,9 +34,10 @@ export interface AppContainer {
   readonly labels: Readonly<Record<string, string>>;
   /** The container whose network it shares. */
   readonly network: string;
-  /** With the private layer as its folder; null: the application's folder is read-only. */
-  readonly tree: AppTree | null;
-  readonly storageDir: string;
+  /** With the private layer as its folder; without a folder the application's one is read-only. */
+  readonly tree: (Omit<AppTree, "folder"> & { readonly folder: string | null }) | null;
+  /** Null: it has no storage. */
+  readonly storageDir: string | null;
   /** Folders of the image that are empty memory, because servers write there. */
   readonly folders: readonly string[];
   readonly certificates: string | null;
@@ -48,8 +49,11 @@ export interface AppContainer {
   readonly terminal?: Pick<Terminal, "type" | "size"> | undefined;
 }
 
+/** The body of a request that makes a container of an application, for the engine or to be translated for a swarm. */
+export type AppBody = ReturnType<typeof appBody>;
+
 /** The application itself: an unprivileged user in a read-only root, with its folder, its storage and memory for temporary files. */
-export function appBody(app: AppContainer): object {
+export function appBody(app: AppContainer) {
   const { workload, image, uid } = app;
   const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;
   const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
@@ -77,8 +81,8 @@ export function appBody(app: AppContainer): object {
         ...Object.fromEntries(volumes.map((path) => [path, `${memory},mode=755`])),
       },
       Mounts: [
-        bind(app.storageDir, "/storage", workload.storage_access === "read_only"),
-        ...(app.tree === null ? [] : [bind(app.tree.folder, image.workingDir, false)]),
+        ...(app.storageDir === null ? [] : [bind(app.storageDir, "/storage", workload.storage_access !== "open")]),
+        ...(app.tree?.folder ? [bind(app.tree.folder, image.workingDir, false)] : []),
         ...(app.tree?.passwd ? [bind(app.tree.passwd, "/etc/passwd", true)] : []),
         ...(app.certificates === null ? [] : [bind(app.certificates, certificatesInside, true)]),
       ],
@@ -94,14 +98,15 @@ export function appBody(app: AppContainer): object {
   };
 }
 
-function environment({ workload, image, certificates, terminal }: AppContainer): Record<string, string> {
+function environment(app: AppContainer): Record<string, string> {
+  const { workload, image, certificates, terminal } = app;
   return {
     HOME: "/home/app",
     LANG: "C.UTF-8",
     ...(certificates === null ? {} : certificateVariables(certificatesInside)),
     ...image.env,
     ...workload.env,
-    STORAGE_DIR: "/storage",
+    ...(app.storageDir === null ? {} : { STORAGE_DIR: "/storage" }),
     ...(terminal === undefined ? {} : { TERM: terminal.type }),
     ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
   };

@@ -3,7 +3,6 @@ import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
 import { run, runOk } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
 import { forwardedAddress } from "../../kit/server-address.ts";
 import { throwTogether } from "../../kit/throw-together.ts";
@@ -30,7 +29,6 @@ import {
   isRunning,
   keyOf,
   listContainers,
-  processesIn,
   readContainer,
   readExit,
   removeContainer,
@@ -43,6 +41,7 @@ import { describeEngine, readEngineFacts } from "./engine-facts.ts";
 import { commandOf, removeImage } from "./image-trees.ts";
 import { OutputLog } from "./output-log.ts";
 import { runOwnCheck } from "./own-check.ts";
+import { listeningIn, readUsage } from "./look-into.ts";
 import { openPrivateFolders } from "./private-folders.ts";
 import { createProjectNetworks } from "./project-networks.ts";
 import { removeStored } from "./remove-stored.ts";
@@ -52,6 +51,8 @@ import { removeContainers, startContainers, type DockerParts } from "./start-ins
 import { watchEvents, type EventWatch } from "./watch-events.ts";
 
 export interface DockerRuntime extends Runtime {
+  /** What a runtime of several machines does with the engine of this one, beside its containers. */
+  readonly parts: DockerParts;
   /** Stops watching; the containers go on. */
   close(): void;
   /** Takes back networks, rules and routes. Once no container is left. */
@@ -82,13 +83,13 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
 }
 
 class Containers implements DockerRuntime {
-  readonly #parts: DockerParts;
+  readonly parts: DockerParts;
   readonly #events: EventWatch;
   // A container that has ended never starts again.
   readonly #exits = new Map<string, InstanceExit>();
 
   constructor(parts: DockerParts) {
-    this.#parts = parts;
+    this.parts = parts;
     this.#events = watchEvents(parts, ({ id, status, labels: own }) => {
       if (status === "die" && own[labels.role] === "network") void this.#endWithoutNetwork(id, own);
     });
@@ -96,37 +97,37 @@ class Containers implements DockerRuntime {
 
   /** Removes what a crash left: one-off commands, halves of instances, folders without a container. */
   async adopt(): Promise<void> {
-    const all = await listContainers(this.#parts);
+    const all = await listContainers(this.parts);
     const isHalf = (container: ListedContainer) => roleOf(container) === "app" && !hasStarted(container);
     const left = all.filter((container) => ["once", "tree"].includes(roleOf(container)) || isHalf(container));
-    await Promise.all(left.map(({ Id }) => removeContainer(this.#parts.api, Id)));
+    await Promise.all(left.map(({ Id }) => removeContainer(this.parts.api, Id)));
     const apps = all.filter((container) => roleOf(container) === "app" && !isHalf(container));
-    const kept = new Set(apps.map((container) => containerName(this.#parts.tag, keyOf(container))));
+    const kept = new Set(apps.map((container) => containerName(this.parts.tag, keyOf(container))));
     const networks = all.filter((container) => roleOf(container) === "network");
-    const lost = networks.filter((container) => !kept.has(containerName(this.#parts.tag, keyOf(container))));
-    await Promise.all(lost.map(({ Id }) => removeContainer(this.#parts.api, Id)));
-    for (const name of this.#parts.folders.names()) if (!kept.has(name)) await this.#parts.folders.close(name);
-    await this.#parts.networks.removeUnused();
+    const lost = networks.filter((container) => !kept.has(containerName(this.parts.tag, keyOf(container))));
+    await Promise.all(lost.map(({ Id }) => removeContainer(this.parts.api, Id)));
+    for (const name of this.parts.folders.names()) if (!kept.has(name)) await this.parts.folders.close(name);
+    await this.parts.networks.removeUnused();
     this.#log.info({ adopted: apps.filter(isRunning).length }, "adopted running containers");
   }
 
   async describe(): Promise<RuntimeDescription> {
-    const { engine, folders, options } = this.#parts;
+    const { engine, folders, options } = this.parts;
     // Asked each time: the facts stay, but the engine may not answer now.
-    const found = await this.#parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
+    const found = await this.parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
     const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath };
     return describeEngine(found as EngineFacts | Error, host);
   }
 
   start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
-    return this.#parts.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
+    return this.parts.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
       const existing = (await this.#listed(workload.id)).filter(({ app }) => keyOf(app).ordinal === replica.ordinal);
       const newest = existing.find(({ app }) => keyOf(app).attempt >= replica.attempt);
       if (newest) return this.#toInstance(newest);
-      for (const { app } of existing) await removeContainers(this.#parts, containerName(this.#parts.tag, keyOf(app)));
+      for (const { app } of existing) await removeContainers(this.parts, containerName(this.parts.tag, keyOf(app)));
       const key = { workload_id: workload.id, ...replica };
       const command = (image: Parameters<typeof commandOf>[0]) => commandOf(image, workload);
-      const { app } = await startContainers(this.#parts, { workload, key, role: "app", command });
+      const { app } = await startContainers(this.parts, { workload, key, role: "app", command });
       const started = (await this.#listed(workload.id)).find((each) => each.app.Id === app);
       if (!started) throw new Error(`a container of ${workload.id} was removed while it started`);
       return this.#toInstance(started);
@@ -134,19 +135,19 @@ class Containers implements DockerRuntime {
   }
 
   async observe(): Promise<readonly Instance[]> {
-    const listed = newestOf(pairsIn(await listContainers(this.#parts)));
+    const listed = newestOf(pairsIn(await listContainers(this.parts)));
     const ids = new Set(listed.map(({ app }) => app.Id));
     for (const id of this.#exits.keys()) if (!ids.has(id)) this.#exits.delete(id);
     return (await Promise.all(listed.map((each) => this.#toInstance(each)))).filter((each) => each !== null);
   }
 
   stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
-    return this.#each(workloadId, ordinals, ({ Id }) => endContainer(this.#parts.api, Id, graceMs));
+    return this.#each(workloadId, ordinals, ({ Id }) => endContainer(this.parts.api, Id, graceMs));
   }
 
   remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
     return this.#each(workloadId, ordinals, (app) =>
-      removeContainers(this.#parts, containerName(this.#parts.tag, keyOf(app))),
+      removeContainers(this.parts, containerName(this.parts.tag, keyOf(app))),
     );
   }
 
@@ -155,20 +156,20 @@ class Containers implements DockerRuntime {
     ordinals: readonly number[] | undefined,
     work: (app: ListedContainer) => Promise<void>,
   ): Promise<void> {
-    const all = await listContainers(this.#parts, `${labels.workload}=${workloadId}`);
+    const all = await listContainers(this.parts, `${labels.workload}=${workloadId}`);
     const apps = all.filter((container) => roleOf(container) === "app");
     const wanted = apps.filter((app) => ordinals?.includes(keyOf(app).ordinal) ?? true);
-    const works = wanted.map((app) => this.#parts.runExclusive(`${workloadId}/${keyOf(app).ordinal}`, () => work(app)));
+    const works = wanted.map((app) => this.parts.runExclusive(`${workloadId}/${keyOf(app).ordinal}`, () => work(app)));
     throwTogether(await Promise.allSettled(works));
   }
 
-  runOnce: Runtime["runOnce"] = (workload, task) => runOnce(this.#parts, workload, task);
+  runOnce: Runtime["runOnce"] = (workload, task) => runOnce(this.parts, workload, task);
 
   async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
-    const all = await listContainers(this.#parts, `${labels.workload}=${key.workload_id}`);
+    const all = await listContainers(this.parts, `${labels.workload}=${key.workload_id}`);
     const app = all.find((container) => roleOf(container) === "app" && sameKey(keyOf(container), key));
     if (!app) return { lines: [], cursor: cursor ?? ":0", dropped_bytes: 0 };
-    const { rootDir } = await this.#parts.engine();
+    const { rootDir } = await this.parts.engine();
     return new OutputLog(rootDir, app.Id).read(cursor, !isRunning(app));
   }
 
@@ -182,31 +183,35 @@ class Containers implements DockerRuntime {
   }
 
   async removeImage(image: ProjectImage): Promise<void> {
-    const users = await listContainers(this.#parts, `${labels.image}=${image.image_ref}`);
+    const users = await listContainers(this.parts, `${labels.image}=${image.image_ref}`);
     const user = users.find((each) => isRunning(each) && each.Labels[labels.project] === image.project_id);
     if (user) throw new Error(`the image is in use by ${keyOf(user).workload_id}`);
-    await removeImage(this.#parts, image);
+    await removeImage(this.parts, image);
   }
 
   async checkHealth(key: InstanceKey): Promise<OwnCheck> {
-    const { api, tag } = this.#parts;
+    const { api, tag } = this.parts;
     return runOwnCheck(api, await readContainer(api, containerName(tag, key)));
   }
 
   async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
     const living = (await this.#listed(workloadId)).filter(({ app }) => isRunning(app));
-    const usages = await Promise.all(living.map(({ app }) => this.#usage(app)));
-    return usages.filter((usage) => usage !== undefined);
+    const usages = await Promise.all(
+      living.map(async ({ app }) => ({ ...keyOf(app), usage: await readUsage(this.parts.api, app.Id) })),
+    );
+    return usages.flatMap(({ usage, ...key }) => (usage === undefined ? [] : [{ ...key, ...usage }]));
   }
 
   async listening(workloadId: string): Promise<readonly ListeningPort[]> {
     const living = (await this.#listed(workloadId)).filter(({ app }) => isRunning(app));
-    const found = await Promise.all(living.map(({ app }) => readContainer(this.#parts.api, app.Id)));
-    return listeningPorts(found.flatMap(({ State: { Pid: pid } }) => processesIn(pid).map((process) => process.pid)));
+    return listeningIn(
+      this.parts.api,
+      living.map(({ app }) => app.Id),
+    );
   }
 
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
-    const folder = this.#parts.options.storageDir(project_id, project_number);
+    const folder = this.parts.options.storageDir(project_id, project_number);
     if (!existsSync(folder)) return;
     // An application may have closed its folders to its own user.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
@@ -214,7 +219,7 @@ class Containers implements DockerRuntime {
   }
 
   async limitStorage({ project_id, project_number }: StorageOwner, bytes: number): Promise<number | null> {
-    const { quota, stateDir, storageDir } = this.#parts.options;
+    const { quota, stateDir, storageDir } = this.parts.options;
     if (!quota) return null;
     const folder = storageDir(project_id, project_number);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -222,45 +227,45 @@ class Containers implements DockerRuntime {
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {
-    return folderBytes(this.#parts.options.storageDir(project_id, project_number));
+    return folderBytes(this.parts.options.storageDir(project_id, project_number));
   }
 
   async changedBytes(projectId: string): Promise<number> {
-    const own = await listContainers(this.#parts, `${labels.project}=${projectId}`);
+    const own = await listContainers(this.parts, `${labels.project}=${projectId}`);
     const running = own.filter((container) => roleOf(container) === "app" && isRunning(container));
-    const names = running.map((container) => containerName(this.#parts.tag, keyOf(container)));
-    const changed = await Promise.all(names.map((name) => this.#parts.folders.changedBytes(name)));
+    const names = running.map((container) => containerName(this.parts.tag, keyOf(container)));
+    const changed = await Promise.all(names.map((name) => this.parts.folders.changedBytes(name)));
     return changed.reduce((sum, bytes) => sum + bytes, 0);
   }
 
   removeStored: Runtime["removeStored"] = (project, path, signal) =>
-    removeStored(this.#parts, { project, path }, signal);
+    removeStored(this.parts, { project, path }, signal);
 
   close(): void {
     this.#events.close();
-    this.#parts.api.close();
+    this.parts.api.close();
   }
 
   async dismantle(): Promise<void> {
     // The rules go also when the engine is gone; it keeps its networks then.
-    await this.#parts.networks.removeUnused().catch((error: unknown) => {
+    await this.parts.networks.removeUnused().catch((error: unknown) => {
       this.#log.warn({ err: error }, "the networks of containers could not be removed");
     });
-    await this.#parts.networks.dismantle();
+    await this.parts.networks.dismantle();
   }
 
   get #log() {
-    return this.#parts.options.log ?? silentLog;
+    return this.parts.options.log ?? silentLog;
   }
 
   /** Its started containers, newest attempts first. */
   async #listed(workloadId: string): Promise<readonly Pair[]> {
-    const pairs = pairsIn(await listContainers(this.#parts, `${labels.workload}=${workloadId}`));
+    const pairs = pairsIn(await listContainers(this.parts, `${labels.workload}=${workloadId}`));
     return pairs.toSorted((one, other) => keyOf(other.app).attempt - keyOf(one.app).attempt);
   }
 
   async #toInstance({ app, network }: Pair): Promise<Instance> {
-    const { rootDir } = await this.#parts.engine();
+    const { rootDir } = await this.parts.engine();
     const exit = isRunning(app) ? null : await this.#exitOf(app.Id);
     return toInstance(rootDir, app, { network, exit });
   }
@@ -270,44 +275,20 @@ class Containers implements DockerRuntime {
     if (known) return known;
     // Removed since it was listed.
     const gone = { code: null, out_of_memory: false, at: new Date() };
-    const exit = (await unlessStatus(readExit(this.#parts.api, id), 404)) ?? gone;
+    const exit = (await unlessStatus(readExit(this.parts.api, id), 404)) ?? gone;
     this.#exits.set(id, exit);
     return exit;
   }
 
   /** Without its network an application answers no requests any more and reaches no database: it ends, and its next attempt has both. */
   async #endWithoutNetwork(id: string, own: Readonly<Record<string, string>>): Promise<void> {
-    const all = await listContainers(this.#parts, `${labels.workload}=${own[labels.workload]}`).catch(() => []);
+    const all = await listContainers(this.parts, `${labels.workload}=${own[labels.workload]}`).catch(() => []);
     const network = all.find((container) => container.Id === id);
     const isPartner = (each: ListedContainer) =>
       network !== undefined && roleOf(each) === "app" && isRunning(each) && sameKey(keyOf(each), keyOf(network));
     const app = all.find(isPartner);
-    if (app) await endContainer(this.#parts.api, app.Id, 0).catch(() => {});
+    if (app) await endContainer(this.parts.api, app.Id, 0).catch(() => {});
   }
-
-  async #usage(app: ListedContainer): Promise<InstanceUsage | undefined> {
-    const query = { stream: false, "one-shot": true };
-    const stats = await unlessStatus(
-      this.#parts.api.call<ContainerStats>({ path: `/containers/${app.Id}/stats`, query }),
-      404,
-    );
-    if (stats?.memory_stats?.usage === undefined) return undefined;
-    const { usage, stats: kinds } = stats.memory_stats;
-    // What the kernel gives back at once when it is needed elsewhere does not count.
-    const cached = kinds?.["total_inactive_file"] ?? kinds?.["inactive_file"] ?? 0;
-    return {
-      ...keyOf(app),
-      memory_bytes: Math.max(0, usage - cached),
-      cpu_seconds: stats.cpu_stats.cpu_usage.total_usage / 1e9,
-      processes: stats.pids_stats.current ?? 0,
-    };
-  }
-}
-
-interface ContainerStats {
-  readonly memory_stats?: { readonly usage?: number; readonly stats?: Readonly<Record<string, number>> };
-  readonly cpu_stats: { readonly cpu_usage: { readonly total_usage: number } };
-  readonly pids_stats: { readonly current?: number };
 }
 
 interface Pair {

@@ -68,7 +68,7 @@ interface Source {
 }
 
 /** The files as root's in /app, as a Dockerfile's COPY leaves them. */
-async function commitImage(
+export async function commitImage(
   { api }: TestEngine,
   { base, projectId, files, config: more = {} }: Source,
   commands: Pick<ContainerManifest, "web_command" | "processes">,

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import { type Answer, type Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
@@ -75,6 +75,7 @@ function describe(project: Project, paint: Paint): string {
     ["maintenance", maintenanceText(project)],
     ["port", String(project.port ?? "standard")],
     ["health path", project.health_path ?? "none"],
+    ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
     ["git over SSH", project.git.ssh],
     ["git over HTTP", project.git.https],
     ["created", relativeTime(project.created_at)],
@@ -94,10 +95,11 @@ function addSettings(projects: Command, ctx: CliContext): void {
     "berth projects settings demo --port 3000 --health-path /healthz",
     "berth projects settings --health-path none",
     "berth projects settings --root apps/web --watch 'apps/web/**' 'shared/**'",
+    "berth projects settings --storage off",
   ];
   addCommand(projects, {
     usage: "settings [slug]",
-    summary: "Change port, health path, root folder and watched paths from the next deploy on",
+    summary: "Change port, health path, root folder, watched paths and storage from the next deploy on",
     examples,
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
@@ -107,12 +109,23 @@ function addSettings(projects: Command, ctx: CliContext): void {
       "--watch <patterns...>",
       "paths whose changes deploy, or `none`; a push that changes none of them deploys nothing",
     )
+    .addOption(
+      new Option(
+        "--storage <state>",
+        "`off`: no storage folder, so that replicas may run on any machine of a swarm",
+      ).choices(["on", "off"]),
+    )
     .action(async (given: string | undefined, options: SettingsOptions) => {
-      const { port, healthPath, root, watch } = options;
-      if ([port, healthPath, root, watch].every((option) => option === undefined))
-        throw usageError("Nothing to change: give --port, --health-path, --root or --watch.");
+      const { port, healthPath, root, watch, storage } = options;
+      if ([port, healthPath, root, watch, storage].every((option) => option === undefined))
+        throw usageError("Nothing to change: give --port, --health-path, --root, --watch or --storage.");
       const slug = await currentProject(ctx, given);
-      const body = { ...portSetting(port), ...healthSetting(healthPath), ...sourceSettings(root, watch) };
+      const body = {
+        ...portSetting(port),
+        ...healthSetting(healthPath),
+        ...sourceSettings(root, watch),
+        ...storageSetting(storage),
+      };
       const client = await ctx.client();
       const project = await client.call("projects.settings", { params: { slug }, body });
       ctx.output.result(project, (paint) => describe(project, paint));
@@ -125,6 +138,11 @@ interface SettingsOptions {
   readonly healthPath?: string;
   readonly root?: string;
   readonly watch?: string[];
+  readonly storage?: string;
+}
+
+function storageSetting(given: string | undefined) {
+  return given === undefined ? {} : { storage: given === "on" };
 }
 
 function sourceSettings(root: string | undefined, watch: string[] | undefined) {

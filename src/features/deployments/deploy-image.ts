@@ -17,13 +17,14 @@ export async function deployImage(ctx: Context<"deployments.create">, image: str
   const { root } = ctx.project;
   const path = root === null ? "Dockerfile" : `${root}/Dockerfile`;
   const files = [{ path, content: Buffer.from(`# The image that is deployed as it is.\nFROM ${image}\n`) }];
+  const findRuntime = async () => (await ports.runtime.describe()).name.split(",").find((name) => name !== "process");
   const look = async () => {
-    if (!(await ports.runtime.describe()).name.split(",").includes("docker")) ctx.fail("images_not_supported");
+    if ((await findRuntime()) === undefined) ctx.fail("images_not_supported");
   };
   const outcome = async () => {
-    await look();
+    const runtime = (await findRuntime()) ?? ctx.fail("images_not_supported");
     const { build_id, commit: made } = await buildUpload(ctx, {
-      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}`, runtime: "docker" },
+      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}`, runtime },
     });
     return { build_id, commit: made };
   };

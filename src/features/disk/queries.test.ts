@@ -42,6 +42,8 @@ test("a project is measured when it is due, the sooner the nearer it is to its l
     .transaction()
     .execute((tx) => queries.saveAccess(tx, owner.project_id, { storage: "read_only", database: state }));
   assert.equal(await queries.storageAccessOf(db, owner.project_id), "read_only");
+  await db.updateTable("project").set({ storage: false }).where("id", "=", owner.project_id).execute();
+  assert.equal(await queries.storageAccessOf(db, owner.project_id), "none");
   await queries.measureAllSoon(db);
   await db.transaction().execute((tx) => queries.setOwnLimits(tx, owner, { database_limit_bytes: 4e9 }));
   const { use, own } = await queries.selectDiskUse(db, owner);

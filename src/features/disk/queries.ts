@@ -174,14 +174,15 @@ export async function saveAccess(
     .execute();
 }
 
-/** Whether a project's storage folder is writable. */
-export async function storageAccessOf(db: Db, projectId: string): Promise<StorageAccess> {
+/** Whether a project's storage folder is writable; `none` where the project has none. */
+export async function storageAccessOf(db: Db, projectId: string): Promise<StorageAccess | "none"> {
   const row = await db
-    .selectFrom("disk_use")
-    .select("storage_access")
-    .where("project_id", "=", projectId)
+    .selectFrom("project as p")
+    .leftJoin("disk_use as u", "u.project_id", "p.id")
+    .select(["p.storage", "u.storage_access"])
+    .where("p.id", "=", projectId)
     .executeTakeFirst();
-  return row?.storage_access ?? "open";
+  return row?.storage === false ? "none" : (row?.storage_access ?? "open");
 }
 
 /** The deployment that serves, whose replicas hold the storage folder. */

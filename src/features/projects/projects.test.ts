@@ -108,11 +108,12 @@ test("settings change what is given, null resets, and nothing given changes noth
   const put = (body: unknown) => api.call("PUT", "/v1/projects/site/settings", { token: org.owner, body });
   const shown = async (body: unknown) => {
     const { body: answer } = await put(body);
-    return [answer["port"], answer["health_path"]];
+    return [answer["port"], answer["health_path"], answer["storage"]];
   };
-  assert.deepEqual(await shown({ port: 8000, health_path: "/up?x=1" }), [8000, "/up?x=1"]);
-  assert.deepEqual(await shown({ port: null }), [null, "/up?x=1"]);
-  assert.deepEqual(await shown({}), [null, "/up?x=1"]);
+  assert.deepEqual(await shown({ port: 8000, health_path: "/up?x=1" }), [8000, "/up?x=1", true]);
+  assert.deepEqual(await shown({ storage: false }), [8000, "/up?x=1", false]);
+  assert.deepEqual(await shown({ port: null }), [null, "/up?x=1", false]);
+  assert.deepEqual(await shown({}), [null, "/up?x=1", false]);
   for (const body of [
     { port: 0 },
     { port: 65_536 },

@@ -1,0 +1,29 @@
+import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
+import { labels } from "../runtime-docker/container-labels.ts";
+
+/**
+ * The machine for another replica of a workload: of those that take tasks the one with the fewest replicas of it, then with the fewest of
+ * all. Throws where no machine takes any. `guarded` are the machines that keep containers from the operator's networks.
+ */
+export function chooseMachine(
+  workloadId: string,
+  nodes: readonly SwarmNode[],
+  { services, guarded }: { readonly services: readonly SwarmAttempt[]; readonly guarded: ReadonlySet<string> },
+): string {
+  const fit = nodes.filter(
+    ({ ID, Spec: spec, Status: status }) =>
+      status.State === "ready" && spec.Availability === "active" && guarded.has(ID),
+  );
+  const load = (id: string) => {
+    const here = services.filter(({ Spec: spec }) => spec.Labels[machineLabel] === id);
+    return [here.filter(({ Spec: spec }) => spec.Labels[labels.workload] === workloadId).length, here.length] as const;
+  };
+  const [best] = fit
+    .map(({ ID: id }) => ({ id, load: load(id) }))
+    .toSorted((one, other) => one.load[0] - other.load[0] || one.load[1] - other.load[1]);
+  if (best === undefined)
+    throw new Error(
+      `none of the swarm's ${nodes.length} machines takes replicas: each is down, drained or not guarded`,
+    );
+  return best.id;
+}

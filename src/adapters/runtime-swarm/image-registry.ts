@@ -1,0 +1,63 @@
+import { createInterface } from "node:readline";
+import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
+import type { ProjectImage } from "../../ports/runtime.ts";
+
+/** The registry that machines get images from. */
+export interface ImageRegistry {
+  /** As image names begin with it: `host:port`, or `host:port/path`. Resolves once it answers. */
+  name(): Promise<string>;
+  /** The header that names the login, for an engine; it asks for one also where there is none. */
+  readonly authHeader: string;
+  /** Deletes an image, where the registry allows that. Idempotent. */
+  deleteImage(repository: string, digest: string): Promise<void>;
+}
+
+const pushMs = 600_000;
+
+/** The name of an image in the registry, by digest; it is pushed when it is not known to be there. */
+export async function registeredImage(
+  { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
+  { project_id, image_ref }: ProjectImage,
+  { again = false } = {},
+): Promise<string> {
+  const repo = `${await registry.name()}/berth/${project_id.toLowerCase()}`;
+  const known = again ? undefined : await digestIn(api, image_ref, repo);
+  return known ?? `${repo}@${await push({ api, registry }, image_ref, repo)}`;
+}
+
+async function digestIn(api: DockerApi, imageRef: string, repo: string): Promise<string | undefined> {
+  const found = await api.call<{ RepoDigests: readonly string[] | null }>({ path: `/images/${imageRef}/json` });
+  return found.RepoDigests?.find((name) => name.startsWith(`${repo}@`));
+}
+
+async function push(
+  { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
+  imageRef: string,
+  repo: string,
+): Promise<string> {
+  const tag = imageRef.replace(/^sha256:/, "").slice(0, 12);
+  await api.call({ method: "POST", path: `/images/${imageRef}/tag`, query: { repo, tag } });
+  const answer = await api.stream({
+    ...{ method: "POST", path: `/images/${repo}/push`, query: { tag } },
+    headers: { "x-registry-auth": registry.authHeader },
+    ...{ signal: AbortSignal.timeout(pushMs), timeoutMs: 0 },
+  });
+  let digest: string | undefined;
+  for await (const line of createInterface({ input: answer })) {
+    const said = JSON.parse(line) as { readonly error?: string; readonly aux?: { readonly Digest?: string } };
+    if (said.error !== undefined) throw new Error(`the registry took no image: ${said.error}`);
+    digest = said.aux?.Digest ?? digest;
+  }
+  if (digest === undefined) throw new Error("the registry named no digest of an image");
+  return digest;
+}
+
+/** Deletes what the registry keeps of a project's image. Idempotent. */
+export async function unregisterImage(
+  { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
+  { project_id, image_ref }: ProjectImage,
+): Promise<void> {
+  const [name, repository] = [await registry.name(), `berth/${project_id.toLowerCase()}`];
+  const found = await unlessStatus(digestIn(api, image_ref, `${name}/${repository}`), 404);
+  if (found !== undefined) await registry.deleteImage(repository, found.slice(found.indexOf("@") + 1));
+}

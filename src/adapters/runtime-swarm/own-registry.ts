@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { runOk, startDetached } from "../../kit/exec.ts";
+import { identify, isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { until } from "../../kit/until.ts";
+import type { ImageRegistry } from "./image-registry.ts";
+import { makeRegistryCertificates, trustRegistry, type RegistryCertificates } from "./registry-certificates.ts";
+
+export interface OwnRegistryOptions {
+  /** Images, certificates and the process's record. */
+  readonly dir: string;
+  /** The program of Debian's package docker-registry. */
+  readonly program: string;
+  /** The address of this machine that the other machines reach. */
+  readonly address: () => Promise<string>;
+  readonly port: number;
+}
+
+export interface OwnRegistry extends ImageRegistry {
+  /** What a machine needs to be let in: the authority and a certificate of its own. */
+  readonly certificates: () => Promise<RegistryCertificates>;
+  /** Ends the process and takes back this machine's trust. */
+  close(): Promise<void>;
+}
+
+interface Running {
+  readonly host: string;
+  readonly certificates: RegistryCertificates;
+}
+
+const upMs = 60_000;
+
+/**
+ * The registry that Berth runs: with TLS, and open to machines that hold a certificate of its authority. The process outlives the control
+ * plane, so that machines get images meanwhile; one that ended is started again by the next use.
+ */
+export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
+  const runExclusive = createKeyedMutex();
+  const recordFile = join(options.dir, "process.json");
+  const open = () => runExclusive("open", () => ensureRunning(options, recordFile));
+  return {
+    name: async () => (await open()).host,
+    certificates: async () => (await open()).certificates,
+    authHeader: Buffer.from("{}").toString("base64url"),
+    async deleteImage(repository, digest) {
+      const status = await ask(await open(), "DELETE", `/v2/${repository}/manifests/${digest}`);
+      if (status >= 300 && status !== 404) throw new Error(`the registry deleted no image: ${status}`);
+    },
+    async close() {
+      const found = readRecord(recordFile);
+      if (found !== undefined) {
+        sendSignal(found.identity, "SIGKILL");
+        await until(() => !isAlive(found.identity) || undefined, { timeoutMs: 10_000 });
+        rmSync(trustFolder(found.host), { recursive: true, force: true });
+      }
+      rmSync(recordFile, { force: true });
+    },
+  };
+}
+
+/** Engines read it at every pull; no restart is needed. */
+const trustFolder = (host: string): string => `/etc/docker/certs.d/${host}`;
+
+async function ensureRunning(options: OwnRegistryOptions, recordFile: string): Promise<Running> {
+  mkdirSync(options.dir, { recursive: true, mode: 0o700 });
+  const address = await options.address();
+  const host = `${address}:${options.port}`;
+  const certificates = await makeRegistryCertificates(options.dir, address);
+  const running = { host, certificates };
+  const found = readRecord(recordFile);
+  if (found?.host === host && isAlive(found.identity)) return running;
+  if (found !== undefined) sendSignal(found.identity, "SIGTERM");
+  await trustRegistry(trustFolder(host), certificates);
+  const config = join(options.dir, "config.json");
+  await writeFile(config, JSON.stringify(settingsOf(options.dir, host)), { mode: 0o600 });
+  const [file, log] = [options.program, join(options.dir, "log")];
+  // What was deleted gives its space back only while nobody pushes.
+  if (existsSync(join(options.dir, "data", "docker")))
+    await runOk({ file, args: ["garbage-collect", "--delete-untagged", config] }, { timeoutMs: 600_000 });
+  const pid = await startDetached({ file, args: ["serve", config] }, log);
+  const identity = identify(pid);
+  await writeFile(recordFile, JSON.stringify({ host, identity }), { mode: 0o600 });
+  const isUp = () =>
+    ask(running, "GET", "/v2/").then(
+      (status) => status === 200 || undefined,
+      () => undefined,
+    );
+  if (!(await until(isUp, { timeoutMs: upMs })))
+    throw new Error(`the registry does not answer at ${host}: ${readFileSync(log, "utf8").slice(-500)}`);
+  return running;
+}
+
+function readRecord(file: string): { readonly host: string; readonly identity: ProcessIdentity } | undefined {
+  if (!existsSync(file)) return undefined;
+  return JSON.parse(readFileSync(file, "utf8")) as { host: string; identity: ProcessIdentity };
+}
+
+/** JSON is YAML. */
+function settingsOf(dir: string, host: string): object {
+  const [certificate, key, authority] = ["server.pem", "server.key", "ca.pem"].map((name) => join(dir, name));
+  return {
+    version: "0.1",
+    log: { level: "error", accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: join(dir, "data") }, delete: { enabled: true } },
+    http: { addr: host, tls: { certificate, key, clientcas: [authority] } },
+  };
+}
+
+function ask({ host, certificates }: Running, method: string, path: string): Promise<number> {
+  const { ca, cert, key } = certificates;
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      `https://${host}${path}`,
+      { method, ca, cert, key, agent: false, timeout: 10_000 },
+      (answer) => {
+        answer.resume().once("end", () => resolve(answer.statusCode ?? 0));
+      },
+    );
+    sent.once("timeout", () => sent.destroy(new Error("the registry does not answer")));
+    sent.once("error", reject).end();
+  });
+}

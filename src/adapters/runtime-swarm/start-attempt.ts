@@ -1,0 +1,118 @@
+import { unlessStatus } from "../../kit/docker-api.ts";
+import { until } from "../../kit/until.ts";
+import type { InstanceKey, Workload } from "../../ports/runtime.ts";
+import { appBody } from "../runtime-docker/container-bodies.ts";
+import { labelsOf } from "../runtime-docker/container-labels.ts";
+import { appTree, commandOf, foldersFile, openImage } from "../runtime-docker/image-trees.ts";
+import { serverFolders } from "../runtime-docker/server-folders.ts";
+import { containerName, uidOf } from "../runtime-docker/settings.ts";
+import { readResolvers } from "../../sandbox/resolvers.ts";
+import { chooseMachine } from "./choose-machine.ts";
+import type { Guard } from "./guard.ts";
+import { registeredImage } from "./image-registry.ts";
+import { filesOf, attemptSpec } from "./attempt-spec.ts";
+import { listNodes, listAttempts, listTasks, machineLabel, type SwarmTask } from "./swarm-api.ts";
+import { swarmFile } from "./swarm-files.ts";
+import { openOverlay } from "./swarm-networks.ts";
+import type { SwarmContext } from "./settings.ts";
+
+/** A machine may have to get the whole image first. */
+const startMs = 300_000;
+const guardMs = 60_000;
+
+/** Makes the service of an attempt and waits until its application runs. A fault leaves nothing behind. */
+export async function startAttempt(
+  context: SwarmContext,
+  guard: Guard,
+  { workload, key }: { readonly workload: Workload; readonly key: InstanceKey },
+): Promise<void> {
+  const name = containerName(context.tag, key);
+  try {
+    await createAttempt(context, guard, { workload, key, name, pushAgain: false });
+    const problem = await awaitStarted(context, name);
+    if (problem === undefined) return;
+    // The registry may have lost the image since it was pushed.
+    await removeAttempt(context, name);
+    await createAttempt(context, guard, { workload, key, name, pushAgain: true });
+    const again = await awaitStarted(context, name);
+    if (again !== undefined) throw new Error(`a machine refused to start ${name}: ${again}`);
+  } catch (fault) {
+    await removeAttempt(context, name).catch(() => {});
+    throw fault;
+  }
+}
+
+export async function removeAttempt({ api }: Pick<SwarmContext, "api">, name: string): Promise<void> {
+  await unlessStatus(api.call({ method: "DELETE", path: `/services/${name}` }), 404);
+}
+
+interface Creation {
+  readonly workload: Workload;
+  readonly key: InstanceKey;
+  readonly name: string;
+  readonly pushAgain: boolean;
+}
+
+async function createAttempt(context: SwarmContext, guard: Guard, creation: Creation): Promise<void> {
+  const { workload, key, name } = creation;
+  const opened = await openImage(context, workload);
+  const command = commandOf(opened, workload);
+  const [image, tree, folders, engine, network] = await Promise.all([
+    context.runExclusive(`push ${workload.image_ref}`, () =>
+      registeredImage(context, workload, { again: creation.pushAgain }),
+    ),
+    appTree(context, workload, opened),
+    serverFolders(context, workload, foldersFile(context, workload)),
+    context.engine(),
+    openOverlay(context, workload.project_number),
+  ]);
+  const body = appBody({
+    ...{ workload, image: opened, command, folders, network: "", storageDir: null, ociRuntime: null },
+    tree: tree === null ? null : { ...tree, folder: null },
+    uid: uidOf(context.options, workload),
+    labels: labelsOf(context.tag, "app", workload, key),
+    certificates: context.certificates,
+    processors: engine.processors,
+  });
+  const files = await Promise.all(filesOf(body).map((file) => swarmFile(context, file)));
+  const guarded = await awaitGuarded(guard);
+  await context.runExclusive("placement", async () => {
+    const [nodes, services] = await Promise.all([listNodes(context), listAttempts(context)]);
+    const machine = chooseMachine(workload.id, nodes, { services, guarded });
+    const spec = attemptSpec(body, {
+      ...{ name, image, files, network, machine, port: workload.port },
+      nameServers: readResolvers().addresses,
+      labels: { ...body.Labels, [machineLabel]: machine },
+    });
+    const headers = { "x-registry-auth": context.registry.authHeader };
+    await unlessStatus(context.api.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
+  });
+}
+
+/** The first machine may still be loading its rules. */
+async function awaitGuarded(guard: Guard): Promise<ReadonlySet<string>> {
+  const some = async () => {
+    const machines = await guard.machines();
+    return machines.size > 0 ? machines : undefined;
+  };
+  return (await until(some, { timeoutMs: guardMs, firstMs: 100, atMostMs: 1000 })) ?? new Set();
+}
+
+const underWay = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
+
+/** Resolves once the application has been started, with the reason when its machine refused that. */
+export async function awaitStarted(context: SwarmContext, name: string): Promise<string | undefined> {
+  const firstTask = async (): Promise<SwarmTask | undefined> => {
+    const tasks = await listTasks(context, name);
+    const [task] = tasks.toSorted((one, other) => one.CreatedAt.localeCompare(other.CreatedAt));
+    return task === undefined || underWay.has(task.Status.State) || lacksPort(task) ? undefined : task;
+  };
+  const started = await until(firstTask, { timeoutMs: startMs, firstMs: 50, atMostMs: 250 });
+  if (started === undefined) throw new Error(`no machine started ${name} within ${startMs / 1000} s`);
+  return started.Status.State === "rejected" ? (started.Status.Err ?? "rejected") : undefined;
+}
+
+/** A task begins to run a moment before its port is known. */
+function lacksPort({ Status: status }: SwarmTask): boolean {
+  return status.State === "starting";
+}

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
+import { labels } from "../runtime-docker/container-labels.ts";
+import type { SwarmFile } from "./attempt-spec.ts";
+import type { SwarmContext } from "./settings.ts";
+
+/** Gives content to the swarm under a name of its own, once; machines get it with the tasks that use it. */
+export async function swarmFile(
+  { api, tag }: SwarmContext,
+  { target, content }: { readonly target: string; readonly content: Buffer },
+): Promise<SwarmFile> {
+  const name = `berth-${tag}-${createHash("sha256").update(content).digest("hex").slice(0, 24)}`;
+  const find = async () => (await unlessStatus(api.call<{ ID: string }>({ path: `/configs/${name}` }), 404))?.ID;
+  const create = async () => {
+    const body = { Name: name, Labels: { [labels.runtime]: tag }, Data: content.toString("base64") };
+    return (await api.call<{ ID: string }>({ method: "POST", path: "/configs/create", body })).ID;
+  };
+  const id =
+    (await find()) ??
+    (await create().catch(async (error: unknown) => {
+      const made = error instanceof DockerRefused && error.status === 409 ? await find() : undefined;
+      if (made === undefined) throw error;
+      return made;
+    }));
+  return { id, name, target };
+}
+
+/** Removes the files that no service uses. */
+export async function removeUnusedFiles({ api, tag }: SwarmContext): Promise<void> {
+  const filters = { label: [`${labels.runtime}=${tag}`] };
+  const all = await api.call<readonly { ID: string }[]>({ path: "/configs", query: { filters } });
+  // The engine refuses those that are in use.
+  for (const { ID } of all)
+    await unlessStatus(api.call({ method: "DELETE", path: `/configs/${ID}` }), 400, 404, 409, 500);
+}

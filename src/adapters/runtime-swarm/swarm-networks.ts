@@ -1,0 +1,30 @@
+import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
+import { labels } from "../runtime-docker/container-labels.ts";
+import type { SwarmContext } from "./settings.ts";
+
+/** The id of a project's overlay network, which exists then: its replicas on all machines, and nothing else. */
+export async function openOverlay({ api, tag, runExclusive }: SwarmContext, projectNumber: number): Promise<string> {
+  const name = `berth-${tag}-swarm-${projectNumber}`;
+  return runExclusive(name, async () => {
+    const find = async () => (await unlessStatus(api.call<{ Id: string }>({ path: `/networks/${name}` }), 404))?.Id;
+    // Never the option `encrypted`: engines before version 23 take it as given also where it says `false`.
+    const body = { Name: name, CheckDuplicate: true, Driver: "overlay", Labels: { [labels.runtime]: `${tag}-swarm` } };
+    const create = async () => (await api.call<{ Id: string }>({ method: "POST", path: "/networks/create", body })).Id;
+    return (
+      (await find()) ??
+      (await create().catch(async (error: unknown) => {
+        const made = error instanceof DockerRefused && error.status === 409 ? await find() : undefined;
+        if (made === undefined) throw error;
+        return made;
+      }))
+    );
+  });
+}
+
+/** Removes the overlay networks that no service uses. */
+export async function removeUnusedOverlays({ api, tag }: SwarmContext): Promise<void> {
+  const filters = { label: [`${labels.runtime}=${tag}-swarm`] };
+  const all = await api.call<readonly { Id: string }[]>({ path: "/networks", query: { filters } });
+  for (const { Id } of all)
+    await unlessStatus(api.call({ method: "DELETE", path: `/networks/${Id}` }), 400, 403, 404, 409, 500);
+}

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { runsAll } from "../../../test/support/draw-cases.ts";
+import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
+import type { TestMachine } from "../../../test/support/machines.ts";
+import { withoutRegistry } from "../../../test/support/registry.ts";
+import { until } from "../../kit/until.ts";
+import { runtimeSuite } from "../../ports/runtime.suite.ts";
+import type { Instance, Workload } from "../../ports/runtime.ts";
+import { makeSwarm, type TestSwarm } from "./test-swarm.ts";
+
+// Starts engines and fills a registry: minutes. What decides without a swarm is in swarm-rules.test.ts.
+const skip =
+  withoutDocker || withoutRegistry || (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
+
+describe("a Docker swarm", { skip }, () => {
+  runtimeSuite("the swarm runtime", () => makeSwarm(1));
+});
+
+const server = `
+const [http, net, fs] = ["node:http", "node:net", "node:fs"].map((name) => require(name));
+const dial = (host, port, end) => {
+  const socket = net.connect({ host, port, timeout: 2000 });
+  socket.on("connect", () => { socket.destroy(); end("open"); });
+  socket.on("error", (error) => end(error.code));
+  socket.on("timeout", () => { socket.destroy(); end("timeout"); });
+};
+http.createServer((request, response) => {
+  const { searchParams: asked } = new URL(request.url, "http://x");
+  if (asked.has("host")) return dial(asked.get("host"), Number(asked.get("port")), (said) => response.end(said));
+  response.end(fs.readFileSync("/proc/self/status", "utf8"));
+}).listen(process.env.PORT);
+t.diagnostic("ready");
+process.on("SIGTERM", () => process.exit(0));
+`;
+
+describe("a Docker swarm of three machines", { skip }, () => {
+  let swarm: TestSwarm;
+  let workload: Workload;
+  const machineOf = (host: string) => swarm.machines.find(({ address }) => address === host) as TestMachine;
+  const own = async () => (await swarm.runtime.observe()).toSorted((one, other) => one.ordinal - other.ordinal);
+  const ask = (instance: Instance | undefined, query = "") =>
+    fetch(`http://${instance?.address?.host}:${instance?.address?.port}/${query}`, {
+      signal: AbortSignal.timeout(5000),
+    }).then((answer) => answer.text());
+  const answering = (instance: Instance | undefined) =>
+    until(() => ask(instance).catch(() => undefined), { timeoutMs: guardMs });
+  /** Once the swarm has as many of them in this state. */
+  const eventuallyIn = async (state: Instance["state"], count: number) => {
+    const found = async () => {
+      const instances = await own().catch(() => []);
+      return instances.filter((each) => each.state === state).length === count ? instances : undefined;
+    };
+    const instances = await until(found, { timeoutMs: guardMs });
+    assert.ok(instances, `${count} instances are ${state}`);
+    return instances;
+  };
+  const startAnew = (ended: readonly Instance[]) =>
+    Promise.all(ended.map(({ ordinal, attempt }) => swarm.runtime.start(workload, { ordinal, attempt: attempt + 1 })));
+
+  before(async () => {
+    swarm = await makeSwarm(3);
+    const image_ref = await swarm.makeImage("prj_spread", { "server.js": server }, "node server.js");
+    workload = {
+      ...{ id: "dep_spread", project_id: "prj_spread", project_number: 931, process: "web", image_ref, port: 3000 },
+      ...{ env: {}, limits: { memoryBytes: 128 * 1024 * 1024, processes: 64, cpus: 1 }, reach: [] },
+      storage_access: "none",
+    };
+  });
+  after(() => swarm?.close());
+
+  it("spreads replicas over all machines, from where their output comes", async () => {
+    // A machine takes replicas once its guard is up, which the first start brings.
+    await swarm.runtime.start({ ...workload, id: "dep_first" }, { ordinal: 0, attempt: 1 });
+    await swarm.runtime.remove("dep_first");
+    assert.ok(await until(async () => (await swarm.guarded()) === 3 || undefined, { timeoutMs: guardMs }));
+    await Promise.all([0, 1, 2, 3].map((ordinal) => swarm.runtime.start(workload, { ordinal, attempt: 1 })));
+    const instances = await eventuallyIn("running", 4);
+    for (const instance of instances) assert.ok(await answering(instance));
+    const perMachine = Map.groupBy(instances, ({ address }) => address?.host);
+    assert.deepEqual(
+      [...perMachine.values()].map(({ length }) => length).toSorted((one, other) => one - other),
+      [1, 1, 2],
+    );
+    for (const instance of instances)
+      assert.deepEqual((await swarm.runtime.readOutput(instance, null)).lines, ["ready"]);
+  });
+
+  it("gives services the rights of containers, and keeps them from machines, registry and metadata", async () => {
+    const instances = await own();
+    const remote = instances.filter(({ address }) => address?.host !== swarm.machines[0]?.address);
+    for (const instance of [instances[0], remote[0]]) {
+      const status = await ask(instance);
+      for (const line of [/CapBnd:\s+0+\n/, /NoNewPrivs:\s+1/, /Seccomp:\s+2/]) assert.match(status, line);
+      const registry = `?host=${swarm.machines[0]?.address}&port=${swarm.registryPort}`;
+      assert.equal(await ask(instance, registry), "EHOSTUNREACH");
+      const neighbour = instances.find(({ address }) => address?.host !== instance?.address?.host);
+      const elsewhere = `?host=${neighbour?.address?.host}&port=${neighbour?.address?.port}`;
+      assert.equal(await ask(instance, elsewhere), "EHOSTUNREACH");
+      assert.equal(await ask(instance, "?host=169.254.169.254&port=80"), "EHOSTUNREACH");
+    }
+  });
+
+  it("gives up the replicas of a machine that is cut off for 12 s, and of no other; they start elsewhere", async (t) => {
+    const before = await own();
+    const cut = before.find(({ address }) => address?.host !== swarm.machines[0]?.address)?.address?.host as string;
+    const kept = before.filter(({ address }) => address?.host !== cut);
+    await machineOf(cut).connect(false);
+    const begun = Date.now();
+    const lost = (await eventuallyIn("exited", before.length - kept.length)).filter(({ state }) => state === "exited");
+    t.diagnostic(`given up after ${Date.now() - begun} ms`);
+    const running = await startAnew(lost);
+    t.diagnostic(`running again after ${Date.now() - begun} ms`);
+    for (const instance of running) assert.notEqual(instance.address?.host, cut);
+    for (const instance of [...kept, ...running]) assert.ok(await answering(instance));
+    await until(() => Date.now() - begun > 12_000 || undefined, { timeoutMs: guardMs });
+    await machineOf(cut).connect(true);
+    const now = await eventuallyIn("running", 4);
+    const seen = (all: readonly Instance[]) =>
+      all.map(({ ordinal, attempt, address }) => ({ ordinal, attempt, address }));
+    assert.deepEqual(seen(now), seen([...kept, ...running].toSorted((one, other) => one.ordinal - other.ordinal)));
+  });
+
+  it("keeps replicas whose engine was killed while they answer, and gives them up with their machine", async (t) => {
+    const before = await own();
+    const host = before.find(({ address }) => address?.host !== swarm.machines[0]?.address)?.address?.host as string;
+    const machine = machineOf(host);
+    await machine.end("SIGKILL");
+    const isDown = async () => ((await swarm.stateOf(machine)) === "down" ? true : undefined);
+    assert.ok(await until(isDown, { timeoutMs: guardMs }));
+    assert.equal((await own()).filter(({ state }) => state === "running").length, before.length);
+    await machine.connect(false);
+    const begun = Date.now();
+    const onIt = before.filter(({ address }) => address?.host === host);
+    const lost = (await eventuallyIn("exited", onIt.length)).filter(({ state }) => state === "exited");
+    for (const instance of await startAnew(lost)) assert.ok(await answering(instance));
+    t.diagnostic(`running again after ${Date.now() - begun} ms`);
+    await machine.connect(true);
+    await machine.begin();
+    assert.equal((await eventuallyIn("running", 4)).length, 4);
+  });
+
+  it("leaves replicas on other machines as they are while the manager's engine is started again", async () => {
+    const before = await own();
+    const others = before.filter(({ address }) => address?.host !== swarm.machines[0]?.address);
+    const ends = new AbortController();
+    const failures: string[] = [];
+    const watching = (async () => {
+      while (!ends.signal.aborted) {
+        for (const instance of others) await ask(instance).catch((error: unknown) => failures.push(String(error)));
+        const instances = await swarm.runtime.observe().catch(() => undefined);
+        for (const { workload_id, ordinal, attempt } of others) {
+          const now = instances?.find((each) => each.workload_id === workload_id && each.ordinal === ordinal);
+          if (instances !== undefined && (now?.state !== "running" || now.attempt !== attempt))
+            failures.push(`${ordinal}`);
+        }
+      }
+    })();
+    await (swarm.machines[0] as TestMachine).restart();
+    const isBack = async () => ((await swarm.stateOf(swarm.machines[1] as TestMachine)) === "ready" ? true : undefined);
+    assert.ok(await until(() => isBack().catch(() => undefined), { timeoutMs: guardMs }));
+    ends.abort();
+    await watching;
+    assert.deepEqual(failures, []);
+  });
+});

@@ -1,0 +1,306 @@
+import { throwTogether } from "../../kit/throw-together.ts";
+import { unixSocketOf } from "../../kit/server-address.ts";
+import { silentLog } from "../../kit/log.ts";
+import type {
+  Instance,
+  InstanceExit,
+  InstanceKey,
+  InstanceUsage,
+  ListeningPort,
+  OutputChunk,
+  OwnCheck,
+  ProjectImage,
+  ReplicaStart,
+  Runtime,
+  RuntimeDescription,
+  Workload,
+} from "../../ports/runtime.ts";
+import { createDockerRuntime, type DockerRuntime } from "../runtime-docker/docker-runtime.ts";
+import { listeningIn, readUsage } from "../runtime-docker/look-into.ts";
+import { runOwnCheck } from "../runtime-docker/own-check.ts";
+import { readContainer, sameKey } from "../runtime-docker/containers.ts";
+import { describeSwarm } from "./describe-swarm.ts";
+import { endAttempt } from "./end-attempt.ts";
+import { createGuard, type Guard } from "./guard.ts";
+import { unregisterImage } from "./image-registry.ts";
+import { hasStarted, keyOf, newestOf, readReplicas, toInstance, type SwarmReplica } from "./replicas.ts";
+import { createAttemptOutput, type AttemptOutput } from "./attempt-output.ts";
+import { awaitStarted, removeAttempt, startAttempt } from "./start-attempt.ts";
+import type { SwarmContext, SwarmRuntimeOptions } from "./settings.ts";
+import { hastenHeartbeat, readMembership } from "./swarm-api.ts";
+import { removeUnusedFiles } from "./swarm-files.ts";
+import { removeUnusedOverlays } from "./swarm-networks.ts";
+
+export interface SwarmRuntime extends Runtime {
+  /** Stops watching; everything that runs goes on. */
+  close(): void;
+  /** Takes back guard, networks and rules. Once nothing runs. */
+  dismantle(): Promise<void>;
+}
+
+const watchMs = 500;
+
+/**
+ * The runtime of a Docker Swarm that the engine of this machine manages. Replicas that need no storage are services on any machine, each
+ * of one task that only Berth starts again. What needs this machine's disk (storage, a database's socket, one-off commands) is a
+ * container of this machine's engine, as in the Docker runtime.
+ */
+export async function createSwarmRuntime(options: SwarmRuntimeOptions): Promise<SwarmRuntime> {
+  const local = await createDockerRuntime(options);
+  const { registry, edgeAddresses = [] } = options;
+  return new Swarm(local, { ...local.parts, registry, edgeAddresses });
+}
+
+class Swarm implements SwarmRuntime {
+  readonly #local: DockerRuntime;
+  readonly #context: SwarmContext;
+  readonly #guard: Guard;
+  readonly #output: AttemptOutput;
+  readonly #lost = new Map<string, InstanceExit>();
+  readonly #listeners = new Set<(workloadId: string) => void>();
+  readonly #watch: NodeJS.Timeout;
+  #seen = new Map<string, string>();
+  #isLooking = false;
+  #isHastened = false;
+
+  constructor(local: DockerRuntime, context: SwarmContext) {
+    this.#local = local;
+    this.#context = context;
+    this.#guard = createGuard(context);
+    this.#output = createAttemptOutput(context);
+    this.#watch = setInterval(() => void this.#look(), watchMs);
+    this.#watch.unref();
+  }
+
+  describe = async (): Promise<RuntimeDescription> => describeSwarm(this.#context, await this.#local.describe());
+
+  async start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
+    const key = { workload_id: workload.id, ...replica };
+    if (needsThisMachine(workload)) {
+      await this.#removeAttempts(workload.id, [replica.ordinal]);
+      return this.#local.start(workload, replica);
+    }
+    await this.#local.remove(workload.id, [replica.ordinal]);
+    return this.#context.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
+      await this.#hasten();
+      const existing = (await this.#replicas(workload.id)).filter((each) => keyOf(each).ordinal === replica.ordinal);
+      const newest = existing.find((each) => keyOf(each).attempt >= replica.attempt);
+      if (newest !== undefined) {
+        await awaitStarted(this.#context, newest.name);
+        return this.#instance(workload.id, keyOf(newest));
+      }
+      for (const older of existing) await this.#endAndRemove(older);
+      await startAttempt(this.#context, this.#guard, { workload, key });
+      return this.#instance(workload.id, key);
+    });
+  }
+
+  async observe(): Promise<readonly Instance[]> {
+    const [local, replicas] = await Promise.all([this.#local.observe(), this.#replicas()]);
+    this.#followAll(replicas);
+    const started = newestOf(replicas.filter(hasStarted));
+    return [...local, ...started.map((each) => toInstance(each, this.#output.mark(each.name)))];
+  }
+
+  async stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
+    const ends = [
+      this.#local.stop(workloadId, graceMs, ordinals),
+      this.#each(workloadId, ordinals, async (each) => {
+        await endAttempt(this.#context, each);
+        if (hasStarted(each)) await this.#output.finish(each.name);
+      }),
+    ];
+    throwTogether(await Promise.allSettled(ends));
+  }
+
+  async remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
+    const ends = [this.#local.remove(workloadId, ordinals), this.#removeAttempts(workloadId, ordinals)];
+    throwTogether(await Promise.allSettled(ends));
+  }
+
+  runOnce: Runtime["runOnce"] = (workload, task) => this.#local.runOnce(workload, task);
+
+  async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
+    const found = await this.#replica(key);
+    if (found === undefined) return this.#local.readOutput(key, cursor);
+    await (found.exit === null ? this.#output.catchUp(found.name) : this.#output.finish(found.name));
+    return this.#output.read(found.name, cursor, found.exit !== null);
+  }
+
+  /** The oldest output is thrown away by itself, and the rest with the service. */
+  async discardOutput(): Promise<void> {}
+
+  endpointFor: Runtime["endpointFor"] = (server) => this.#local.endpointFor(server);
+
+  onChange(listener: (workloadId: string) => void): () => void {
+    const end = this.#local.onChange(listener);
+    this.#listeners.add(listener);
+    return () => {
+      end();
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async removeImage(image: ProjectImage): Promise<void> {
+    const users = (await this.#replicas()).map((each) => ({ each, instance: toInstance(each, "") }));
+    const isUser = ({ instance }: (typeof users)[number]) =>
+      instance.state === "running" &&
+      instance.image_ref === image.image_ref &&
+      instance.project_id === image.project_id;
+    const user = users.find(isUser);
+    if (user) throw new Error(`the image is in use by ${user.instance.workload_id}`);
+    await unregisterImage(this.#context, image);
+    await this.#local.removeImage(image);
+  }
+
+  /** Only the engine of this machine runs something inside of a container. */
+  async checkHealth(key: InstanceKey): Promise<OwnCheck> {
+    const found = await this.#replica(key);
+    if (found === undefined) return this.#local.checkHealth(key);
+    const [here] = await this.#containersHere([found]);
+    return here === undefined
+      ? { outcome: "none" }
+      : runOwnCheck(this.#context.api, await readContainer(this.#context.api, here.container));
+  }
+
+  async measure(workloadId: string): Promise<readonly InstanceUsage[]> {
+    const local = await this.#local.measure(workloadId);
+    const here = await this.#containersHere(await this.#replicas(workloadId));
+    const usages = await Promise.all(
+      here.map(async ({ replica, container }) => ({
+        key: keyOf(replica),
+        usage: await readUsage(this.#context.api, container),
+      })),
+    );
+    return [...local, ...usages.flatMap(({ key, usage }) => (usage === undefined ? [] : [{ ...key, ...usage }]))];
+  }
+
+  async listening(workloadId: string): Promise<readonly ListeningPort[]> {
+    const here = await this.#containersHere(await this.#replicas(workloadId));
+    if (here.length === 0) return this.#local.listening(workloadId);
+    return listeningIn(
+      this.#context.api,
+      here.map(({ container }) => container),
+    );
+  }
+
+  storageBytes: Runtime["storageBytes"] = (project) => this.#local.storageBytes(project);
+
+  limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#local.limitStorage(project, bytes);
+
+  removeStorage: Runtime["removeStorage"] = (project) => this.#local.removeStorage(project);
+
+  removeStored: Runtime["removeStored"] = (project, path, signal) => this.#local.removeStored(project, path, signal);
+
+  changedBytes: Runtime["changedBytes"] = (projectId) => this.#local.changedBytes(projectId);
+
+  close(): void {
+    clearInterval(this.#watch);
+    this.#output.close();
+    this.#local.close();
+  }
+
+  async dismantle(): Promise<void> {
+    await this.#takeBack().catch((error: unknown) => {
+      this.#log.warn({ err: error }, "the swarm's guard, networks and files could not be removed");
+    });
+    await this.#local.dismantle();
+  }
+
+  async #takeBack(): Promise<void> {
+    await this.#guard.remove();
+    await removeUnusedOverlays(this.#context);
+    await removeUnusedFiles(this.#context);
+  }
+
+  get #log() {
+    return this.#context.options.log ?? silentLog;
+  }
+
+  async #replicas(workloadId?: string): Promise<readonly SwarmReplica[]> {
+    const all = await readReplicas(this.#context, this.#lost);
+    return workloadId === undefined ? all : all.filter((each) => keyOf(each).workload_id === workloadId);
+  }
+
+  async #replica(key: InstanceKey): Promise<SwarmReplica | undefined> {
+    return (await this.#replicas(key.workload_id)).find((each) => sameKey(keyOf(each), key));
+  }
+
+  async #instance(workloadId: string, key: InstanceKey): Promise<Instance> {
+    const found = await this.#replica({ ...key, workload_id: workloadId });
+    if (found === undefined) throw new Error(`a service of ${workloadId} was removed while it started`);
+    this.#followAll([found]);
+    return toInstance(found, this.#output.mark(found.name));
+  }
+
+  async #each(
+    workloadId: string,
+    ordinals: readonly number[] | undefined,
+    work: (replica: SwarmReplica) => Promise<void>,
+  ): Promise<void> {
+    const own = await this.#replicas(workloadId);
+    const wanted = own.filter((each) => ordinals?.includes(keyOf(each).ordinal) ?? true);
+    const works = wanted.map((each) =>
+      this.#context.runExclusive(`${workloadId}/${keyOf(each).ordinal}`, () => work(each)),
+    );
+    throwTogether(await Promise.allSettled(works));
+  }
+
+  async #removeAttempts(workloadId: string, ordinals?: readonly number[]): Promise<void> {
+    await this.#each(workloadId, ordinals, (each) => this.#endAndRemove(each));
+  }
+
+  async #endAndRemove(replica: SwarmReplica): Promise<void> {
+    await endAttempt(this.#context, replica);
+    await removeAttempt(this.#context, replica.name);
+    this.#output.forget(replica.name);
+    this.#lost.delete(replica.name);
+  }
+
+  #followAll(replicas: readonly SwarmReplica[]): void {
+    for (const each of replicas) {
+      if (!hasStarted(each)) continue;
+      if (each.exit === null) this.#output.follow(each.name);
+    }
+  }
+
+  async #containersHere(replicas: readonly SwarmReplica[]) {
+    if (replicas.length === 0) return [];
+    const { nodeId } = await readMembership(this.#context.api);
+    return replicas.flatMap((replica) => {
+      const container = replica.task?.Status.ContainerStatus?.ContainerID;
+      const isHere = replica.task?.NodeID === nodeId && replica.exit === null && hasStarted(replica);
+      return isHere && container ? [{ replica, container }] : [];
+    });
+  }
+
+  /** A swarm sends no events of tasks. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const replicas = await this.#replicas();
+      this.#followAll(replicas);
+      const now = new Map(replicas.map((each) => [each.name, `${each.exit === null}/${each.task?.Status.State}`]));
+      const changed = replicas.filter((each) => now.get(each.name) !== this.#seen.get(each.name));
+      this.#seen = now;
+      for (const id of new Set(changed.map((each) => keyOf(each).workload_id)))
+        for (const listener of this.#listeners) listener(id);
+    } catch {
+      // A manager without the others; `observe` says so.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #hasten(): Promise<void> {
+    if (this.#isHastened) return;
+    await hastenHeartbeat(this.#context.api);
+    this.#isHastened = true;
+  }
+}
+
+/** Storage and the sockets of databases are on the disk of this machine. */
+function needsThisMachine({ storage_access, reach }: Workload): boolean {
+  return storage_access !== "none" || reach.some((server) => unixSocketOf(server) !== null);
+}

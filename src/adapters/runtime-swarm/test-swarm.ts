@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { importMinimalImage } from "../../../test/support/docker-engine.ts";
+import { freePort } from "../../../test/support/free-port.ts";
+import { startMachines, type TestMachine, type TestMachines } from "../../../test/support/machines.ts";
+import { commitImage } from "../runtime-docker/test-containers.ts";
+import type { RuntimeFixture } from "../../ports/runtime.suite.ts";
+import { addressOf, listNodes, listTasks } from "./swarm-api.ts";
+import { tagOf } from "../runtime-docker/settings.ts";
+import { createOwnRegistry } from "./own-registry.ts";
+import { createSwarmRuntime, type SwarmRuntime } from "./swarm-runtime.ts";
+
+/** A swarm with a runtime in a data folder of its own; `close` leaves nothing behind on the machine. */
+export interface TestSwarm extends RuntimeFixture {
+  readonly runtime: SwarmRuntime;
+  readonly machines: readonly TestMachine[];
+  readonly root: string;
+  readonly registryPort: number;
+  /** How many machines have their guard. */
+  guarded(): Promise<number>;
+  /** What the swarm says of a machine. */
+  stateOf(machine: TestMachine): Promise<string | undefined>;
+  reopen(): Promise<SwarmRuntime>;
+}
+
+export async function makeSwarm(count: number): Promise<TestSwarm> {
+  const cluster: TestMachines = await startMachines(count);
+  const [first] = cluster.machines as readonly [TestMachine];
+  const root = mkdtempSync(join(tmpdir(), "berth-swarm-"));
+  const registryPort = await freePort();
+  const registry = createOwnRegistry({
+    ...{ dir: join(root, "registry"), program: "/usr/bin/docker-registry", port: registryPort },
+    address: async () => cluster.address,
+  });
+  const base = await importMinimalImage(first.api);
+  const runtimes: SwarmRuntime[] = [];
+  const open = async () => {
+    for (const runtime of runtimes.splice(0)) runtime.close();
+    const runtime = await createSwarmRuntime({
+      ...{ socketPath: first.socket, stateDir: join(root, "runtime"), registry, edgeAddresses: [cluster.address] },
+      storageDir: (projectId: string) => join(root, "storage", projectId),
+    });
+    runtimes.push(runtime);
+    return runtime;
+  };
+  return {
+    ...{ machines: cluster.machines, root, registryPort, runtime: await open(), reopen: open },
+    stateOf: async ({ address }) => (await listNodes(first)).find((node) => addressOf(node) === address)?.Status.State,
+    guarded: async () =>
+      (await listTasks(first, `berth-${tagOf(join(root, "runtime"))}-guard`)).filter(
+        ({ Status: status }) => status.State === "running",
+      ).length,
+    workload: { storage_access: "none" },
+    makeImage: (projectId, files, web_command, processes = {}) =>
+      commitImage(first, { base, projectId, files }, { web_command, processes }),
+    async close() {
+      for (const runtime of runtimes.splice(0)) {
+        for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
+        await runtime.dismantle();
+        runtime.close();
+      }
+      await registry.close();
+      await cluster.close();
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}

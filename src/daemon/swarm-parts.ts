@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { createGivenRegistry } from "../adapters/runtime-swarm/given-registry.ts";
+import { createOwnRegistry } from "../adapters/runtime-swarm/own-registry.ts";
+import { readMembership } from "../adapters/runtime-swarm/swarm-api.ts";
+import { openDockerApi } from "../kit/docker-api.ts";
+import { systemPath } from "../kit/exec.ts";
+import { pathsIn, type Config } from "./config.ts";
+import { findProgram } from "./setup/find-program.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** What a swarm needs beside the engine of this machine. */
+export function swarmParts(config: Config) {
+  return { registry: registryOf(config), edgeAddresses: config.swarmEdges };
+}
+
+function registryOf(config: Config) {
+  if (config.swarmRegistry !== null) return createGivenRegistry(config.swarmRegistry, config.swarmRegistryLogin);
+  const program = findProgram("docker-registry", systemPath);
+  if (program === null)
+    throw new StartRefused(
+      "BERTH_RUNTIME=swarm needs a registry of images: install Debian's package docker-registry, or name one with BERTH_SWARM_REGISTRY.",
+    );
+  const address = async () => {
+    const api = openDockerApi(config.dockerSocket);
+    try {
+      const own = await readMembership(api);
+      if (own.address === "") throw new Error("the engine of this machine is in no swarm");
+      return own.address;
+    } finally {
+      api.close();
+    }
+  };
+  const dir = join(pathsIn(config.dataDir).containers, "registry");
+  return createOwnRegistry({ dir, program, port: config.swarmRegistryPort, address });
+}
