@@ -263,7 +263,7 @@ function forwarding(stage: Stage): void {
       "x_forwarded-for",
       "x_real_ip",
       "proxy",
-      "proxy_host",
+      "proxy_authorization",
       "http2-settings",
     ]) {
       const { body } = await stage.ask({ host: "fwd.test", headers: { [name]: "6.6.6.6" } });
