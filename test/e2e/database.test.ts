@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pastaLacks } from "../../src/sandbox/test-open-tun.ts";
@@ -8,6 +8,7 @@ import { drawCases } from "../support/draw-cases.ts";
 import { createApp, startPlatform, type Place, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
+import { missingCluster, startTestCluster, type ClusterServer, type TestCluster } from "../support/postgres-cluster.ts";
 
 // An application as people write it: npm's `pg`, a migration in the release phase, a connection from DATABASE_URL.
 const visits: Record<string, string> = {
@@ -97,8 +98,42 @@ const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
   });
 };
 
+/** A primary and a standby of the operator's, at an address of this machine where sandboxes have a network of their own. */
+const onServer = () => {
+  test("databases on an existing server with a standby", { skip: missingCluster }, async () => {
+    const address = isRoot ? ownAddress() : undefined;
+    const cluster = await startTestCluster(address);
+    try {
+      await assertServerWorks(cluster, address);
+    } finally {
+      await cluster.remove();
+    }
+  });
+};
+
+async function assertServerWorks(cluster: TestCluster, address: string | undefined): Promise<void> {
+  const standby = await cluster.addStandby();
+  const places = [cluster.primary, standby].map(
+    ({ host, port }) => `${address === undefined ? encodeURIComponent(cluster.socketDir) : host}:${port}`,
+  );
+  const BERTH_PG_URL = `postgresql://${cluster.user}:${cluster.password}@${places.join(",")}/postgres`;
+  const platform = await startPlatform({ BERTH_PG_URL });
+  try {
+    const { body } = await platform.call<{ platform: { missing: { part: string }[] } }>("GET", "/v1/me");
+    assert.ok(body.platform.missing.some(({ part }) => part === "database_servers"));
+    await assertDatabaseWorks(platform);
+
+    await assertBackupsWork(platform);
+
+    await assertFollowsPrimary(platform, { cluster, standby });
+  } finally {
+    await platform.destroy();
+  }
+}
+
 inNetwork("veth");
 const others = [
+  onServer,
   () => inNetwork("shared"),
   () => ofUser("an ordinary user", false, isRoot ? false : "these tests are run by an ordinary user already"),
   () => ofUser("an ordinary user with pasta", true, pastaLacks),
@@ -160,6 +195,47 @@ async function assertSurvivesKills(platform: TestPlatform): Promise<void> {
   assert.equal(await ask(platform, "/count"), "200 1", "databases outlive the control plane");
   await platform.restart();
   assert.equal(await ask(platform, "/visit"), "200 2");
+}
+
+async function assertBackupsWork(platform: TestPlatform): Promise<void> {
+  const path = "/v1/projects/visits";
+  const { body: made } = await platform.call<{ id: string }>("POST", `${path}/backups`);
+  const backup = async () =>
+    (await platform.call<{ status: string; verification: { status: string } | null }>("GET", `/v1/backups/${made.id}`))
+      .body;
+  await eventually(async () => (await backup()).status === "completed", "the backup is completed");
+  await platform.call("POST", `/v1/backups/${made.id}/verify`);
+  assert.equal((await backup()).verification?.status, "verified");
+  const { body: restored } = await platform.call<{ database: string }>("POST", `${path}/restore`, {});
+  const sql = "select count(*)::int as n from visit";
+  const asked = { sql, database: restored.database };
+  assert.deepEqual((await platform.call<{ rows: unknown }>("POST", `${path}/database/query`, asked)).body.rows, [
+    [1],
+  ]);
+}
+
+async function assertFollowsPrimary(
+  platform: TestPlatform,
+  { cluster, standby }: { readonly cluster: TestCluster; readonly standby: ClusterServer },
+): Promise<void> {
+  const caughtUp = async () => {
+    const [{ at }] = (await cluster.primary.query("select pg_current_wal_lsn() as at")) as [{ at: string }];
+    const [row] = await standby.query(`select pg_last_wal_replay_lsn() >= '${at}' as is`);
+    return row?.["is"] === true;
+  };
+  await eventually(caughtUp, "the standby has everything");
+  await cluster.primary.kill();
+  await standby.query("select pg_promote()");
+  const follows = async () => {
+    const { body } = await platform.visit("visits", "/url");
+    return body.includes(`:${standby.port}/`) && (await ask(platform, "/count")) === "200 1";
+  };
+  await eventually(follows, "the application is at the promoted server");
+}
+
+function ownAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
 async function ask(platform: TestPlatform, path: string): Promise<string> {
