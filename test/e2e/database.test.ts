@@ -209,9 +209,7 @@ async function assertBackupsWork(platform: TestPlatform): Promise<void> {
   const { body: restored } = await platform.call<{ database: string }>("POST", `${path}/restore`, {});
   const sql = "select count(*)::int as n from visit";
   const asked = { sql, database: restored.database };
-  assert.deepEqual((await platform.call<{ rows: unknown }>("POST", `${path}/database/query`, asked)).body.rows, [
-    [1],
-  ]);
+  assert.deepEqual((await platform.call<{ rows: unknown }>("POST", `${path}/database/query`, asked)).body.rows, [[1]]);
 }
 
 async function assertFollowsPrimary(

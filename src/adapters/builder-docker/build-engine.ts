@@ -111,6 +111,8 @@ function startIn(
         ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }),
       },
       fds: [log],
+      // The engine packs layers itself, outside of any build's control group.
+      isBackground: true,
     },
   );
   closeSync(log);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
+import { getPriority, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
@@ -197,7 +197,13 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     const sparse = await failureOf(lines("RUN truncate -s 13194139533312 /big"));
     assert.equal(sparse.code, "build_output_too_large", JSON.stringify(sparse));
     assert.match(sparse.summary, /wrote a file of more than 1024 MiB/);
-    imageOf((await lines("RUN echo neighbour")).outcome);
+    const neighbour = await lines("RUN echo priority $(cut -d' ' -f19 /proc/self/stat)");
+    imageOf(neighbour.outcome);
+    const priority = `priority ${Math.min(getPriority() + 10, 19)}`;
+    assert.ok(
+      neighbour.lines.some((line) => line.trim() === priority),
+      "a build yields the processors to the control plane",
+    );
   });
 
   it("a source that is too large ends before the engine gets any of it", async () => {
