@@ -20,7 +20,7 @@ interface ProcessOptions {
 }
 
 // Fewer than a process may open, because the server of the tests takes 300 in all.
-const connections = 2;
+const connections = { edge: 3, other: 1 };
 
 /** All that a process of Berth with these roles does by itself, on connections of its own. Its edge takes every table. */
 export async function startProcess(
@@ -28,7 +28,8 @@ export async function startProcess(
   { name, roles, visited }: ProcessOptions,
 ): Promise<{ stop(): Promise<void> }> {
   const { connection } = api.database;
-  const limits = { max: connections, connectionTimeoutMillis: 60_000 };
+  const max = roles.includes("edge") ? connections.edge : connections.other;
+  const limits = { max, connectionTimeoutMillis: 60_000 };
   const { db, close } = openDatabase({ connection: { ...connection, ...limits }, log: silentLog });
   const wakeups = await openWakeups({ connection, log: silentLog });
   const measure = async () => Array.from({ length: visited }, (_, at) => usageOf(name, at + 1));

@@ -23,14 +23,13 @@ const columns = [
   "checked_at",
 ] as const;
 
-/** The rows of one check on one machine. */
-export async function checksOf(tx: Tx, { name, machine }: Omit<CheckKey, "subject">): Promise<readonly CheckRow[]> {
-  return tx
-    .selectFrom("monitor_check")
-    .select(columns)
-    .where("name", "=", name)
-    .where("machine", "=", machine)
-    .execute();
+/** The rows of these checks on their machines. */
+export async function checksOf(tx: Tx, checks: readonly Omit<CheckKey, "subject">[]): Promise<readonly CheckRow[]> {
+  const [names, machines] = [checks.map(({ name }) => name), checks.map(({ machine }) => machine)];
+  const { rows } = await sql<CheckRow>`
+    select ${sql.join(columns.map((column) => sql.ref(column)))} from monitor_check
+    where (name, machine) in (select * from unnest(${names}::text[], ${machines}::text[]))`.execute(tx);
+  return rows;
 }
 
 /** Every row, in an order that stays. */

@@ -34,17 +34,24 @@ export async function recordReports(
   await platform.db.transaction().execute(async (tx) => {
     await lockMonitoring(tx);
     const now = await databaseTime(tx);
-    const watched: Watched[] = [];
-    for (const report of reports) {
-      const { rows, gone } = nextRows(report, await checksOf(tx, report), now);
-      await upsertChecks(tx, rows);
-      await deleteChecks(tx, gone);
-      watched.push({ patience: report.patience, findings: report.findings, rows, gone });
-    }
+    const known = Map.groupBy(await checksOf(tx, reports), keyOf);
+    // Few statements, because every other process waits for the lock.
+    const next = reports.map((report) => ({ ...report, ...nextRows(report, known.get(keyOf(report)) ?? [], now) }));
+    await upsertChecks(
+      tx,
+      next.flatMap(({ rows }) => rows),
+    );
+    await deleteChecks(
+      tx,
+      next.flatMap(({ gone }) => gone),
+    );
+    const watched: Watched[] = next.map(({ patience, findings, rows, gone }) => ({ patience, findings, rows, gone }));
     watched.push({ patience: { warnMs: null, failMs: null }, findings: [], rows: [], gone: await forgetMachines(tx) });
     await raiseAlerts(platform, tx, { watched, now });
   });
 }
+
+const keyOf = ({ name, machine }: { readonly name: string; readonly machine: string }) => `${name} ${machine}`;
 
 /** The worst of all checks as they stand now. */
 export async function overallStatus(db: Db | Tx, now: Date): Promise<CheckStatus> {
