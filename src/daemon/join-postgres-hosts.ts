@@ -46,7 +46,8 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
       await hostOf(id).destroy(id);
       rmSync(noteOf(id), { force: true });
     },
-    list: async () => [...(await local.list()), ...((await server?.list()) ?? [])],
+    // A server that is away keeps nothing on this machine from being listed.
+    list: async () => [...(await local.list()), ...((await server?.list().catch(() => [])) ?? [])],
     createDatabase: of((host) => host.createDatabase),
     dropDatabase: of((host) => host.dropDatabase),
     endSession: of((host) => host.endSession),

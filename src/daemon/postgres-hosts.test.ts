@@ -91,6 +91,12 @@ describe("databases on this machine and on an existing server", () => {
     assert.deepEqual(made, [`${fresh.id} local`]);
   });
 
+  it("lists what is on this machine although the server is away", async () => {
+    const away = postgresHostDouble({ list: () => Promise.reject(new Error("away")) });
+    const here = postgresHostDouble({ list: async () => [old.id] });
+    assert.deepEqual(await joinPostgresHosts({ local: here, server: away, dir }).list(), [old.id]);
+  });
+
   it("says what does not hold on a server, beside what the runtime says", async () => {
     const described = { name: "process", network: "veth", isolation: [], missing: [] } as const;
     const runtime = withMissing(runtimeDouble({ describe: async () => described }), () => missingOnServer(["erp"]));

@@ -27,7 +27,8 @@ export async function createPrimaryParts(
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups, server } = postgresHost(foundation);
-  await server
+  // A server that is away keeps the platform from nothing else.
+  void server
     ?.check()
     .catch((error: unknown) => log.warn({ err: error }, "the server of BERTH_PG_URL cannot be used now"));
   const { builder, runtime, leave } = await createFamily(foundation);
