@@ -71,3 +71,24 @@ test("a project's move is followed to its end, and a failed one says why and tha
   assert.match(stderr, /not moved to docker and serves as before\. Nothing answered/);
   assert.equal((await user.berth(["platform", "runtime", "shop"])).exitCode, 2);
 });
+
+test("machines of a swarm are listed with what they do, and drained by name", async () => {
+  const machine: Result<"platform.machines">["machines"][number] = {
+    ...{ id: "abc123", name: "node-2", address: "192.0.2.2", role: "worker", state: "ready", takes_replicas: true },
+    ...{ guarded: true, replicas: 3, cpus: 2, memory_bytes: 4e9, version: "20.10.24" },
+  };
+  const drained = { ...machine, id: "def456", name: "node-3", takes_replicas: false, replicas: 0 };
+  await using platform = await startScriptedPlatform({
+    "platform.machines": () => ({ machines: [machine, drained] }),
+    "platform.drain": () => ({ moving: 2 }),
+    "platform.join": () => ({ script: "docker swarm join\n" }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { stdout } = await user.berth(["machines"]);
+  assert.match(stdout, /node-2 +192\.0\.2\.2 +worker +ready +3 .*\n.*node-3 .* drained +0/);
+  const { stdout: said } = await user.berth(["machines", "drain", "node-2"]);
+  assert.match(said, /node-2 is drained\. Restarting on other machines: 2 projects\./);
+  assert.deepEqual(platform.seen.at(-1)?.body, { takes_replicas: false });
+  assert.equal((await user.berth(["machines", "drain", "node-9"])).exitCode, 4);
+  assert.equal((await user.berth(["machines", "join"])).stdout, "docker swarm join\n");
+});

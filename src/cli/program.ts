@@ -21,6 +21,7 @@ import { addFollow } from "./commands/follow.ts";
 import { addGitCredential } from "./commands/git-credential.ts";
 import { addLogin, addLogout } from "./commands/login.ts";
 import { addLogs } from "./commands/logs.ts";
+import { addMachines } from "./commands/machines.ts";
 import { addMaintenance } from "./commands/maintenance.ts";
 import { addMcp } from "./commands/mcp.ts";
 import { addMetrics } from "./commands/metrics.ts";
@@ -57,6 +58,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
     addStatus,
     addAlerts,
     addPlatform,
+    addMachines,
     addOrgs,
     addApi,
     addMcp,

@@ -109,7 +109,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "ps kill": "berth restart",
   "ps stop": "berth scale worker=0",
   machine: "berth ps",
-  machines: "berth ps",
   details: "berth status",
   audit: "berth activity",
   accessory: "berth db",

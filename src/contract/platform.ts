@@ -84,6 +84,24 @@ const runtimeOfProject = z.object({
     .nullable(),
 });
 
+const pooledMachine = z.object({
+  id: z.string(),
+  name: z.string(),
+  address: z.string(),
+  role: z.enum(["manager", "worker"]),
+  state: z.enum(["ready", "down", "unknown", "disconnected"]),
+  /** False: it is drained, and gets no new replicas. */
+  takes_replicas: z.boolean(),
+  /** Whether its network is closed to containers; a machine without that gets no replicas. */
+  guarded: z.boolean(),
+  replicas: count,
+  cpus: z.number(),
+  memory_bytes: count,
+  version: z.string(),
+});
+
+const machineParams = z.object({ machine: z.string().min(1).max(100) });
+
 export const rows = [
   row({
     name: "platform.runtime",
@@ -113,6 +131,57 @@ export const rows = [
     errors: ["conflict", "nothing_to_deploy", "deploy_in_progress", "storage_full"],
     activity: "project.moved",
     summary: "Build a project's live commit for another runtime and switch to it once it is healthy",
+  }),
+  row({
+    name: "platform.machines",
+    method: "GET",
+    path: "/v1/platform/machines",
+    access: "operator",
+    scope: "platform:read",
+    result: z.object({ machines: z.array(pooledMachine) }),
+    success: [200],
+    summary: "The machines of the swarm that runs replicas; none where everything runs on one machine",
+  }),
+  row({
+    name: "platform.join",
+    method: "POST",
+    path: "/v1/platform/machines",
+    access: "operator",
+    scope: "deployments:write",
+    result: z.object({ script: z.string() }),
+    success: [200],
+    errors: ["conflict"],
+    activity: "platform.join_shown",
+    summary: "The shell script that makes another machine one of the swarm's; it holds secrets",
+  }),
+  row({
+    name: "platform.drain",
+    method: "PUT",
+    path: "/v1/platform/machines/:machine",
+    access: "operator",
+    scope: "deployments:write",
+    params: machineParams,
+    body: z.strictObject({ takes_replicas: z.boolean() }),
+    result: z.object({
+      /** Projects whose replicas there move to other machines by a health-checked restart. */
+      moving: count,
+    }),
+    success: [200],
+    errors: ["conflict"],
+    activity: "platform.machine_changed",
+    summary: "Drain a machine of the swarm, whose replicas then start on others before they end there, or use it again",
+  }),
+  row({
+    name: "platform.dismiss",
+    method: "DELETE",
+    path: "/v1/platform/machines/:machine",
+    access: "operator",
+    scope: "deployments:write",
+    params: machineParams,
+    success: [204],
+    errors: ["conflict"],
+    activity: "platform.machine_removed",
+    summary: "Remove a drained or lost machine from the swarm",
   }),
   row({
     name: "platform.overview",

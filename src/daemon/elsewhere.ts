@@ -15,6 +15,7 @@ export function partsOfPrimary(db: Db) {
   return {
     builder: absent<Builder>("Builds"),
     runtime: absent<Runtime>("Applications", {
+      machines: undefined,
       describe: () => describePrimary(db),
       observe: async () => [],
       onChange: () => () => {},

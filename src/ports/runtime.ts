@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { MachinePool } from "./machines.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
@@ -10,6 +11,8 @@ import type { ServerAddress } from "../kit/server-address.ts";
  * (exit, crash, refuse to start) is reported by `observe`, never thrown.
  */
 export interface Runtime {
+  /** Where it runs replicas on many machines. */
+  readonly machines?: MachinePool | undefined;
   /** What this runtime isolates on this machine, and which parts are missing. Probed once, really tried. */
   describe(): Promise<RuntimeDescription>;
   /**

@@ -111,6 +111,8 @@ export function accessRows(subject: () => Subject): void {
     const { body: alerts } = await subject().expect(200, "GET", "/v1/alerts", { as: "operator" });
     assert.ok(alerts.alerts.every(({ resolved_at }: Json) => resolved_at === null));
     const { body: overview } = await subject().expect(200, "GET", "/v1/platform/overview", { as: "operator" });
+    const { body: pool } = await subject().expect(200, "GET", "/v1/platform/machines", { as: "operator" });
+    assert.deepEqual(pool.machines, []);
     assert.ok(overview.projects.total >= 1 && overview.machines.length === 1 && overview.databases.ready >= 1);
   });
 

@@ -13,6 +13,8 @@ const webhook =
 const ofNothing = { ...member, names: null } as const;
 const open = { ...ofNothing, access: "public", scope: null, method: "GET", allowed: 200 } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
+// The tests' platform has one machine.
+const changesMachines = { ...operator, scope: "deployments:write", allowed: 409 } as const;
 const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
 const organization =
   (rest = "") =>
@@ -570,6 +572,15 @@ export const permissions: Readonly<Record<string, Permission>> = {
   },
   "status.get": { ...operator, path: () => "/v1/status" },
   "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
+  "platform.machines": { ...operator, path: () => "/v1/platform/machines" },
+  "platform.join": { ...changesMachines, method: "POST", path: () => "/v1/platform/machines" },
+  "platform.drain": {
+    ...changesMachines,
+    method: "PUT",
+    path: () => "/v1/platform/machines/one",
+    body: () => ({ takes_replicas: false }),
+  },
+  "platform.dismiss": { ...changesMachines, method: "DELETE", path: () => "/v1/platform/machines/one" },
   "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
 };
 

@@ -10,6 +10,7 @@ export function createGivenRegistry(name: string, login: string | null): ImageRe
   return {
     name: async () => name,
     authHeader: Buffer.from(JSON.stringify(login === null ? {} : account)).toString("base64url"),
+    trustScript: async () => "",
     deleteImage: async () => {},
     close: async () => {},
   };

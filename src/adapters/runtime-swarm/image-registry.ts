@@ -8,6 +8,8 @@ export interface ImageRegistry {
   name(): Promise<string>;
   /** The header that names the login, for an engine; it asks for one also where there is none. */
   readonly authHeader: string;
+  /** Shell commands by which another machine is let in; empty where that is the operator's to do. */
+  trustScript(): Promise<string>;
   /** Deletes an image, where the registry allows that. Idempotent. */
   deleteImage(repository: string, digest: string): Promise<void>;
 }

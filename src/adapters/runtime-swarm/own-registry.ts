@@ -20,8 +20,6 @@ export interface OwnRegistryOptions {
 }
 
 export interface OwnRegistry extends ImageRegistry {
-  /** What a machine needs to be let in: the authority and a certificate of its own. */
-  readonly certificates: () => Promise<RegistryCertificates>;
   /** Ends the process and takes back this machine's trust. */
   close(): Promise<void>;
 }
@@ -43,8 +41,8 @@ export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
   const open = () => runExclusive("open", () => ensureRunning(options, recordFile));
   return {
     name: async () => (await open()).host,
-    certificates: async () => (await open()).certificates,
     authHeader: Buffer.from("{}").toString("base64url"),
+    trustScript: async () => scriptOf(await open()),
     async deleteImage(repository, digest) {
       const status = await ask(await open(), "DELETE", `/v2/${repository}/manifests/${digest}`);
       if (status >= 300 && status !== 404) throw new Error(`the registry deleted no image: ${status}`);
@@ -63,6 +61,12 @@ export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
 
 /** Engines read it at every pull; no restart is needed. */
 const trustFolder = (host: string): string => `/etc/docker/certs.d/${host}`;
+
+function scriptOf({ host, certificates: { ca, cert, key } }: Running): string {
+  const file = (name: string, text: string) => `cat > '${trustFolder(host)}/${name}' <<'END'\n${text.trim()}\nEND\n`;
+  const files = file("ca.crt", ca) + file("client.cert", cert) + file("client.key", key);
+  return `set -e\numask 077\nmkdir -p '${trustFolder(host)}'\n${files}`;
+}
 
 async function ensureRunning(options: OwnRegistryOptions, recordFile: string): Promise<Running> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });

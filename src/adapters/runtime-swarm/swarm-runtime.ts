@@ -15,6 +15,7 @@ import type {
   RuntimeDescription,
   Workload,
 } from "../../ports/runtime.ts";
+import type { MachinePool } from "../../ports/machines.ts";
 import { createDockerRuntime, type DockerRuntime } from "../runtime-docker/docker-runtime.ts";
 import { listeningIn, readUsage } from "../runtime-docker/look-into.ts";
 import { runOwnCheck } from "../runtime-docker/own-check.ts";
@@ -22,6 +23,7 @@ import { readContainer, sameKey } from "../runtime-docker/containers.ts";
 import { describeSwarm } from "./describe-swarm.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { createGuard, type Guard } from "./guard.ts";
+import { createMachinePool } from "./machine-pool.ts";
 import { unregisterImage } from "./image-registry.ts";
 import { hasStarted, keyOf, newestOf, readReplicas, toInstance, type SwarmReplica } from "./replicas.ts";
 import { createAttemptOutput, type AttemptOutput } from "./attempt-output.ts";
@@ -52,6 +54,7 @@ export async function createSwarmRuntime(options: SwarmRuntimeOptions): Promise<
 }
 
 class Swarm implements SwarmRuntime {
+  readonly machines: MachinePool;
   readonly #local: DockerRuntime;
   readonly #context: SwarmContext;
   readonly #guard: Guard;
@@ -67,6 +70,7 @@ class Swarm implements SwarmRuntime {
     this.#local = local;
     this.#context = context;
     this.#guard = createGuard(context);
+    this.machines = createMachinePool(context, this.#guard);
     this.#output = createAttemptOutput(context);
     this.#watch = setInterval(() => void this.#look(), watchMs);
     this.#watch.unref();

@@ -3,6 +3,7 @@ import { countOpen } from "../alerts/alerts.ts";
 import type { Handlers } from "../context.ts";
 import { liveControlPlanes } from "../control-planes/control-planes.ts";
 import { overallStatus } from "../status/status.ts";
+import { admitMachine, joinMachine, removeMachine, showMachines } from "./machines.ts";
 import * as queries from "./queries.ts";
 import { moveProject, showRuntime } from "./runtimes.ts";
 
@@ -10,6 +11,14 @@ export const platform: Handlers<"platform"> = {
   runtime: (ctx) => showRuntime(ctx),
 
   move: (ctx, { body }) => moveProject(ctx, body.runtime),
+
+  machines: (ctx) => showMachines(ctx),
+
+  join: (ctx) => joinMachine(ctx),
+
+  drain: (ctx, { params, body }) => admitMachine(ctx, params.machine, body.takes_replicas),
+
+  dismiss: (ctx, { params }) => removeMachine(ctx, params.machine),
 
   async overview(ctx) {
     const { tx, now, platform } = ctx;

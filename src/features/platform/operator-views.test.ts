@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import type { Result } from "../../contract/routes.ts";
+import type { MachinePool, PooledMachine } from "../../ports/machines.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { recordReports } from "../status/status.ts";
 import { saveMachine, type MachineDescription } from "./platform.ts";
@@ -139,4 +140,55 @@ test("what belongs to a suspended organization does not count as serving", async
   const suspended = await get<Result<"platform.overview">>("/v1/platform/overview");
   assert.equal(suspended.projects.serving, before.projects.serving - 1);
   assert.equal(suspended.organizations.suspended, 1);
+});
+
+test("a swarm's machine is drained by restarts of the projects on it, and removed once it is empty", async () => {
+  const { db } = api.platform;
+  const swarm = await testOrganization(db, "swarm");
+  const project = await testProject(api.platform, swarm);
+  const owner = { org_id: swarm.id, project_id: project.id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  const worker: PooledMachine = {
+    ...{ id: "m2", name: "two", address: "192.0.2.2", role: "worker", state: "ready", takes_replicas: true },
+    ...{ guarded: true, replicas: 1, cpus: 2, memory_bytes: 4e9, version: "20.10" },
+  };
+  let machines: readonly PooledMachine[] = [{ ...worker, id: "m1", name: "one", role: "manager" }, worker];
+  const change = (id: string, more: Partial<PooledMachine>) =>
+    (machines = machines.map((each) => (each.id === id ? { ...each, ...more } : each)));
+  const pool: MachinePool = {
+    list: async () => machines,
+    joinScript: async () => "join",
+    admit: async (id, takes_replicas) => change(id, { takes_replicas }).length > 0,
+    projectsOn: async () => [project.id],
+    remove: async (id) => void (machines = machines.filter((each) => each.id !== id)),
+  };
+  Object.assign(api.platform.ports.runtime, { machines: pool });
+  const call = async (method: "PUT" | "DELETE" | "POST", path: string, body?: object) => {
+    const answer = await api.call(method, `/v1/platform/machines${path}`, { token: org.operator, body });
+    return [answer.status, method === "DELETE" ? answer.body["code"] : answer.body];
+  };
+  const restartAsked = async () =>
+    (
+      await db
+        .selectFrom("project")
+        .select("variables_changed_at")
+        .where("id", "=", project.id)
+        .executeTakeFirstOrThrow()
+    ).variables_changed_at !== null;
+  assert.deepEqual(await call("POST", ""), [200, { script: "join" }]);
+  assert.deepEqual(await call("DELETE", "/m2"), [409, "conflict"]);
+  assert.equal(await restartAsked(), false);
+  assert.deepEqual(await call("PUT", "/m2", { takes_replicas: false }), [200, { moving: 1 }]);
+  assert.equal(await restartAsked(), true);
+  assert.deepEqual(await call("DELETE", "/m2"), [409, "conflict"]);
+  change("m2", { replicas: 0 });
+  assert.deepEqual(await call("DELETE", "/m1"), [409, "conflict"]);
+  assert.deepEqual(await call("DELETE", "/m2"), [204, undefined]);
+  assert.deepEqual(await call("DELETE", "/m2"), [404, "not_found"]);
+  const { machines: left } = await get<Result<"platform.machines">>("/v1/platform/machines");
+  assert.deepEqual(
+    left.map(({ name }) => name),
+    ["one"],
+  );
 });

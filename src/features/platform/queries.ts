@@ -204,3 +204,12 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
       .executeTakeFirst()
   );
 }
+
+/** The projects with these ids. */
+export function projectKeys(tx: Tx, ids: readonly string[]): Promise<readonly ProjectKey[]> {
+  return tx
+    .selectFrom("project")
+    .select(["org_id", "id as project_id"])
+    .where("id", "in", [...ids, ""])
+    .execute();
+}

@@ -1,0 +1,107 @@
+import type { Command } from "commander";
+import type { Answer } from "../../contract/client.ts";
+import { addCommand, addGroup } from "../command-tree.ts";
+import type { CliContext } from "../context.ts";
+import { CliError } from "../failures.ts";
+import { counted } from "../../kit/counted.ts";
+import { paintStatus } from "../render/paint.ts";
+import { oneLine, size } from "../render/text.ts";
+import { listCommand } from "../row-commands.ts";
+
+type Machine = Answer<"platform.machines">["machines"][number];
+
+/** `berth machines`: where a swarm runs replicas. */
+export function addMachines(program: Command, ctx: CliContext): void {
+  const machines = addGroup(program, "machines", "List, add, drain and remove machines of a swarm (for the operator)");
+  listCommand(machines, ctx, {
+    row: "platform.machines",
+    usage: "list",
+    summary: "List the machines that replicas run on",
+    isDefault: true,
+    examples: ["berth machines", "berth machines list --json"],
+    items: (answer) => answer.machines,
+    columns: {
+      NAME: ({ name }) => oneLine(name),
+      ADDRESS: ({ address }) => address,
+      ROLE: ({ role }) => role,
+      STATE: (machine, paint) => paintStatus(paint, stateOf(machine)),
+      REPLICAS: ({ replicas }) => String(replicas),
+      CPUS: ({ cpus }) => String(cpus),
+      MEMORY: ({ memory_bytes: bytes }) => size(bytes),
+      ENGINE: ({ version }) => oneLine(version),
+    },
+    empty: "Everything runs on one machine. With BERTH_RUNTIME=swarm, replicas run on the machines of a Docker Swarm.",
+  });
+  addJoin(machines, ctx);
+  addChange(machines, ctx, true);
+  addChange(machines, ctx, false);
+  addRemove(machines, ctx);
+}
+
+function stateOf({ state, takes_replicas, guarded }: Machine): string {
+  if (state !== "ready") return state;
+  if (!takes_replicas) return "drained";
+  return guarded ? "ready" : "not guarded";
+}
+
+function addJoin(machines: Command, ctx: CliContext): void {
+  addCommand(machines, {
+    usage: "join",
+    summary: "Print the script that makes another machine one of these; it holds secrets",
+    examples: ["berth machines join | ssh root@192.0.2.11 sh"],
+  }).action(async () => {
+    const client = await ctx.client();
+    const answer = await client.call("platform.join", {});
+    ctx.output.result(answer, () => answer.script.trimEnd());
+  });
+}
+
+function addChange(machines: Command, ctx: CliContext, takes_replicas: boolean): void {
+  const [name, summary] = takes_replicas
+    ? ["use", "Let new replicas start on a drained machine again"]
+    : ["drain", "Start a machine's replicas on others, then end them there; it gets no new ones"];
+  addCommand(machines, {
+    usage: `${name} <machine>`,
+    summary,
+    examples: [`berth machines ${name} node-2`],
+  }).action(async (given: string) => {
+    const client = await ctx.client();
+    const machine = await machineNamed(client, given);
+    const answer = await client.call("platform.drain", { params: { machine: machine.id }, body: { takes_replicas } });
+    const moving = answer.moving === 0 ? "" : ` Restarting on other machines: ${counted(answer.moving, "project")}.`;
+    ctx.output.result(answer, () =>
+      takes_replicas
+        ? `${oneLine(machine.name)} takes replicas again.`
+        : `${oneLine(machine.name)} is drained.${moving} \`berth machines\` shows how many replicas are left.`,
+    );
+  });
+}
+
+function addRemove(machines: Command, ctx: CliContext): void {
+  addCommand(machines, {
+    usage: "remove <machine>",
+    summary: "Remove a drained or lost machine from the swarm",
+    examples: ["berth machines remove node-2"],
+  }).action(async (given: string) => {
+    const client = await ctx.client();
+    const machine = await machineNamed(client, given);
+    await client.call("platform.dismiss", { params: { machine: machine.id } });
+    ctx.output.result(
+      {},
+      () => `${oneLine(machine.name)} is removed. \`docker swarm leave\` there makes it forget the swarm.`,
+    );
+  });
+}
+
+/** By its name or address, or the beginning of its id where names repeat. */
+async function machineNamed(client: Awaited<ReturnType<CliContext["client"]>>, given: string): Promise<Machine> {
+  const { machines } = await client.call("platform.machines", {});
+  const exact = machines.filter(({ name, address, id }) => [name, address, id].includes(given));
+  const found = exact.length > 0 ? exact : machines.filter(({ id }) => id.startsWith(given));
+  if (found.length === 1) return found[0] as Machine;
+  const what = found.length === 0 ? `There is no machine ${given}.` : `Several machines are called ${given}.`;
+  throw new CliError(found.length === 0 ? "notFound" : "usage", "no_such_machine", {
+    message: what,
+    hint: "`berth machines --json` lists names, addresses and ids.",
+  });
+}
