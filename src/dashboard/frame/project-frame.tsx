@@ -44,7 +44,7 @@ function Header({ project }: { readonly project: Project }) {
   // These pages belong to the deployments.
   const isDeployment = /\/(?:builds\/|compare$)/.test(path);
   return (
-    <div className="sticky top-0 z-10 bg-bg/92 px-4 backdrop-blur-sm max-md:top-12 sm:px-8">
+    <div className="sticky top-0 z-10 bg-bg px-4 max-md:top-12 sm:px-8">
       <div className="mx-auto max-w-[1136px] border-b border-line">
         <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 pt-2">
           <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">

@@ -1,5 +1,14 @@
-import { useVirtualizer, type Range } from "@tanstack/react-virtual";
-import { memo, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import {
+  memo,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type MouseEvent,
+  type ReactNode,
+} from "react";
 import { exact } from "../data/format.ts";
 import { Ansi } from "./ansi.tsx";
 
@@ -28,27 +37,30 @@ interface LogLinesProps {
 }
 
 const rowHeight = 20;
-const blockRows = 40;
-const overscanRows = 20;
+// As many as a frame has time to make.
+const blockRows = 10;
+const overscanBlocks = 3;
 
-/** Rows come and go a block at a time: each change of the page's content lets the browser paint whole tiles again. */
-function wholeBlocks({ startIndex, endIndex, count }: Range): number[] {
-  const from = Math.max(0, Math.floor((startIndex - overscanRows) / blockRows) * blockRows);
-  const to = Math.min(count, Math.ceil((endIndex + overscanRows) / blockRows) * blockRows);
-  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-}
-
-/** Lines of any number: only those in sight are in the page. */
+/** Lines of any number: only those in sight are in the page. They come and go in blocks, each of which is one change of the page's content. */
 export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, ...rest }: LogLinesProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtBeginning, setAtBeginning] = useState(false);
   const topBefore = useRef(0);
+  // Blocks have a place of their own, so that those in sight stay the same when lines come or go above them: the first one may be cut.
+  const firstBlock = Math.floor(first / blockRows);
+  const blockOf = (index: number) => Math.floor((first + index) / blockRows) - firstBlock;
+  const linesOf = (block: number) => {
+    const from = (firstBlock + block) * blockRows - first;
+    return [Math.max(0, from), Math.min(lines.length, from + blockRows)] as const;
+  };
+  // With another key function all blocks are placed anew: only when lines come or go, not for every frame of scrolling.
+  const getItemKey = useCallback((block: number) => firstBlock + block, [firstBlock, first, lines.length]);
   const rows = useVirtualizer({
-    count: lines.length,
+    count: lines.length === 0 ? 0 : blockOf(lines.length - 1) + 1,
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => first + index,
-    rangeExtractor: wholeBlocks,
+    estimateSize: (block) => rowHeight * (linesOf(block)[1] - linesOf(block)[0]),
+    getItemKey,
+    overscan: overscanBlocks,
   });
   const last = lines.length - 1;
   useLayoutEffect(() => rows.measure(), [wraps, rows]);
@@ -61,12 +73,12 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     return { isDown, isAtEnd: scrollHeight - scrollTop - clientHeight < rowHeight * 1.5 };
   };
   useEffect(() => {
-    if (follows && last >= 0) rows.scrollToIndex(last, { align: "end" });
+    if (follows && last >= 0) rows.scrollToIndex(blockOf(last), { align: "end" });
     look();
   }, [follows, last, first, wraps, rows]);
   useEffect(() => {
     if (hit === undefined) return;
-    rows.scrollToIndex(hit, { align: "center" });
+    rows.scrollToIndex(blockOf(hit), { align: "center" });
     look();
   }, [hit, rows]);
   // Only a reader who scrolls down to the end follows it again: not one who slowly leaves it, and not the end of a scroll before a pause.
@@ -86,22 +98,26 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
         onScroll={onScroll}
         onWheel={(event) => event.deltaY < 0 && pause()}
         onTouchMove={pause}
+        onMouseOver={nameTime}
         onKeyDown={(event) => ["ArrowUp", "PageUp", "Home"].includes(event.key) && pause()}
-        className="absolute inset-0 overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
+        className="absolute inset-x-0 top-0 bottom-[3px] overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
       >
         {lines.length === 0 && <div className="px-4 py-6 font-sans text-sm text-muted">{rest.empty}</div>}
         <div className="relative min-w-full" style={{ height: rows.getTotalSize() }}>
-          {rows.getVirtualItems().map(({ index, start, key }) => (
-            <Row
-              key={key}
-              line={lines[index] as LogLine}
-              index={index}
-              top={start}
-              measure={wraps ? rows.measureElement : undefined}
-              query={query}
-              isHit={hit === index}
-            />
-          ))}
+          {rows.getVirtualItems().map(({ index, start, key }) => {
+            const [from, to] = linesOf(index);
+            return (
+              <Block
+                key={key}
+                lines={lines.slice(from, to)}
+                index={index}
+                top={start}
+                measure={wraps ? rows.measureElement : undefined}
+                query={query}
+                hit={hit !== undefined && hit >= from && hit < to ? hit - from : undefined}
+              />
+            );
+          })}
         </div>
       </div>
       {isAtBeginning && <div className="absolute inset-x-0 top-2 flex justify-center">{rest.beginning}</div>}
@@ -131,12 +147,48 @@ function nameOf(process: string, replica: number): string {
   return `${begin}${end}`.padEnd(nameLength);
 }
 
-interface RowProps {
-  readonly line: LogLine;
+/** The exact time appears on hover; to have it ready for each line would cost more than all else in it. */
+function nameTime({ target }: MouseEvent): void {
+  if (target instanceof HTMLTimeElement && target.title === "") target.title = exact(target.dateTime);
+}
+
+interface BlockProps {
+  readonly lines: readonly LogLine[];
   readonly index: number;
   readonly top: number;
   /** Undefined where lines do not wrap: then all have the same height. */
   readonly measure: ((element: Element | null) => void) | undefined;
+  readonly query: string;
+  /** Which of the lines is the present hit. */
+  readonly hit: number | undefined;
+}
+
+// Placed by `top`, not by a transform: with one each, the browser composes and paints all of them again for every frame of scrolling.
+const Block = memo(function Block({ lines, index, top, measure, query, hit }: BlockProps) {
+  const wraps = measure !== undefined;
+  return (
+    <div
+      ref={measure}
+      data-index={index}
+      className={`absolute left-0 min-w-full ${wraps ? "w-full" : ""}`}
+      style={{ top }}
+    >
+      {lines.map((line, at) => (
+        <Row key={at} line={line} wraps={wraps} query={query} isHit={hit === at} />
+      ))}
+    </div>
+  );
+}, isSameBlock);
+
+/** Lines never change, so the first and the last one stand for all of a block. */
+function isSameBlock({ lines, ...before }: BlockProps, { lines: now, ...after }: BlockProps): boolean {
+  if (lines.length !== now.length || lines[0] !== now[0] || lines.at(-1) !== now.at(-1)) return false;
+  return (Object.keys(after) as (keyof typeof after)[]).every((name) => before[name] === after[name]);
+}
+
+interface RowProps {
+  readonly line: LogLine;
+  readonly wraps: boolean;
   readonly query: string;
   readonly isHit: boolean;
 }
@@ -144,19 +196,15 @@ interface RowProps {
 const replicaColours = ["text-busy", "text-ok", "text-warn", "text-accent", "text-bad"];
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-// Placed by `top`, not by a transform: with one each, the browser composes and paints all of them again for every frame of scrolling.
-const Row = memo(function Row({ line, index, top, measure, query, isHit }: RowProps) {
+function Row({ line, wraps, query, isHit }: RowProps) {
   const { at, process, replica, text } = line;
-  const wraps = measure !== undefined;
   return (
     <div
-      ref={measure}
-      data-index={index}
-      className={`absolute left-0 min-w-full px-4 ${wraps ? `w-full break-all whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
-      style={{ top }}
+      ref={isHit ? showHit : undefined}
+      className={`px-4 ${wraps ? `break-all whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
     >
       {at !== null && (
-        <time dateTime={at} title={exact(at)} className="mr-3 text-muted select-none">
+        <time dateTime={at} className="mr-3 text-muted select-none">
           {clock.format(new Date(at))}
         </time>
       )}
@@ -171,4 +219,9 @@ const Row = memo(function Row({ line, index, top, measure, query, isHit }: RowPr
       <Ansi text={text === "" ? " " : text} query={query} />
     </div>
   );
-});
+}
+
+/** A block may be higher than the window where long lines wrap. */
+function showHit(row: HTMLElement | null): void {
+  row?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}

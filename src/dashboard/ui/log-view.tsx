@@ -36,13 +36,14 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
   }
   const end = first + lines.length;
   useEffect(() => {
-    // The lines it begins with are not new.
     if (follows || seen === 0) setSeen(end);
   }, [follows, end, seen]);
-  const unseen = Math.max(0, end - seen);
+  // The lines it begins with are not new.
+  const unseen = seen === 0 ? 0 : Math.max(0, end - seen);
   return (
-    <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line" style={{ height }}>
-      <div className="flex flex-wrap items-center gap-1.5 border-b border-line bg-panel px-2 py-1.5">
+    // Nothing clips at the round corners: the browser would put the whole log through a mask for every frame of scrolling.
+    <div className="flex min-h-0 flex-col rounded-md border border-line bg-bg" style={{ height }}>
+      <div className="flex flex-wrap items-center gap-1.5 rounded-t-[5px] border-b border-line bg-panel px-2 py-1.5">
         {controls}
         <div className="ml-auto flex min-w-0 items-center gap-0.5 max-sm:w-full">
           <SearchBox search={search} onUse={() => setFollows(false)} />

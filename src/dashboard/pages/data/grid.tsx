@@ -5,7 +5,7 @@ import { IconButton } from "../../ui/button.tsx";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
-import { isNumber, Value } from "./value.tsx";
+import { isLong, isNumber, Value } from "./value.tsx";
 
 interface GridProps {
   readonly page: TablePageRows;
@@ -22,92 +22,113 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
     onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
   };
   return (
-    <div
-      tabIndex={-1}
-      className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto rounded-md border border-line"
-      onKeyDown={moveFocus}
-    >
-      <table className="min-w-full border-separate border-spacing-0 text-sm">
-        <caption className="sr-only">Rows of {page.name}</caption>
-        <thead>
-          <tr>
-            {page.columns.map((column) => (
-              <th
-                key={column.name}
-                scope="col"
-                aria-sort={search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"}
-                className="sticky top-0 z-[1] border-r border-b border-line bg-panel p-0 text-left font-medium [&:nth-last-child(2)]:border-r-0"
-              >
-                <button
-                  type="button"
-                  onClick={() => sortBy(column.name)}
-                  className="flex w-full flex-col px-3 py-1.5 text-left leading-4 hover:bg-hover focus-visible:outline-offset-[-2px]"
+    // Nothing clips at the round corners: the browser would put all rows through a mask for every frame of scrolling.
+    <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
+      <div
+        ref={markWide}
+        tabIndex={-1}
+        className="group/grid max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg"
+        onKeyDown={moveFocus}
+      >
+        <table className="min-w-full border-separate border-spacing-0 text-sm">
+          <caption className="sr-only">Rows of {page.name}</caption>
+          <thead className="sticky top-0 z-[1]">
+            <tr>
+              {page.columns.map((column) => (
+                <th
+                  key={column.name}
+                  scope="col"
+                  aria-sort={
+                    search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"
+                  }
+                  className="border-r border-b border-line bg-panel p-0 text-left font-medium [&:nth-last-child(2)]:border-r-0"
                 >
-                  <span className="flex items-center gap-1 whitespace-nowrap">
-                    {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}
-                    {visible(column.name)}
-                    {search.sort === column.name &&
-                      (search.dir === "desc" ? <ArrowDown aria-hidden size={12} /> : <ArrowUp aria-hidden size={12} />)}
-                  </span>
-                  <span className="text-xs font-normal whitespace-nowrap text-faint">
-                    {column.type}
-                    {column.nullable ? "" : " · not null"}
-                  </span>
-                </button>
-              </th>
-            ))}
-            <th scope="col" className="sticky top-0 right-0 z-[2] border-b border-l border-line bg-panel">
-              <span className="sr-only">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {page.rows.map((raw, index) => {
-            const row = raw as Row;
-            return (
-              <tr key={index} className="group">
-                {page.columns.map(({ name, type }) => (
-                  <td
-                    key={name}
-                    className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel [&:nth-last-child(2)]:border-r-0"
+                  <button
+                    type="button"
+                    onClick={() => sortBy(column.name)}
+                    className="flex w-full flex-col px-3 py-1.5 text-left leading-4 hover:bg-hover focus-visible:outline-offset-[-2px]"
                   >
-                    <button
-                      type="button"
-                      data-cell
-                      tabIndex={index === 0 && name === page.columns[0]?.name ? 0 : -1}
-                      onClick={() =>
-                        onCell({
-                          name,
-                          type,
-                          value: row[name],
-                          isCut: page.cut.some((cut) => cut.row === index && cut.columns.includes(name)),
-                        })
-                      }
-                      className={`block h-full w-full truncate px-3 text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
+                    <span className="flex items-center gap-1 whitespace-nowrap">
+                      {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}
+                      {visible(column.name)}
+                      {search.sort === column.name &&
+                        (search.dir === "desc" ? (
+                          <ArrowDown aria-hidden size={12} />
+                        ) : (
+                          <ArrowUp aria-hidden size={12} />
+                        ))}
+                    </span>
+                    <span className="text-xs font-normal whitespace-nowrap text-faint">
+                      {column.type}
+                      {column.nullable ? "" : " · not null"}
+                    </span>
+                  </button>
+                </th>
+              ))}
+              <th scope="col" className="right-0 border-b border-l group-data-wide/grid:sticky border-line bg-panel">
+                <span className="sr-only">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {page.rows.map((raw, index) => {
+              const row = raw as Row;
+              return (
+                <tr key={index} className="group">
+                  {page.columns.map(({ name, type }) => (
+                    <td
+                      key={name}
+                      className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel [&:nth-last-child(2)]:border-r-0"
                     >
-                      <Value value={row[name]} />
-                    </button>
+                      <button
+                        type="button"
+                        data-cell
+                        tabIndex={index === 0 && name === page.columns[0]?.name ? 0 : -1}
+                        onClick={() =>
+                          onCell({
+                            name,
+                            type,
+                            value: row[name],
+                            isCut: page.cut.some((cut) => cut.row === index && cut.columns.includes(name)),
+                          })
+                        }
+                        className={`block h-full w-full px-3 ${isLong(row[name]) ? "truncate" : "whitespace-nowrap"} text-left font-mono text-[12.5px] focus-visible:outline-offset-[-2px] ${isNumber.test(type) ? "text-right" : ""}`}
+                      >
+                        <Value value={row[name]} />
+                      </button>
+                    </td>
+                  ))}
+                  <td className="right-0 border-b group-data-wide/grid:sticky border-l border-line bg-bg px-0.5 group-hover:bg-panel">
+                    {keyOf(page, row) !== undefined && (
+                      <IconButton label="Delete this row" onClick={() => onDelete(row)}>
+                        <Trash2 size={14} />
+                      </IconButton>
+                    )}
                   </td>
-                ))}
-                <td className="sticky right-0 border-b border-l border-line bg-bg px-0.5 group-hover:bg-panel">
-                  {keyOf(page, row) !== undefined && (
-                    <IconButton label="Delete this row" onClick={() => onDelete(row)}>
-                      <Trash2 size={14} />
-                    </IconButton>
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      {page.rows.length === 0 && (
-        <p className="px-4 py-8 text-center text-sm text-muted">
-          {search.q === undefined ? "This table has no rows." : "No row holds this text."}
-        </p>
-      )}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+        {page.rows.length === 0 && (
+          <p className="px-4 py-8 text-center text-sm text-muted">
+            {search.q === undefined ? "This table has no rows." : "No row holds this text."}
+          </p>
+        )}
+      </div>
     </div>
   );
+}
+
+/** Where the table is wider than the window on it, its last column stays in sight. Each cell that does costs a layer, so only there. */
+function markWide(scroller: HTMLElement | null) {
+  const table = scroller?.querySelector("table");
+  if (scroller === null || table === null || table === undefined) return;
+  const observer = new ResizeObserver(() =>
+    scroller.toggleAttribute("data-wide", table.scrollWidth > scroller.clientWidth + 1),
+  );
+  for (const each of [scroller, table]) observer.observe(each);
+  return () => observer.disconnect();
 }
 
 const steps: Readonly<Record<string, readonly [number, number]>> = {
