@@ -3,20 +3,23 @@
  * a form's mistakes are the server's to find: of the contract the browser needs names, paths, scopes and the fields of objects. That saves
  * a fifth of the script of the first load.
  */
-export const z: unknown = schemaOf(undefined);
-
 type Shape = Readonly<Record<string, unknown>>;
 
-/** Any call makes another schema; objects remember their fields. */
-function schemaOf(shape: Shape | undefined): unknown {
-  return new Proxy(() => {}, {
+// The contract makes thousands of schemas before the first paint, and nearly all of them are this one.
+const plain = schemaOf({});
+export const z: unknown = plain;
+
+/** Objects remember their fields; any other call leads to a schema again. */
+function schemaOf(shape: Shape): unknown {
+  const schema: unknown = new Proxy(() => {}, {
     get(_, name) {
-      if (name === "shape") return shape ?? {};
+      if (name === "shape") return shape;
       if (name === "safeParse") return (data: unknown) => ({ success: true, data });
       if (name === "object" || name === "strictObject" || name === "extend")
         return (given: Shape) => schemaOf({ ...shape, ...given });
-      return schemaOf(shape);
+      return schema;
     },
-    apply: () => schemaOf(shape),
+    apply: () => schema,
   });
+  return schema;
 }

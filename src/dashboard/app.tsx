@@ -5,7 +5,7 @@ import { ApiError, type Client } from "../contract/client.ts";
 import { ClientContext } from "./data/api.ts";
 import { followChanges } from "./data/changes.ts";
 import { MeContext } from "./data/me.ts";
-import { resumeSession } from "./data/session.ts";
+import type { Session } from "./data/session.ts";
 import { Standstill, type Reason } from "./pages/me/standstill.tsx";
 import { router } from "./routes.tsx";
 
@@ -13,17 +13,15 @@ import { router } from "./routes.tsx";
 const SignInPage = lazy(async () => ({ default: (await import("./pages/me/sign-in-page.tsx")).SignInPage }));
 
 /** Who is signed in decides what is shown: the pages, signing in, or why neither goes on. */
-export function App() {
+export function App({ resumed }: { readonly resumed: Promise<Session | undefined> }) {
   const [client, setClient] = useState<Client | null>();
   const [stop, setStop] = useState<Reason>();
   useEffect(() => {
-    // A one-time link replaces an earlier sign-in.
-    if (location.pathname === "/sign-in") return setClient(null);
-    resumeSession().then(
+    resumed.then(
       (found) => setClient(found ?? null),
       () => setStop("unreachable"),
     );
-  }, []);
+  }, [resumed]);
   if (stop !== undefined) return <Standstill reason={stop} />;
   if (client === undefined) return null;
   if (client === null)

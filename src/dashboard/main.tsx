@@ -2,9 +2,18 @@ import "./style.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
+import { resumeSession } from "./data/session.ts";
+import { router } from "./routes.tsx";
 
 const root = document.getElementById("root");
 const fontsTimeoutMs = 3000;
+
+// A one-time link replaces an earlier sign-in.
+const isSigningIn = location.pathname === "/sign-in";
+const resumed = isSigningIn ? Promise.resolve(undefined) : resumeSession();
+resumed.catch(() => {});
+// The page's own part comes beside the fonts and the session.
+if (!isSigningIn) void router.load();
 
 // With the fonts there from the first frame on, no text changes its width while a page loads.
 const fonts = ["Geist Variable", "Geist Mono Variable"].map((name) => document.fonts.load(`14px "${name}"`));
@@ -13,7 +22,7 @@ void Promise.race([Promise.allSettled(fonts), waited]).then(() => {
   if (root !== null)
     createRoot(root).render(
       <StrictMode>
-        <App />
+        <App resumed={resumed} />
       </StrictMode>,
     );
 });

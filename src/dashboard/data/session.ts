@@ -1,4 +1,5 @@
 import { createClient, type Client } from "../../contract/client.ts";
+import { fetchAfter, takeHeadStart } from "./head-start.ts";
 
 /** The signed-in client. The token is in this module's memory alone: neither storage nor a readable cookie has it. */
 export type Session = Client;
@@ -7,9 +8,14 @@ const headers = { "content-type": "application/json", "x-berth-dashboard": "1" }
 
 /** The session of before a reload; undefined when there is none. */
 export async function resumeSession(): Promise<Session | undefined> {
+  const start = takeHeadStart();
+  const { token } = await (start?.session ?? askForSession()).catch(askForSession);
+  return typeof token === "string" ? sessionOf(token, start && fetchAfter(start.calls)) : undefined;
+}
+
+async function askForSession(): Promise<{ readonly token?: string | null }> {
   const response = await fetch("/session/resume", { method: "POST", headers }).catch(unreachable);
-  const answer = (await response.json().catch(() => ({}))) as { token?: string | null };
-  return typeof answer.token === "string" ? sessionOf(answer.token) : undefined;
+  return (await response.json().catch(() => ({}))) as { token?: string | null };
 }
 
 /** Signs in with a token, or with the code of a one-time link. Throws a sentence for people. */
@@ -26,8 +32,8 @@ export async function signOut(): Promise<void> {
   location.assign("/sign-in");
 }
 
-function sessionOf(token: string): Session {
-  return createClient({ baseUrl: location.origin, token });
+function sessionOf(token: string, given: typeof fetch = fetch): Session {
+  return createClient({ baseUrl: location.origin, token, fetch: given });
 }
 
 function unreachable(): never {
