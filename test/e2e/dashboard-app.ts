@@ -1,3 +1,6 @@
+import type { TestPlatform } from "./platform.ts";
+import { eventually } from "../support/eventually.ts";
+
 // Through names, log lines, cells, commit messages: all of it must be shown as text.
 export const script = `<img src=x onerror="document.title='broken in'">`;
 export const branch = "<b>main</b>";
@@ -11,7 +14,7 @@ setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\
 require("node:http").createServer((request, response) => response.end("one")).listen(process.env.PORT, process.env.HOST);
 `;
 
-/** The application of the test: with a database, a release command and a server. */
+/** The application of the test: with a database, a server, and a release command that waits for `openGate`. */
 export const files = {
   "package.json": JSON.stringify({
     name: "demo",
@@ -29,6 +32,15 @@ const { Client } = require("pg");
   await client.connect();
   await client.query("create table if not exists orders (id int primary key, customer text not null)");
   await client.query("insert into orders values (1, $1) on conflict do nothing", [${JSON.stringify(script)}]);
+  await client.query("create table if not exists gate (id int primary key)");
+  while ((await client.query("select from gate")).rowCount === 0) await new Promise((resolve) => setTimeout(resolve, 100));
   await client.end();
 })();`,
 };
+
+/** Lets the release command end, so that what is shown meanwhile can be looked at. */
+export async function openGate(platform: TestPlatform): Promise<void> {
+  const rows = "/v1/projects/demo/data/tables/public/gate/rows";
+  const isOpen = async () => (await platform.call("POST", rows, { values: { id: 1 } })).status === 201;
+  await eventually(isOpen, "the release command waits");
+}

@@ -123,5 +123,5 @@ async function signIn(page: Page, { url: address, token }: Shoot): Promise<void>
   await page.goto(address);
   await page.getByLabel("API token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.locator("h1").first().waitFor();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }

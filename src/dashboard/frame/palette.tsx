@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useLayoutEffect, useState } from "react";
 import { loadPart } from "../data/load-part.ts";
 import type { Asked } from "./actions.ts";
 
@@ -20,7 +20,8 @@ export function Palette() {
     const waiting = setTimeout(() => void openPalette().catch(() => {}), preloadMs);
     return () => clearTimeout(waiting);
   }, []);
-  useEffect(() => {
+  // With the page's first frame, so that no key is lost.
+  useLayoutEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();

@@ -1,5 +1,5 @@
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useLayoutEffect } from "react";
 import { projectTabs, sections } from "./places.ts";
 
 const pairMs = 1000;
@@ -8,7 +8,8 @@ const pairMs = 1000;
 export function useKeys(): void {
   const navigate = useNavigate();
   const { slug } = useParams({ strict: false });
-  useEffect(() => {
+  // With the page's first frame, so that no key is lost.
+  useLayoutEffect(() => {
     let goneAtMs = -pairMs;
     const go = (key: string): boolean => {
       const section = sections.find((each) => each.key === key);

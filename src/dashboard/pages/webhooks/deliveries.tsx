@@ -25,7 +25,7 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
   const error = test.error ?? update.error;
   const turn = () => update.mutate({ params, body: { enabled: !webhook.enabled } }, { onSuccess: onClose });
   return (
-    <Dialog title={`Deliveries: ${webhook.name}`} onClose={onClose}>
+    <Dialog title={`Deliveries: ${webhook.name}`} shape="wide" onClose={onClose}>
       <div className="flex flex-col gap-4">
         {!webhook.confirmed && <Confirm id={webhook.id} onDone={onClose} />}
         {webhook.disabled_reason !== null && <p className="text-sm text-muted">{webhook.disabled_reason}</p>}
@@ -70,10 +70,22 @@ function Confirm({ id, onDone }: { readonly id: string; readonly onDone: () => v
 const tones = { delivered: "ok", queued: "warn", failed: "bad", dropped: "bad" } as const;
 
 const columns: readonly Column<Delivery>[] = [
-  { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
+  {
+    head: "Event",
+    grow: true,
+    cell: (delivery) => (
+      <span className="flex min-w-0 flex-col leading-4.5">
+        <span className="truncate">
+          <Plain>{delivery.event}</Plain>
+        </span>
+        <span className="truncate text-xs text-faint" title={answerOf(delivery)}>
+          <Plain>{answerOf(delivery)}</Plain>
+        </span>
+      </span>
+    ),
+  },
   { head: "Status", cell: ({ status }) => <Status tone={tones[status]}>{status}</Status> },
-  { head: "Last answer", grow: true, cell: (delivery) => <Plain>{answerOf(delivery)}</Plain> },
-  timeColumn("When", (row) => row.created_at, { wide: false }),
+  timeColumn("When", (row) => row.created_at),
 ];
 
 function answerOf({ attempts }: Delivery): string {

@@ -1,5 +1,6 @@
 import { Plus, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { webhookEvents } from "../../../contract/webhooks.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
@@ -75,10 +76,31 @@ interface Acts {
 
 function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
   return [
-    { head: "Name", cell: ({ name }) => <Plain>{name}</Plain> },
-    { head: "Address", grow: true, cell: ({ url }) => <Mono className="text-muted">{url}</Mono> },
-    { head: "Events", wide: true, cell: ({ events }) => <span className="text-muted">{events.join(", ")}</span> },
-    { head: "State", cell: (webhook) => <WebhookState of={webhook} /> },
+    {
+      head: "Webhook",
+      grow: true,
+      cell: (webhook) => (
+        <span className="flex min-w-0 flex-col leading-4.5">
+          <span className="truncate font-medium">
+            <Plain>{webhook.name}</Plain>
+          </span>
+          <Mono className="truncate text-muted">{webhook.url}</Mono>
+          <span className="sm:hidden">
+            <WebhookState of={webhook} />
+          </span>
+        </span>
+      ),
+    },
+    {
+      head: "Events",
+      wide: true,
+      cell: ({ events }) => (
+        <span className="block max-w-48 truncate text-muted" title={events.join(", ")}>
+          {events.length === webhookEvents.length ? "all" : events.join(", ")}
+        </span>
+      ),
+    },
+    { head: "State", wide: true, cell: (webhook) => <WebhookState of={webhook} /> },
     {
       head: "",
       end: true,

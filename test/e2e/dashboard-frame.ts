@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { projectActions } from "../../src/dashboard/frame/actions.ts";
+import { drawCases } from "../support/draw-cases.ts";
+import { eventually } from "../support/eventually.ts";
+import { buildsTheSame, scriptBytes } from "./dashboard-bundle.ts";
+import { looksRight, screens } from "./dashboard-page.ts";
+import { at, faults, heading, page, platform, skip, takeFromPalette } from "./dashboard-stage.ts";
+
+test("charts show what is below the pointer, and are zoomed together", { skip }, async () => {
+  for (let visit = 0; visit < 5; visit += 1) await platform.visit("demo");
+  await page.goto(at("/projects/demo/metrics"));
+  const plots = page.locator("main canvas");
+  await plots.nth(1).waitFor();
+  // Newer data may take away what is below the pointer, and what loads moves the charts: then the pointer comes again, a little beside.
+  let visits = 0;
+  const moveTo = async (index: number, share: number) => {
+    const { x, y, width, height } = (await plots.nth(index).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    visits += 1;
+    await page.mouse.move(x + width * share, y + height / 2 + (visits % 2));
+  };
+  const timeShown = async () => {
+    await moveTo(1, 0.1);
+    const [requests = [], latency = []] = (await page.evaluate(hoverTexts)) as string[][];
+    return latency.includes("p99") ? requests[0] : undefined;
+  };
+  const before = await eventually(timeShown, "the chart below the pointer, and the one beside it, show their values");
+  const zoom = async () => {
+    await moveTo(0, 0.5);
+    await page.mouse.down();
+    await moveTo(0, 0.95);
+    await page.mouse.up();
+    return (await eventually(timeShown, "the charts show their values again")) !== before;
+  };
+  await eventually(zoom, "the same place of the chart shows another time");
+});
+
+// Runs in the page: the words of each box of values.
+const hoverTexts = `Array.from(document.querySelectorAll("[data-hover]"), (box) => Array.from(box.querySelectorAll("span"), (each) => each.textContent))`;
+
+test(
+  "every other page is accessible, fits and stands still on a wide screen and a phone, light and dark",
+  { skip },
+  async () => {
+    const ofAll = [
+      "/",
+      "/activity",
+      "/access",
+      "/account",
+      "/api",
+      "/operator",
+      "/operator/organizations",
+      "/operator/status",
+    ];
+    const ofProject = ["", "/deployments", "/metrics", "/backups", "/timeline", "/settings", "/cron/clean-up"].map(
+      (path) => `/projects/demo${path}`,
+    );
+    // What happens while a page loads, such as a cron job's turn, would move it for a reason.
+    await page.route("**/v1/activity/changes?*", () => {});
+    for (const [index, path] of [...ofAll, ...ofProject].entries()) {
+      await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
+      await page.emulateMedia({ colorScheme: index % 3 === 0 ? "dark" : "light" });
+      await page.goto(at(path));
+      await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      const [score, moved] = (await page.evaluate("[window.shiftScore, window.shifted]")) as [number, string[]];
+      assert.ok(score < 0.01, `${path} moved by ${score} while it loaded: ${moved.join("\n")}`);
+      await looksRight(page);
+    }
+    await page.unrouteAll();
+    await page.setViewportSize(screens.usual);
+  },
+);
+
+/** Two keys one after the other, as fast as the browser takes them. A pair is one within a second: where the machine took longer, they come again. */
+async function goBy(keys: readonly [string, string], title: string): Promise<void> {
+  const hasGone = async () => {
+    await Promise.all(keys.map((key) => page.keyboard.press(key)));
+    return heading(title)
+      .waitFor({ timeout: pairAgainMs })
+      .then(() => true)
+      .catch(() => false);
+  };
+  await eventually(hasGone, `${keys.join(" ")} leads to ${title}`);
+}
+
+const pairAgainMs = 10_000;
+
+test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, async () => {
+  await page.goto(at("/"));
+  await heading("Overview").waitFor();
+  await takeFromPalette("demo: met", /demo: Metrics/);
+  await heading("Metrics").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("combobox", { name: "Go to" }).waitFor({ state: "detached" });
+  await goBy(["g", "d"], "Deployments");
+  await goBy(["g", "a"], "Activity");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).getByText("To the page's search").waitFor();
+  await page.setViewportSize(screens.phone);
+  await looksRight(page);
+  await page.setViewportSize(screens.usual);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+// The project is not deleted.
+const paletteLabels = Object.entries(projectActions).flatMap(([kind, [label]]) => (kind === "undelete" ? [] : [label]));
+
+test("the palette opens the form of each action of a project", { skip }, async () => {
+  await page.goto(at("/projects/demo"));
+  await heading("demo").waitFor();
+  for (const label of drawCases(paletteLabels, 8)) {
+    await takeFromPalette(`demo: ${label}`, `demo: ${label}`);
+    await page.getByRole("dialog").getByRole("heading").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+});
+
+test("two builds of the same sources give the same files", { skip }, () => buildsTheSame(platform.api));
+
+test("the first load has at most 150 kB of script", { skip }, async () => {
+  const size = await scriptBytes(platform.api);
+  assert.ok(size > 0 && size <= 150_000, `${size} bytes`);
+});
+
+test("nothing broke the policy, no error reached the console, no script of a tenant ran", { skip }, async () => {
+  assert.deepEqual(faults.found, []);
+  assert.doesNotMatch(await page.title(), /broken in/);
+});

@@ -1,0 +1,68 @@
+import { after, before } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
+import { mailServer } from "../support/mail-server.ts";
+import { createFaults, observeShifts, screens } from "./dashboard-page.ts";
+import { startPlatform, type TestPlatform } from "./platform.ts";
+
+// What the dashboard's tests share: one platform, one browser, and one page that goes from test to test.
+export const skip = noBrowser ?? false;
+export const faults = createFaults();
+export let platform: TestPlatform;
+export let context: BrowserContext;
+export let page: Page;
+export let mailbox: Awaited<ReturnType<typeof mailServer>>;
+let chromium: TestBrowser;
+
+before(async () => {
+  if (noBrowser !== undefined) return;
+  mailbox = await mailServer();
+  platform = await startPlatform({
+    // A machine that only listens on loopback publishes no records.
+    BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
+    BERTH_SMTP_URL: mailbox.url,
+    BERTH_MAIL_FROM: "berth@example.com",
+    BERTH_MAIL_TO: "operator@example.com",
+  });
+  const asPage = { headers: { accept: "text/html" } };
+  await eventually(async () => (await fetch(at("/"), asPage)).ok, "the dashboard is built", 900_000);
+  chromium = await launchBrowser(Number(new URL(platform.api).port));
+  page = await openPage();
+  context = page.context();
+  await page.addInitScript(observeShifts);
+});
+after(async () => {
+  await chromium?.close();
+  await platform?.destroy();
+  await mailbox?.close();
+});
+
+/** A browser of its own. Nothing moves or fades in it: what is looked at in the middle of that has neither its place nor its colours. */
+export async function openPage(): Promise<Page> {
+  return faults.watch(await chromium.browser.newContext({ viewport: screens.usual, reducedMotion: "reduce" }));
+}
+
+/** Another person's browser, signed in with a token. */
+export async function visitorWith(token: string): Promise<Page> {
+  const visitor = await openPage();
+  await visitor.goto(at("/"));
+  await visitor.getByLabel("API token").fill(token);
+  await visitor.getByRole("button", { name: "Sign in" }).click();
+  return visitor;
+}
+
+export const at = (path: string) => `${platform.api}${path}`;
+export const heading = (name: string | RegExp) => page.getByRole("heading", { level: 1, name });
+export const press = (name: string | RegExp) =>
+  page.getByRole("button", { name, exact: typeof name === "string" }).click();
+
+/** Opens the palette, and takes what it finds first, which has this label. */
+export async function takeFromPalette(text: string, label: string | RegExp): Promise<void> {
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("combobox", { name: "Go to" });
+  await palette.fill(text);
+  await page.getByRole("option", { name: label, selected: true }).waitFor();
+  await palette.press("Enter");
+  await palette.waitFor({ state: "detached" });
+}
