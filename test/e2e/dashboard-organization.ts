@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../support/eventually.ts";
 import { script } from "./dashboard-app.ts";
-import { looksRight } from "./dashboard-page.ts";
+import { looksRight, screens } from "./dashboard-page.ts";
 import { at, context, faults, mailbox, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
 
 test("a stream of changes that broke goes on: what happened meanwhile is shown", { skip }, async () => {
@@ -60,6 +60,38 @@ test(
     await visitor.context().close();
   },
 );
+
+test("what happens while one reads further down a list waits behind a button", { skip }, async () => {
+  await page.setViewportSize(screens.phone);
+  await page.goto(at("/activity"));
+  await page.getByText("Project created: meanwhile").waitFor();
+  await page.mouse.wheel(0, 400);
+  await eventually(() => page.evaluate("scrollY > 300"), "the page is scrolled");
+  await platform.call("POST", "/v1/projects", { slug: "later", name: "Later" });
+  const newer = page.getByRole("button", { name: /newer entr/ });
+  await newer.waitFor();
+  const entry = page.getByText("Project created: later");
+  assert.equal(await entry.count(), 0);
+  await looksRight(page);
+  await newer.click();
+  await entry.waitFor();
+  await newer.waitFor({ state: "detached" });
+  await page.setViewportSize(screens.usual);
+});
+
+test("signing out everywhere revokes the session's token", { skip }, async () => {
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "roaming" });
+  const visitor = await visitorWith(String(made.body["token"]));
+  await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await visitor.goto(at("/account"));
+  await visitor.getByRole("button", { name: "Sign out everywhere" }).click();
+  await visitor.getByLabel("Type roaming to confirm").fill("roaming");
+  faults.expect(/401/);
+  await visitor.getByRole("button", { name: "Revoke the token" }).click();
+  await visitor.getByRole("heading", { name: "Your session has ended" }).waitFor();
+  await visitor.context().close();
+  faults.expect(undefined);
+});
 
 test("a session whose token is revoked, and a platform out of reach, have screens that say so", { skip }, async () => {
   const made = await platform.call("POST", "/v1/api-tokens", { name: "short" });

@@ -68,6 +68,9 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await choose("Time", "1h");
   await page.getByLabel("Search the log").fill("tick");
   await log.locator("mark").first().waitFor();
+  await page.waitForURL(/[?&]q=tick/);
+  await page.reload();
+  await log.locator("mark").first().waitFor();
   await looksRight(page);
   await page.getByLabel("Search the log").fill("");
   await log.locator("mark").first().waitFor({ state: "detached" });

@@ -20,14 +20,18 @@ interface LogViewProps {
   readonly height: string;
   /** What leads to the lines before the first one. */
   readonly older?: ReactNode;
+  /** What is searched for at first, and who is told of another text. */
+  readonly searched?: string;
+  readonly onSearch?: (text: string) => void;
 }
 
 /** A log with its controls. It follows the end until the reader scrolls up. */
-export function LogView({ of = "", lines, first = 0, fileName, controls, height, older, ...rest }: LogViewProps) {
-  const [follows, setFollows] = useState(true);
+export function LogView({ of = "", lines, first = 0, fileName, controls, height, older, ...given }: LogViewProps) {
+  const { searched = "", onSearch, ...rest } = given;
+  const [follows, setFollows] = useState(searched === "");
   const [wraps, setWraps] = useState(false);
   const [seen, setSeen] = useState(lines.length);
-  const search = useSearch(lines);
+  const search = useSearch(lines, searched);
   const [before, setBefore] = useState(of);
   if (before !== of) {
     setBefore(of);
@@ -46,7 +50,13 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
       <div className="flex flex-wrap items-center gap-1.5 rounded-t-[5px] border-b border-line bg-panel px-2 py-1.5">
         {controls}
         <div className="ml-auto flex min-w-0 items-center gap-0.5 max-sm:w-full">
-          <SearchBox search={search} onUse={() => setFollows(false)} />
+          <SearchBox
+            search={search}
+            onUse={(text) => {
+              setFollows(false);
+              onSearch?.(text);
+            }}
+          />
           <IconButton
             label={follows ? "Pause" : "Follow the end"}
             aria-pressed={follows}
@@ -105,8 +115,8 @@ export function linesOf(text: string): LogLine[] {
 }
 
 /** Which lines hold the text, and which of them is the present one. */
-function useSearch(lines: readonly LogLine[]) {
-  const [text, setText] = useState("");
+function useSearch(lines: readonly LogLine[], searched: string) {
+  const [text, setText] = useState(searched);
   const [at, setAt] = useState(0);
   const hits = useMemo(() => {
     const wanted = text.toLowerCase();
@@ -121,7 +131,12 @@ function useSearch(lines: readonly LogLine[]) {
   return { text, set, hits, present, line: hits[present], move: (by: number) => setAt(present + by) };
 }
 
-function SearchBox({ search, onUse }: { readonly search: ReturnType<typeof useSearch>; readonly onUse: () => void }) {
+interface SearchBoxProps {
+  readonly search: ReturnType<typeof useSearch>;
+  readonly onUse: (text: string) => void;
+}
+
+function SearchBox({ search, onUse }: SearchBoxProps) {
   const { text, hits, present } = search;
   return (
     <>
@@ -133,7 +148,7 @@ function SearchBox({ search, onUse }: { readonly search: ReturnType<typeof useSe
         className="sm:max-w-44"
         value={text}
         onChange={(event) => {
-          onUse();
+          onUse(event.target.value);
           search.set(event.target.value);
         }}
         onKeyDown={(event) => event.key === "Enter" && search.move(event.shiftKey ? -1 : 1)}

@@ -16,12 +16,15 @@ const none = { process: undefined, replica: undefined, since: undefined, until: 
 
 export interface LogsSearch extends TimeRange, Origin {
   readonly source?: "build";
+  /** The text that is searched for. */
+  readonly q?: string;
 }
 
 /** What the application prints, as it prints it. */
 export function LogsPage() {
   const slug = useSlug();
-  const { source = "runtime", process, replica, since, until } = route.useSearch();
+  const { q = "", ...search } = route.useSearch();
+  const { source = "runtime", process, replica, since, until } = search;
   const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
   const origin = { ...(process === undefined ? {} : { process }), ...(replica === undefined ? {} : { replica }) };
   const navigate = route.useNavigate();
@@ -29,8 +32,9 @@ export function LogsPage() {
   // Of a range as many as one answer may hold.
   const limit = since === undefined ? 1000 : limits.log_lines;
   const log = useLog({ slug, source, limit, ...(isRuntime ? { process, replica, since, until } : none) });
-  const set = (search: LogsSearch) =>
-    void navigate({ search: { ...(source === "build" ? { source } : {}), ...search }, replace: true });
+  const withText = (text: string, others: LogsSearch) =>
+    void navigate({ search: { ...others, ...(text === "" ? {} : { q: text }) }, replace: true });
+  const set = (next: LogsSearch) => withText(q, { ...(source === "build" ? { source } : {}), ...next });
   const controls = (
     <>
       <Select
@@ -51,6 +55,8 @@ export function LogsPage() {
       {log.error !== null && <Problem error={log.error} />}
       <LogView
         of={`${slug} ${source} ${process} ${replica} ${since} ${until}`}
+        searched={`${q}`}
+        onSearch={(text) => withText(text, search)}
         lines={log.lines}
         first={log.first}
         older={

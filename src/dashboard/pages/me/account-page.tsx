@@ -1,7 +1,9 @@
+import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
-import { useMe } from "../../data/me.ts";
+import { useMe, useWhyNot } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
@@ -12,7 +14,15 @@ import { View } from "../../ui/view.tsx";
 export function AccountPage() {
   const { organization, role, token, platform, platform_admin: isOperator } = useMe();
   return (
-    <Page title="Your session" actions={<Button onClick={() => void signOut()}>Sign out</Button>}>
+    <Page
+      title="Your session"
+      actions={
+        <>
+          <SignOutEverywhere />
+          <Button onClick={() => void signOut()}>Sign out</Button>
+        </>
+      }
+    >
       <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-4">
         <Fact label="Organization">
           <Plain>{organization.name}</Plain> <Mono className="text-faint">{organization.slug}</Mono>
@@ -52,6 +62,33 @@ export function AccountPage() {
         </p>
       </Section>
     </Page>
+  );
+}
+
+/** Revokes the token, which every session of it needs. */
+function SignOutEverywhere() {
+  const { token } = useMe();
+  const why = useWhyNot("tokens.delete");
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <Button why={why} onClick={() => setAsking(true)}>
+        Sign out everywhere
+      </Button>
+      {asking && (
+        <ConfirmAction
+          row="tokens.delete"
+          title="Sign out everywhere"
+          submit="Revoke the token"
+          typed={token.name}
+          input={{ params: { id: token.id } }}
+          onClose={() => setAsking(false)}
+        >
+          The token of this session is revoked: every browser, script and agent that uses it, and the SSH keys it
+          registered, are refused within a second. Signing in again needs another token.
+        </ConfirmAction>
+      )}
+    </>
   );
 }
 
