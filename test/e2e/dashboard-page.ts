@@ -23,17 +23,24 @@ const isBusy = /status of (?:429|503)/;
 
 export function createFaults(): Faults {
   const found: string[] = [];
-  let expected: RegExp | undefined;
+  // By the browser's clock: a message may arrive here after the next call.
+  const expected: { message: RegExp; from: number; until: number }[] = [];
+  const isExpected = (text: string, at: number) =>
+    isBusy.test(text) || expected.some(({ message, from, until }) => at >= from && at <= until && message.test(text));
   return {
     found,
-    expect: (message) => void (expected = message),
+    expect(message) {
+      const now = Date.now();
+      for (const each of expected) each.until = Math.min(each.until, now);
+      if (message !== undefined) expected.push({ message, from: now, until: Number.POSITIVE_INFINITY });
+    },
     async watch(context) {
       const page = await context.newPage();
       page.setDefaultTimeout(guardMs);
       page.on("pageerror", (error) => found.push(`error: ${error.message}`));
       page.on("console", (message) => {
-        const isExpected = isBusy.test(message.text()) || expected?.test(message.text()) === true;
-        if (message.type() === "error" && !isExpected) found.push(`console: ${message.text()}`);
+        if (message.type() === "error" && !isExpected(message.text(), message.timestamp()))
+          found.push(`console: ${message.text()} ${message.location().url}`);
       });
       return page;
     },
