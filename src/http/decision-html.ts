@@ -22,8 +22,8 @@ export function decisionHtml({ approval, request, affected, nonce }: ShownDecisi
     ["Request", `<code>${escape(approval.method)} ${escape(approval.path)}</code>`],
     ...(approval.target === null ? [] : ([["Target", `<code>${escape(approval.target)}</code>`]] as const)),
     ...detailRows(request.detail),
-    ["Asked at", escape(approval.created_at)],
-    ["Ends at", escape(approval.expires_at)],
+    ["Asked at", minuteOf(approval.created_at)],
+    ["Ends at", minuteOf(approval.expires_at)],
   ];
   const body = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
   const reach = affected === null ? "" : `<h2>What it reaches</h2>${table(affectedRows(affected))}`;
@@ -102,7 +102,7 @@ function affectedRows(affected: Affected): readonly (readonly [string, string])[
   return [
     ["Hostnames", hostnames.length === 0 ? "none of its own" : hostnames.map(escape).join("<br>")],
     ["Database", database === null ? "none, or it does not answer now" : contentText(database)],
-    ["Last verified backup", backup === null ? "none is known" : escape(backup)],
+    ["Last verified backup", backup === null ? "none is known" : minuteOf(backup)],
     ["Requests in the last hour", requests === null ? "not known" : String(requests)],
   ];
 }
@@ -110,6 +110,11 @@ function affectedRows(affected: Affected): readonly (readonly [string, string])[
 function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Affected["database"]>): string {
   const mib = (size_bytes / 1024 / 1024).toFixed(1);
   return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${mib} MiB`;
+}
+
+/** A time as a person reads it: the page has no script that would know the local zone. */
+function minuteOf(at: string): string {
+  return escape(at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC"));
 }
 
 const entities: Readonly<Record<string, string>> = {

@@ -66,6 +66,7 @@ test("shows who asks, for what, and what it reaches", async () => {
     "3.0 MiB",
   ];
   for (const text of expected) assert.ok(html.includes(text), text);
+  assert.match(html, /Ends at<[^>]*>(?:<[^>]*>)*\d{4}-\d\d-\d\d \d\d:\d\d UTC</);
 });
 
 test("shows what was sent, and nothing of it is markup", async () => {
