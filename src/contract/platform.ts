@@ -151,7 +151,7 @@ export const rows = [
     result: z.object({ script: z.string() }),
     success: [200],
     errors: ["conflict"],
-    activity: "platform.join_shown",
+    activity: "org.machine_join_shown",
     summary: "The shell script that makes another machine one of the swarm's; it holds secrets",
   }),
   row({
@@ -168,7 +168,7 @@ export const rows = [
     }),
     success: [200],
     errors: ["conflict"],
-    activity: "platform.machine_changed",
+    activity: "org.machine_changed",
     summary: "Drain a machine of the swarm, whose replicas then start on others before they end there, or use it again",
   }),
   row({
@@ -180,7 +180,7 @@ export const rows = [
     params: machineParams,
     success: [204],
     errors: ["conflict"],
-    activity: "platform.machine_removed",
+    activity: "org.machine_removed",
     summary: "Remove a drained or lost machine from the swarm",
   }),
   row({

@@ -138,10 +138,10 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
     `Scaled: ${word(detail["replicas"])} ${detail["replicas"] === 1 ? "replica" : "replicas"}`,
   "project.maintenance": ({ detail }) => `Maintenance page switched ${detail["on"] === true ? "on" : "off"}`,
   "project.renamed": ({ target, detail }) => `Renamed from ${word(detail["from"])} to ${word(target)}`,
-  "platform.join_shown": () => "Script for another machine shown",
-  "platform.machine_changed": ({ target, detail }) =>
+  "org.machine_join_shown": () => "Script for another machine shown",
+  "org.machine_changed": ({ target, detail }) =>
     detail["takes_replicas"] === false ? `Machine ${target} drained` : `Machine ${target} takes replicas again`,
-  "platform.machine_removed": ({ target }) => `Machine ${target} removed`,
+  "org.machine_removed": ({ target }) => `Machine ${target} removed`,
   "project.moved": ({ detail }) => `Move to the runtime ${word(detail["runtime"])} requested`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
