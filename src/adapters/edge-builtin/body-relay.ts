@@ -63,7 +63,7 @@ export class BodyRelay {
     if (this.#scheduled) return;
     this.#scheduled = true;
     // A microtask follows the stream's own ticks, of which one would let a socket go on reading.
-    queueMicrotask(() => {
+    soon(() => {
       this.#scheduled = false;
       if (this.#receiver !== undefined) this.#flush();
       else this.#awaitReceiver();
@@ -122,4 +122,11 @@ export class BodyRelay {
     this.#chunks = [];
     return chunks.length > 1 ? Buffer.concat(chunks) : chunks[0];
   }
+}
+
+const done = Promise.resolve();
+
+/** A microtask. Node's own `queueMicrotask` makes an object of its asynchronous hooks for each, which costs several times as much. */
+export function soon(run: () => void): void {
+  void done.then(run);
 }

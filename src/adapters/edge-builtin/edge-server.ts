@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as TcpServer, type AddressInfo, type ListenOptions, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -248,7 +249,7 @@ export class EdgeServer {
         ? { proto: "https" as const, port: tls_port as number }
         : { proto: "http" as const, port };
       const node = address.includes(":") ? `"[${address}]"` : address;
-      this.#clients.set(socket, (client = { address, node, ...how }));
+      this.#clients.set(socket, (client = { id: randomUUID(), requests: 0, address, node, ...how }));
     }
     return client;
   }

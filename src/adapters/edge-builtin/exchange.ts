@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { BodyRelay } from "./body-relay.ts";
+import { BodyRelay, soon } from "./body-relay.ts";
 import type { FailureLog } from "./failure-log.ts";
 import type { LiveRoute } from "./live-routes.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
@@ -104,7 +104,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     this.#download = new BodyRelay(this.#connection as UpstreamConnection, route.load);
     this.#download.sendTo(response);
     // A head that comes alone goes out alone, as that of a stream without news.
-    queueMicrotask(() => void (this.#download?.isUnread === true && !this.#finished && response.flushHeaders()));
+    soon(() => void (this.#download?.isUnread === true && !this.#finished && response.flushHeaders()));
   }
 
   answerCame(chunk: Buffer): void {
@@ -120,7 +120,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     endWith(response, this.#download?.finish());
     this.#finish();
     // A connection that is not to be kept, as after garbage or half a request, is closed once this has returned.
-    queueMicrotask(() => void (connection?.socket.destroyed === false && target?.keep(connection)));
+    soon(() => void (connection?.socket.destroyed === false && target?.keep(connection)));
   }
 
   answerFailed(error: Error): void {

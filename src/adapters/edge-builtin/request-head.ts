@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { probeHeader } from "./edge-settings.ts";
 
@@ -18,7 +17,7 @@ export function requestFields(request: IncomingMessage, target: RequestTarget, c
     if (isId || kind === "pass") lines += `${name}: ${value}\r\n`;
     hasId ||= isId;
   }
-  if (!hasId) lines += `x-request-id: ${randomUUID()}\r\n`;
+  if (!hasId) lines += `x-request-id: ${client.id}-${(client.requests += 1)}\r\n`;
   if (lacksLength(request)) lines += "content-length: 0\r\n";
   return lines + forwardingFields(target, client);
 }
@@ -85,6 +84,10 @@ function hostnameOf(authority: string): string | undefined {
 
 /** What the edge itself says about a client in forwarding headers. */
 export interface Client {
+  /** No other connection has it. */
+  readonly id: string;
+  /** How many of its requests had no id of their own. */
+  requests: number;
   readonly address: string;
   /** The address as `Forwarded` writes it. */
   readonly node: string;

@@ -18,7 +18,7 @@ const maxFieldBytes = 64 * 1024;
 export interface ParsedResponse {
   /** Answers whether the message has no body. */
   head(status: number, fields: string[], reason: string): boolean;
-  /** `chunk` is valid during the call only. */
+  /** The bytes are the receiver's own. */
   body(chunk: Buffer): void;
   end(trailers: string[], mayContinue: boolean): void;
   upgrade(fields: string[]): void;
@@ -42,16 +42,16 @@ export class ResponseParser {
     this.#found = found;
   }
 
-  /** Parses at most `pieceBytes`; answers with how many it took. Throws where they are no HTTP. */
-  execute(bytes: Buffer): number {
+  /** Parses at most `pieceBytes` between two places; answers with how many it took. Throws where they are no HTTP. */
+  execute(bytes: Buffer, from: number, to: number): number {
     if (running !== undefined) throw new Error("another answer is being parsed");
     if (memory.buffer !== llhttp.memory.buffer) memory = memoryNow();
-    memory.set(bytes);
+    bytes.copy(memory, 0, from, to);
     enter(this);
-    piece = bytes;
+    [piece, pieceAt] = [bytes, from];
     try {
-      const outcome = llhttp.llhttp_execute(this.#at, input, bytes.length);
-      if (outcome === goOn) return bytes.length;
+      const outcome = llhttp.llhttp_execute(this.#at, input, to - from);
+      if (outcome === goOn) return to - from;
       if (outcome !== pause && outcome !== upgraded) throw this.#thrown ?? new Error(this.#fault());
       if (outcome === pause) llhttp.llhttp_resume(this.#at);
       return llhttp.llhttp_get_error_pos(this.#at) - input;
@@ -158,8 +158,9 @@ function enter(parser: ResponseParser): void {
   running = parser;
 }
 
-/** What is being parsed. */
+/** What is being parsed, and from where on. */
 let piece: Buffer = Buffer.alloc(0);
+let pieceAt = 0;
 
 // Node.js has it; only browsers' types declare it.
 const { Module, Instance } = (globalThis as unknown as { WebAssembly: Assembly }).WebAssembly;
@@ -192,7 +193,7 @@ const llhttp = new Instance(new Module(program), {
     wasm_on_headers_complete: guarded((parser, status = 0, isUpgrade, mayContinue) =>
       parser.headEnded(status, isUpgrade === 1, mayContinue === 1),
     ),
-    wasm_on_body: guarded((parser, at = 0, length = 0) => parser.body(piece.subarray(at - input, at - input + length))),
+    wasm_on_body: guarded((parser, at = 0, length = 0) => parser.body(copyAt(at, length))),
     wasm_on_message_complete: guarded((parser) => parser.ended()),
   },
 }).exports as Llhttp;
@@ -206,6 +207,13 @@ function memoryNow(): Uint8Array {
 }
 
 function textAt(at: number, length: number): string {
-  const from = at - input;
+  const from = at - input + pieceAt;
   return piece.toString("latin1", from, from + length);
+}
+
+function copyAt(at: number, length: number): Buffer {
+  const from = at - input + pieceAt;
+  const copy = Buffer.allocUnsafe(length);
+  piece.copy(copy, 0, from, from + length);
+  return copy;
 }

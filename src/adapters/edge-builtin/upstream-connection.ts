@@ -45,7 +45,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
   /** No byte of the present answer has come. */
   isUnanswered = true;
   isPaused = false;
-  readonly #received = (bytes: Buffer): void => this.#read(bytes);
+  readonly #received = (bytes: Buffer, count = bytes.length): void => this.#read(bytes, count);
   readonly #parser = new ResponseParser(this);
   #request: UpstreamRequest | undefined;
   #receiver: AnswerReceiver | undefined;
@@ -116,7 +116,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     if (this.#isParsing) return;
     const unparsed = this.#unparsed;
     this.#unparsed = undefined;
-    if (unparsed !== undefined) this.#parse(unparsed);
+    if (unparsed !== undefined) this.#parse(unparsed, unparsed.length);
     if (!this.isPaused) this.socket.resume();
   }
 
@@ -143,8 +143,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
   }
 
   body(chunk: Buffer): void {
-    // What was read is overwritten by what is read next.
-    this.#receiver?.answerCame(Buffer.from(chunk));
+    this.#receiver?.answerCame(chunk);
   }
 
   end(trailers: string[], mayContinue: boolean): void {
@@ -167,31 +166,31 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     };
   }
 
-  #read(bytes: Buffer): void {
+  #read(bytes: Buffer, count: number): void {
     this.isUnanswered = false;
-    if (this.#unparsed !== undefined) return void (this.#unparsed = Buffer.concat([this.#unparsed, bytes]));
-    this.#parse(bytes);
-    if (this.#unparsed !== undefined) this.#unparsed = Buffer.from(this.#unparsed);
+    if (this.#unparsed === undefined) return this.#parse(bytes, count);
+    this.#unparsed = Buffer.concat([this.#unparsed, bytes.subarray(0, count)]);
   }
 
-  #parse(bytes: Buffer): void {
-    let rest = bytes;
+  #parse(bytes: Buffer, count: number): void {
+    let at = 0;
     this.#isParsing = true;
     try {
-      while (rest.length > 0 && !this.isPaused && !this.socket.destroyed && this.#handOver === undefined)
-        rest = rest.subarray(this.#parsePiece(rest.length > pieceBytes ? rest.subarray(0, pieceBytes) : rest));
+      while (at < count && !this.isPaused && !this.socket.destroyed && this.#handOver === undefined)
+        at += this.#parsePiece(bytes, at, Math.min(count, at + pieceBytes));
     } catch (error) {
       this.#fail(error as Error);
     }
     this.#isParsing = false;
-    if (this.isPaused && rest.length > 0) this.#unparsed = rest;
-    this.#handOver?.(rest);
+    // A copy: what was read is overwritten by what is read next.
+    if (this.isPaused && at < count) this.#unparsed = Buffer.from(bytes.subarray(at, count));
+    this.#handOver?.(Buffer.from(bytes.subarray(at, count)));
   }
 
-  #parsePiece(bytes: Buffer): number {
-    if (!this.#isHeadOver) this.#headBytes += bytes.length;
+  #parsePiece(bytes: Buffer, from: number, to: number): number {
+    if (!this.#isHeadOver) this.#headBytes += to - from;
     if (this.#headBytes > maxHeadBytes) throw new Error("its head is longer than 32 KiB");
-    return this.#parser.execute(bytes);
+    return this.#parser.execute(bytes, from, to);
   }
 
   /** An answer without a length ends with its connection. */

@@ -12,9 +12,9 @@ const shared = Buffer.alloc(64 * 1024);
 export class UpstreamSocket extends Socket {
   #writeFailed = false;
 
-  /** `received` gets what comes, for the time of the call. Only a stream can be piped later. */
-  constructor(received: (bytes: Buffer) => void, isStream: boolean) {
-    const callback = (count: number) => (received(shared.subarray(0, count)), true);
+  /** `received` gets what comes, for the time of the call, at the beginning of `bytes`. Only a stream can be piped later. */
+  constructor(received: (bytes: Buffer, count?: number) => void, isStream: boolean) {
+    const callback = (count: number) => (received(shared, count), true);
     super(isStream ? {} : ({ onread: { buffer: shared, callback } } as SocketConstructorOpts));
     if (isStream) this.on("data", received);
   }
