@@ -57,17 +57,32 @@ const shown = `
       from earlier_name e where e.project_id = p.id) as earlier_names,
     exists (select from project_follow f where f.project_id = p.id) as follows
   from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
-// An earlier name leads to its project. A project in being never has the earlier name of another.
-const present =
-  "coalesce((select n.slug from earlier_name e join project n on n.id = e.project_id where e.org_id = $1 and e.slug = $2), $2)";
-const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = ${present} and purged_at is null`;
-const shownBySlug = `${shown} where p.org_id = $1 and p.slug = ${present} and p.purged_at is null`;
+const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
+const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
 
 /** The project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
-  const { rows } = await db.executeQuery<ShownProject>(CompiledQuery.raw(shownBySlug, [orgId, slug]));
-  return rows[0];
+  return findBySlug<ShownProject>(db, shownBySlug, [orgId, slug]);
+}
+
+/** An earlier name leads to its project, too. It is looked up last: no project has the earlier name of another, and both at once cost twice as much. */
+async function findBySlug<Found>(
+  db: Db | Tx,
+  text: string,
+  [orgId, slug]: [string, string],
+): Promise<Found | undefined> {
+  const find = async (name: string) => (await db.executeQuery<Found>(CompiledQuery.raw(text, [orgId, name]))).rows[0];
+  const found = await find(slug);
+  if (found !== undefined) return found;
+  const now = await db
+    .selectFrom("earlier_name")
+    .innerJoin("project", "project.id", "earlier_name.project_id")
+    .select("project.slug")
+    .where("earlier_name.org_id", "=", orgId)
+    .where("earlier_name.slug", "=", slug)
+    .executeTakeFirst();
+  return now && find(now.slug);
 }
 
 /** The projects of an organization with their active deployments, newest first. */
@@ -84,8 +99,7 @@ export async function listProjects(
 
 /** The project alone. */
 export async function selectProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
-  const { rows } = await db.executeQuery<ProjectRow>(CompiledQuery.raw(aloneBySlug, [orgId, slug]));
-  return rows[0];
+  return findBySlug<ProjectRow>(db, aloneBySlug, [orgId, slug]);
 }
 
 /** What belongs to a project, and may be asked for with its organization alone. */
