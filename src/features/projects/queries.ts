@@ -55,8 +55,9 @@ const shown = `
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
       from earlier_name e where e.project_id = p.id) as earlier_names,
-    exists (select from project_follow f where f.project_id = p.id) as follows
-  from project p left join deployment d on d.project_id = p.id and d.status = 'active'`;
+    f.id is not null as follows
+  from project p left join deployment d on d.project_id = p.id and d.status = 'active'
+    left join project_follow f on f.project_id = p.id`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
 const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
