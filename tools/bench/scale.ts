@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { edgesConfirm } from "../../src/features/deployments/deployments.ts";
+import { silentLog } from "../../src/kit/log.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
-import type { Db } from "../../src/store/database.ts";
+import { openDatabase, type Db } from "../../src/store/database.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "../../test/support/releases.ts";
 import { scheduledSeconds } from "./processor-time.ts";
 import { countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
@@ -114,7 +115,9 @@ interface Used {
 }
 
 async function simulate(releases: ReleasePlatform, deployed: readonly ReleaseProject[]) {
-  const { db } = releases.platform;
+  // The primary's own connections are busy.
+  const { connection } = releases.api.database;
+  const { db, close } = openDatabase({ connection: { ...connection, max: 1 }, log: silentLog });
   const started: { stop(): Promise<void> }[] = [await startMetrics(releases)];
   try {
     started.push(...(await Promise.all(processes().map((options) => startProcess(releases, options)))));
@@ -126,6 +129,7 @@ async function simulate(releases: ReleasePlatform, deployed: readonly ReleasePro
     return { idle, deploys: perMinute(used), ...result, most };
   } finally {
     await Promise.all(started.map((each) => each.stop()));
+    await close();
   }
 }
 
