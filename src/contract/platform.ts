@@ -177,6 +177,7 @@ export const rows = [
     path: "/v1/platform/machines/:machine",
     access: "operator",
     scope: "deployments:write",
+    approval: true,
     params: machineParams,
     success: [204],
     errors: ["conflict"],

@@ -580,7 +580,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: () => "/v1/platform/machines/one",
     body: () => ({ takes_replicas: false }),
   },
-  "platform.dismiss": { ...changesMachines, method: "DELETE", path: () => "/v1/platform/machines/one" },
+  "platform.dismiss": { ...changesMachines, approval: true, method: "DELETE", path: () => "/v1/platform/machines/one" },
   "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
 };
 
