@@ -40,9 +40,8 @@ export async function createContainerFamily(
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   };
   const swarm = kind === "swarm" ? swarmParts(config) : undefined;
-  const runtime = await (swarm === undefined
-    ? createDockerRuntime(options)
-    : createSwarmRuntime({ ...options, ...swarm }));
+  const local = await createDockerRuntime(options);
+  const runtime = swarm === undefined ? local : createSwarmRuntime(local, swarm);
   const builder = await createDockerBuilder({
     runSocket: config.dockerSocket,
     buildsDir: paths.builds,

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { labels } from "../../src/adapters/runtime-docker/container-labels.ts";
+import { labels } from "../../src/containers/container-labels.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";

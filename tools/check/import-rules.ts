@@ -57,6 +57,12 @@ export const importRules: readonly ImportRule[] = [
     },
   },
   {
+    name: "containers-serve-runtimes",
+    comment: "containers is what all runtimes of containers share: it may import ports' types, the sandbox and kit",
+    from: { path: "^src/containers/", pathNot: tests() },
+    to: { pathNot: "^src/(?:containers|ports|sandbox|kit)/", dependencyTypesNot: ["core"] },
+  },
+  {
     name: "store-knows-no-features",
     comment: "store may import kit and its driver",
     from: { path: "^src/store/", pathNot: tests() },
@@ -113,9 +119,9 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "adapters-implement-ports-only",
     comment:
-      "an adapter may import its port, the sandbox, detection and building (builders), postgres (hosts of databases), kit and its own npm package",
+      "an adapter may import its port, the sandbox, detection and building (builders), postgres (hosts of databases), containers (runtimes), kit and its own npm package",
     from: { path: "^src/adapters/", pathNot: tests() },
-    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|building|postgres|kit)/" },
+    to: { path: "^src/", pathNot: "^src/(?:adapters|ports|sandbox|detection|building|postgres|containers|kit)/" },
   },
   {
     name: "adapters-know-their-own-port",

@@ -20,6 +20,7 @@ const breaches: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "detection-decides-without-a-disk": { "src/detection/planted-look.ts": 'import "node:fs";' },
   "building-serves-builders": { "src/building/planted-build.ts": 'import "../store/planted-leaf.ts";' },
   "postgres-serves-postgres-hosts": { "src/postgres/planted-work.ts": 'import "../store/planted-leaf.ts";' },
+  "containers-serve-runtimes": { "src/containers/planted-parts.ts": 'import "../store/planted-leaf.ts";' },
   "store-knows-no-features": { "src/store/planted-store.ts": 'import "../features/planted/planted.ts";' },
   "features-know-no-outside": { "src/features/planted/outside.ts": 'import "../../http/planted-leaf.ts";' },
   "features-use-front-doors": { "src/features/planted/side-door.ts": 'import "../other/rules.ts";' },
@@ -74,7 +75,9 @@ const allowed: Readonly<Record<string, string>> = {
   "src/adapters/runtime-planted/sandboxed.ts": 'import "../../sandbox/allowed.ts";',
   "src/postgres/allowed.ts":
     'import "pg"; import "../sandbox/allowed.ts"; import type {} from "../ports/planted-leaf.ts";',
-  "src/adapters/runtime-planted/with-roles.ts": 'import "../../postgres/allowed.ts";',
+  "src/containers/allowed.ts": 'import "../sandbox/allowed.ts"; import type {} from "../ports/planted-leaf.ts";',
+  "src/adapters/runtime-planted/with-roles.ts":
+    'import "../../postgres/allowed.ts"; import "../../containers/allowed.ts";',
   "src/detection/allowed.ts": 'import type {} from "../ports/failure.ts"; import "semver"; import "node:crypto";',
   "src/ports/allowed.ts": 'import type {} from "../kit/planted-leaf.ts"; import type {} from "node:stream";',
   "src/features/planted/allowed.ts":

@@ -22,7 +22,7 @@ import type {
   StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
-import { labels } from "./container-labels.ts";
+import { labels } from "../../containers/container-labels.ts";
 import {
   endContainer,
   hasStarted,
@@ -36,28 +36,26 @@ import {
   sameKey,
   toInstance,
   type ListedContainer,
-} from "./containers.ts";
-import { describeEngine, readEngineFacts } from "./engine-facts.ts";
-import { commandOf, removeImage } from "./image-trees.ts";
-import { OutputLog } from "./output-log.ts";
-import { runOwnCheck } from "./own-check.ts";
-import { listeningIn, readUsage } from "./look-into.ts";
-import { openPrivateFolders } from "./private-folders.ts";
-import { createProjectNetworks } from "./project-networks.ts";
-import { removeStored } from "./remove-stored.ts";
-import { runOnce } from "./run-once.ts";
-import { containerName, quotaId, tagOf, type DockerRuntimeOptions, type EngineFacts } from "./settings.ts";
-import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";
-import { watchEvents, type EventWatch } from "./watch-events.ts";
-
-export interface DockerRuntime extends Runtime {
-  /** What a runtime of several machines does with the engine of this one, beside its containers. */
-  readonly parts: DockerParts;
-  /** Stops watching; the containers go on. */
-  close(): void;
-  /** Takes back networks, rules and routes. Once no container is left. */
-  dismantle(): Promise<void>;
-}
+} from "../../containers/containers.ts";
+import type { DockerRuntime } from "../../containers/docker-runtime.ts";
+import { describeEngine, readEngineFacts } from "../../containers/engine-facts.ts";
+import { commandOf, removeImage } from "../../containers/image-trees.ts";
+import { OutputLog } from "../../containers/output-log.ts";
+import { runOwnCheck } from "../../containers/own-check.ts";
+import { listeningIn, readUsage } from "../../containers/look-into.ts";
+import { openPrivateFolders } from "../../containers/private-folders.ts";
+import { createProjectNetworks } from "../../containers/project-networks.ts";
+import { removeStored } from "../../containers/remove-stored.ts";
+import { runOnce } from "../../containers/run-once.ts";
+import {
+  containerName,
+  quotaId,
+  tagOf,
+  type DockerRuntimeOptions,
+  type EngineFacts,
+} from "../../containers/settings.ts";
+import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
+import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";
 
 /**
  * The runtime of one machine with a Docker engine: an instance is a container, beside one that holds its network. The engine keeps them over

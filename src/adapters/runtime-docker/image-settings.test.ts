@@ -6,10 +6,10 @@ import { readProcessFile } from "../../kit/processes.ts";
 import { readProcessTree } from "../../kit/process-tree.ts";
 import { until } from "../../kit/until.ts";
 import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
-import { accountsOf } from "./accounts.ts";
-import { stopSignal } from "./containers.ts";
-import { checkOf } from "./own-check.ts";
-import { foldersIn } from "./server-folders.ts";
+import { accountsOf } from "../../containers/accounts.ts";
+import { stopSignal } from "../../containers/containers.ts";
+import { checkOf } from "../../containers/own-check.ts";
+import { foldersIn } from "../../containers/server-folders.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 
 const server = `

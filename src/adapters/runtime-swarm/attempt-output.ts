@@ -4,8 +4,8 @@ import { createInterface } from "node:readline";
 import { dirname } from "node:path";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
-import { OutputLog } from "../runtime-docker/output-log.ts";
-import { readFrames } from "../runtime-docker/read-frames.ts";
+import { OutputLog } from "../../containers/output-log.ts";
+import { readFrames } from "../../containers/read-frames.ts";
 import type { SwarmContext } from "./settings.ts";
 
 const fileBytes = 16 * 1024 * 1024;

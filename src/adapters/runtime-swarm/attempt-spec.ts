@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { memoryFolderBytes, type AppBody } from "../runtime-docker/container-bodies.ts";
-import { labels } from "../runtime-docker/container-labels.ts";
+import { memoryFolderBytes, type AppBody } from "../../containers/container-bodies.ts";
+import { labels } from "../../containers/container-labels.ts";
 
 /** A file that a swarm brings to the machine of a task. */
 export interface SwarmFile {

@@ -1,5 +1,5 @@
 import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
-import { labels } from "../runtime-docker/container-labels.ts";
+import { labels } from "../../containers/container-labels.ts";
 
 /**
  * The machine for another replica of a workload: of those that take tasks the one with the fewest replicas of it, then with the fewest of

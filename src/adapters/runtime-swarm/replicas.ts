@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
-import { labels } from "../runtime-docker/container-labels.ts";
+import { labels } from "../../containers/container-labels.ts";
 import {
   addressOf,
   endedLabel,

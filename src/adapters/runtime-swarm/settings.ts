@@ -1,8 +1,7 @@
-import type { DockerParts } from "../runtime-docker/start-instance.ts";
-import type { DockerRuntimeOptions } from "../runtime-docker/settings.ts";
+import type { DockerParts } from "../../containers/start-instance.ts";
 import type { ImageRegistry } from "./image-registry.ts";
 
-export interface SwarmRuntimeOptions extends DockerRuntimeOptions {
+export interface SwarmOptions {
   /** Where machines get images from. */
   readonly registry: ImageRegistry;
   /** Addresses of edges outside of the swarm, which reach the ports of replicas as machines of the swarm do. */

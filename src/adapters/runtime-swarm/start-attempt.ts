@@ -1,11 +1,11 @@
 import { unlessStatus } from "../../kit/docker-api.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceKey, Workload } from "../../ports/runtime.ts";
-import { appBody } from "../runtime-docker/container-bodies.ts";
-import { labelsOf } from "../runtime-docker/container-labels.ts";
-import { appTree, commandOf, foldersFile, openImage } from "../runtime-docker/image-trees.ts";
-import { serverFolders } from "../runtime-docker/server-folders.ts";
-import { containerName, uidOf } from "../runtime-docker/settings.ts";
+import { appBody } from "../../containers/container-bodies.ts";
+import { labelsOf } from "../../containers/container-labels.ts";
+import { appTree, commandOf, foldersFile, openImage } from "../../containers/image-trees.ts";
+import { serverFolders } from "../../containers/server-folders.ts";
+import { containerName, uidOf } from "../../containers/settings.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import { chooseMachine } from "./choose-machine.ts";
 import type { Guard } from "./guard.ts";

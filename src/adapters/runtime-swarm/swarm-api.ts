@@ -1,5 +1,5 @@
 import type { DockerApi } from "../../kit/docker-api.ts";
-import { labels } from "../runtime-docker/container-labels.ts";
+import { labels } from "../../containers/container-labels.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /** What Berth reads of a swarm's objects, as the Engine API gives them. */

@@ -1,5 +1,5 @@
 import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
-import { labels } from "../runtime-docker/container-labels.ts";
+import { labels } from "../../containers/container-labels.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /** The id of a project's overlay network, which exists then: its replicas on all machines, and nothing else. */

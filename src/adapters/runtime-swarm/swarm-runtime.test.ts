@@ -8,7 +8,7 @@ import { withoutRegistry } from "../../../test/support/registry.ts";
 import { until } from "../../kit/until.ts";
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import type { Instance, Workload } from "../../ports/runtime.ts";
-import { makeSwarm, type TestSwarm } from "./test-swarm.ts";
+import { makeSwarm, type TestSwarm } from "../../../test/support/swarm.ts";
 
 // Starts engines and fills a registry: minutes. What decides without a swarm is in swarm-rules.test.ts.
 const skip =

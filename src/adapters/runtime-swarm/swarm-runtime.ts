@@ -16,10 +16,10 @@ import type {
   Workload,
 } from "../../ports/runtime.ts";
 import type { MachinePool } from "../../ports/machines.ts";
-import { createDockerRuntime, type DockerRuntime } from "../runtime-docker/docker-runtime.ts";
-import { listeningIn, readUsage } from "../runtime-docker/look-into.ts";
-import { runOwnCheck } from "../runtime-docker/own-check.ts";
-import { readContainer, sameKey } from "../runtime-docker/containers.ts";
+import type { DockerRuntime } from "../../containers/docker-runtime.ts";
+import { listeningIn, readUsage } from "../../containers/look-into.ts";
+import { runOwnCheck } from "../../containers/own-check.ts";
+import { readContainer, sameKey } from "../../containers/containers.ts";
 import { describeSwarm } from "./describe-swarm.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { createGuard, type Guard } from "./guard.ts";
@@ -28,7 +28,7 @@ import { unregisterImage } from "./image-registry.ts";
 import { hasStarted, keyOf, newestOf, readReplicas, toInstance, type SwarmReplica } from "./replicas.ts";
 import { createAttemptOutput, type AttemptOutput } from "./attempt-output.ts";
 import { awaitStarted, removeAttempt, startAttempt } from "./start-attempt.ts";
-import type { SwarmContext, SwarmRuntimeOptions } from "./settings.ts";
+import type { SwarmContext, SwarmOptions } from "./settings.ts";
 import { hastenHeartbeat, readMembership } from "./swarm-api.ts";
 import { removeUnusedFiles } from "./swarm-files.ts";
 import { removeUnusedOverlays } from "./swarm-networks.ts";
@@ -47,9 +47,7 @@ const watchMs = 500;
  * of one task that only Berth starts again. What needs this machine's disk (storage, a database's socket, one-off commands) is a
  * container of this machine's engine, as in the Docker runtime.
  */
-export async function createSwarmRuntime(options: SwarmRuntimeOptions): Promise<SwarmRuntime> {
-  const local = await createDockerRuntime(options);
-  const { registry, edgeAddresses = [] } = options;
+export function createSwarmRuntime(local: DockerRuntime, { registry, edgeAddresses = [] }: SwarmOptions): SwarmRuntime {
   return new Swarm(local, { ...local.parts, registry, edgeAddresses });
 }
 

@@ -1,8 +1,8 @@
 import { constants } from "node:os";
-import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
-import { processIds } from "../../kit/processes.ts";
-import { behindWrappers, readProcessTree, type TreeProcess } from "../../kit/process-tree.ts";
-import type { Instance, InstanceExit, InstanceKey } from "../../ports/runtime.ts";
+import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
+import { processIds } from "../kit/processes.ts";
+import { behindWrappers, readProcessTree, type TreeProcess } from "../kit/process-tree.ts";
+import type { Instance, InstanceExit, InstanceKey } from "../ports/runtime.ts";
 import { labels, type ContainerRole } from "./container-labels.ts";
 import { OutputLog } from "./output-log.ts";
 import type { DockerContext } from "./settings.ts";

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
-import { run, runOk } from "../../kit/exec.ts";
-import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import { readResolvers } from "../../sandbox/resolvers.ts";
-import { usualConnectionLimits, vethRules } from "../../sandbox/veth-rules.ts";
+import { DockerRefused, unlessStatus } from "../kit/docker-api.ts";
+import { run, runOk } from "../kit/exec.ts";
+import { createKeyedMutex } from "../kit/keyed-mutex.ts";
+import { readResolvers } from "../sandbox/resolvers.ts";
+import { usualConnectionLimits, vethRules } from "../sandbox/veth-rules.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 

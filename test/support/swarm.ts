@@ -1,15 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { importMinimalImage } from "../../../test/support/docker-engine.ts";
-import { freePort } from "../../../test/support/free-port.ts";
-import { startMachines, type TestMachine, type TestMachines } from "../../../test/support/machines.ts";
-import { commitImage } from "../runtime-docker/test-containers.ts";
-import type { RuntimeFixture } from "../../ports/runtime.suite.ts";
-import { addressOf, listNodes, listTasks } from "./swarm-api.ts";
-import { tagOf } from "../runtime-docker/settings.ts";
-import { createOwnRegistry } from "./own-registry.ts";
-import { createSwarmRuntime, type SwarmRuntime } from "./swarm-runtime.ts";
+import { importMinimalImage } from "./docker-engine.ts";
+import { freePort } from "./free-port.ts";
+import { startMachines, type TestMachine, type TestMachines } from "./machines.ts";
+import { createDockerRuntime } from "../../src/adapters/runtime-docker/docker-runtime.ts";
+import { commitImage } from "./commit-image.ts";
+import type { RuntimeFixture } from "../../src/ports/runtime.suite.ts";
+import { addressOf, listNodes, listTasks } from "../../src/adapters/runtime-swarm/swarm-api.ts";
+import { tagOf } from "../../src/containers/settings.ts";
+import { createOwnRegistry } from "../../src/adapters/runtime-swarm/own-registry.ts";
+import { createSwarmRuntime, type SwarmRuntime } from "../../src/adapters/runtime-swarm/swarm-runtime.ts";
 
 /** A swarm with a runtime in a data folder of its own; `close` leaves nothing behind on the machine. */
 export interface TestSwarm extends RuntimeFixture {
@@ -37,10 +38,11 @@ export async function makeSwarm(count: number): Promise<TestSwarm> {
   const runtimes: SwarmRuntime[] = [];
   const open = async () => {
     for (const runtime of runtimes.splice(0)) runtime.close();
-    const runtime = await createSwarmRuntime({
-      ...{ socketPath: first.socket, stateDir: join(root, "runtime"), registry, edgeAddresses: [cluster.address] },
+    const local = await createDockerRuntime({
+      ...{ socketPath: first.socket, stateDir: join(root, "runtime") },
       storageDir: (projectId: string) => join(root, "storage", projectId),
     });
+    const runtime = createSwarmRuntime(local, { registry, edgeAddresses: [cluster.address] });
     runtimes.push(runtime);
     return runtime;
   };

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
-import type { OneOffCommand, OneOffResult, Terminal, TerminalSize, Workload } from "../../ports/runtime.ts";
+import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
+import type { OneOffCommand, OneOffResult, Terminal, TerminalSize, Workload } from "../ports/runtime.ts";
 import { readExit } from "./containers.ts";
 import { readFrames } from "./read-frames.ts";
 import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { silentLog } from "../../kit/log.ts";
+import { silentLog } from "../kit/log.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
-import { runOk } from "../../kit/exec.ts";
-import type { ProjectImage } from "../../ports/runtime.ts";
+import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
+import { runOk } from "../kit/exec.ts";
+import type { ProjectImage } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 

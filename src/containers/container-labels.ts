@@ -1,4 +1,4 @@
-import type { InstanceKey, Workload } from "../../ports/runtime.ts";
+import type { InstanceKey, Workload } from "../ports/runtime.ts";
 
 /** By these labels the runtime finds what it made: rows come and go, containers say themselves what they are. */
 export const labels = {

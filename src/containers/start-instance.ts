@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import { forwardedSockets } from "../../kit/server-address.ts";
-import { until } from "../../kit/until.ts";
-import type { InstanceKey, Terminal, Workload } from "../../ports/runtime.ts";
+import { forwardedSockets } from "../kit/server-address.ts";
+import { until } from "../kit/until.ts";
+import type { InstanceKey, Terminal, Workload } from "../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
 import { labelsOf, type ContainerRole } from "./container-labels.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import type { ForwardedSocket } from "../../kit/server-address.ts";
-import { certificateVariables } from "../../sandbox/certificates.ts";
-import type { Terminal, Workload } from "../../ports/runtime.ts";
+import type { ForwardedSocket } from "../kit/server-address.ts";
+import { certificateVariables } from "../sandbox/certificates.ts";
+import type { Terminal, Workload } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { runOk } from "../../kit/exec.ts";
-import { openPrivateLayers } from "../../sandbox/private-layers.ts";
+import { runOk } from "../kit/exec.ts";
+import { openPrivateLayers } from "../sandbox/private-layers.ts";
 
 /** Folders of instances: what they see is the image's tree, what they change goes to a file system of limited size and is gone with them. */
 export interface PrivateFolders {

@@ -1,6 +1,6 @@
-import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
-import { listeningPorts } from "../../kit/listening-ports.ts";
-import type { InstanceKey, InstanceUsage, ListeningPort } from "../../ports/runtime.ts";
+import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
+import { listeningPorts } from "../kit/listening-ports.ts";
+import type { InstanceKey, InstanceUsage, ListeningPort } from "../ports/runtime.ts";
 import { processesIn, readContainer } from "./containers.ts";
 
 interface ContainerStats {

@@ -1,5 +1,5 @@
-import type { DockerApi } from "../../kit/docker-api.ts";
-import type { MissingPart, RuntimeDescription } from "../../ports/runtime.ts";
+import type { DockerApi } from "../kit/docker-api.ts";
+import type { MissingPart, RuntimeDescription } from "../ports/runtime.ts";
 import type { EngineFacts } from "./settings.ts";
 
 interface EngineInfo {

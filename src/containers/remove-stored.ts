@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { unlessStatus } from "../../kit/docker-api.ts";
-import type { StorageOwner } from "../../ports/runtime.ts";
+import { unlessStatus } from "../kit/docker-api.ts";
+import type { StorageOwner } from "../ports/runtime.ts";
 import { systemBody } from "./container-bodies.ts";
 import { labels } from "./container-labels.ts";
 import { removeContainer, startContainer } from "./containers.ts";

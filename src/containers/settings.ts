@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { chownSync, mkdirSync } from "node:fs";
-import type { DockerApi } from "../../kit/docker-api.ts";
-import type { Log } from "../../kit/log.ts";
-import type { ProjectQuota } from "../../kit/project-quota.ts";
-import type { InstanceKey, StorageOwner } from "../../ports/runtime.ts";
+import type { DockerApi } from "../kit/docker-api.ts";
+import type { Log } from "../kit/log.ts";
+import type { ProjectQuota } from "../kit/project-quota.ts";
+import type { InstanceKey, StorageOwner } from "../ports/runtime.ts";
 
 export interface DockerRuntimeOptions {
   readonly socketPath: string;

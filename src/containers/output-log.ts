@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { open } from "node:fs/promises";
-import type { OutputChunk } from "../../ports/runtime.ts";
+import type { OutputChunk } from "../ports/runtime.ts";
 
 /** What a reader gets of a line at most; the rest is left out. */
 const readLineBytes = 128 * 1024;
