@@ -6,9 +6,9 @@ import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { isNetwork } from "../kit/reachable-addresses.ts";
 import { edgeSettings } from "./edge-settings.ts";
-import { pgSettings } from "./pg-settings.ts";
 import { httpsSettings } from "./https-settings.ts";
 import { faultOfDnsServer } from "./dns-servers.ts";
+import { pgSettings } from "./pg-settings.ts";
 import { roleSettings } from "./role-settings.ts";
 import { runtimeSettings } from "./runtime-settings.ts";
 import { choice, flag, list, optionalText, text, wholeNumber, type Setting } from "./settings.ts";
@@ -59,10 +59,6 @@ export const settings = {
     "BERTH_INSTALL",
     true,
     "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible.",
-  ),
-  databaseUrl: optionalText(
-    "BERTH_DATABASE_URL",
-    "The control plane's own database, if it is not to run one by itself.",
   ),
   ...pgSettings,
   ...roleSettings,

@@ -3,11 +3,14 @@ import { isIP } from "node:net";
 import type { ServerLogin } from "../adapters/postgres-host-server/primary.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { OpenPort } from "../sandbox/veth-rules.ts";
-import type { Config } from "./config.ts";
-import type { Setting } from "./settings.ts";
+import { optionalText, type Setting } from "./settings.ts";
 
-/** An existing PostgreSQL server for the projects' databases. */
+/** PostgreSQL servers that exist already: for the control plane's own database, and for those of projects. */
 export const pgSettings = {
+  databaseUrl: optionalText(
+    "BERTH_DATABASE_URL",
+    "The control plane's own database, if it is not to run one by itself.",
+  ),
   pgUrl: {
     name: "BERTH_PG_URL",
     standard: "",
@@ -50,7 +53,7 @@ function readHost(text: string): ServerAddress {
 }
 
 /** Where sandboxes find that server: open to them also at a private address, or at one of this machine's. */
-export async function pgPortsOf({ pgUrl }: Config): Promise<readonly OpenPort[]> {
+export async function pgPortsOf({ pgUrl }: { readonly pgUrl: ServerLogin | null }): Promise<readonly OpenPort[]> {
   const onNetwork = (pgUrl?.hosts ?? []).filter(({ host }) => !host.startsWith("/"));
   const found = await Promise.all(
     onNetwork.map(async ({ host, port }) => {

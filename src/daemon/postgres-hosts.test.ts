@@ -8,7 +8,6 @@ import { newDatabaseSpec } from "../ports/postgres-host.suite.ts";
 import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { joinPostgresHosts } from "./join-postgres-hosts.ts";
 import { pgPortsOf, pgSettings } from "./pg-settings.ts";
-import type { Config } from "./config.ts";
 import { missingOnServer, withMissing } from "./server-isolation.ts";
 
 const read = pgSettings.pgUrl.read;
@@ -47,7 +46,7 @@ describe("BERTH_PG_URL", () => {
 
   it("opens the addresses of its hosts to sandboxes, and none for a socket", async () => {
     const pgUrl = read("postgresql://berth@192.0.2.7,192.0.2.8:6432,%2Frun%2Fpg/postgres");
-    assert.deepEqual(await pgPortsOf({ pgUrl } as Config), [
+    assert.deepEqual(await pgPortsOf({ pgUrl }), [
       { address: "192.0.2.7", port: 5432 },
       { address: "192.0.2.8", port: 6432 },
     ]);

@@ -31,7 +31,8 @@ async function findNote(client: Client, id: string): Promise<string | undefined>
     "SELECT shobj_description(oid, 'pg_authid') AS note FROM pg_roles WHERE rolname = $1",
     [ownerOf(id)],
   );
-  return rows[0] && (rows[0].note ?? "");
+  const [found] = rows;
+  return found === undefined ? undefined : (found.note ?? "");
 }
 
 /** The ids of all projects' databases that this platform made on the server. */
