@@ -139,7 +139,11 @@ class ControlledHaproxy implements HaproxyEdge {
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
     for (const worker of await this.#workers()) {
-      const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch(() => []);
+      // A late answer must not look like nothing open: replicas would end below their requests.
+      const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch((error: Error) => {
+        if (identify(worker.pid) !== undefined) throw error;
+        return [];
+      });
       for (const { target, used } of open.flat()) if (used > 0) sum.set(target, (sum.get(target) ?? 0) + used);
     }
     return sum;
