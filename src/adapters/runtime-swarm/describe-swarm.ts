@@ -1,4 +1,7 @@
+import { readFile } from "node:fs/promises";
 import type { MissingPart, RuntimeDescription } from "../../ports/runtime.ts";
+import { readContainer } from "../../containers/containers.ts";
+import type { Guard } from "./guard.ts";
 import { readMembership } from "./swarm-api.ts";
 import type { SwarmContext } from "./settings.ts";
 
@@ -7,34 +10,49 @@ interface EngineVersion {
 }
 
 /** What services get of what containers of this engine do, and what they lack. */
-export async function describeSwarm({ api }: SwarmContext, local: RuntimeDescription): Promise<RuntimeDescription> {
+export async function describeSwarm(
+  { api }: SwarmContext,
+  guard: Guard,
+  local: RuntimeDescription,
+): Promise<RuntimeDescription> {
   const lacks = new Set(["live_restore", "private_app_folder"]);
   const missing = local.missing.filter(({ part }) => part !== "live_restore");
   const isolation = local.isolation.filter((part) => !lacks.has(part));
   if (missing.some(({ part }) => part === "engine")) return { ...local, name: "swarm" };
-  const [{ isManager }, keepsPrivileges] = await Promise.all([readMembership(api), mayGainPrivileges(api)]);
+  const { isManager, nodeId } = await readMembership(api);
+  const mayGain = isManager ? await mayGainPrivileges(api, () => guardStatus(api, guard, nodeId)) : true;
   return {
     name: "swarm",
     network: "engine",
-    isolation: isolation.filter((part) => part !== "no_new_privileges" || !keepsPrivileges),
+    isolation: isolation.filter((part) => part !== "no_new_privileges" || !mayGain),
     missing: [
       ...missing,
       ...(isManager ? [] : [noSwarm]),
-      ...(keepsPrivileges ? [newPrivileges] : []),
+      ...(mayGain ? [newPrivileges] : []),
       ...(missing.some(({ part }) => part === "private_app_folder") ? [] : [noFolder]),
     ],
   };
 }
 
 /** Services ask for it from version 1.46 of the API on; before that only the engine's own setting gives it. */
-async function mayGainPrivileges(api: SwarmContext["api"]): Promise<boolean> {
-  const [{ ApiVersion: version }, { SecurityOptions: options }] = await Promise.all([
-    api.call<EngineVersion>({ path: "/version" }),
-    api.call<{ readonly SecurityOptions: readonly string[] | null }>({ path: "/info" }),
-  ]);
+async function mayGainPrivileges(api: SwarmContext["api"], status: () => Promise<string>): Promise<boolean> {
+  const { ApiVersion: version } = await api.call<EngineVersion>({ path: "/version" });
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  const isAsked = major > 1 || minor >= 46;
-  return !isAsked && !(options ?? []).some((option) => option.includes("no-new-privileges"));
+  return !(major > 1 || minor >= 46) && !/^NoNewPrivs:\s+1$/m.test(await status());
+}
+
+/** What the kernel says of a service's process on this machine: the engine does not tell its setting. */
+async function guardStatus(api: SwarmContext["api"], guard: Guard, machine: string): Promise<string> {
+  // It brings the guard of a swarm that has none yet; until that runs nothing is known.
+  try {
+    await guard.machines();
+    const container = await guard.containerOn(machine);
+    if (container === undefined) return "";
+    const { State: state } = await readContainer(api, container);
+    return await readFile(`/proc/${state.Pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 const noSwarm: MissingPart = {

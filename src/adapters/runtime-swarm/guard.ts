@@ -23,6 +23,8 @@ import type { SwarmContext } from "./settings.ts";
 export interface Guard {
   /** The machines whose table is loaded. */
   machines(): Promise<ReadonlySet<string>>;
+  /** The guard's container on a machine, once it runs there. */
+  containerOn(machine: string): Promise<string | undefined>;
   remove(): Promise<void>;
 }
 
@@ -121,6 +123,11 @@ export function createGuard(context: SwarmContext): Guard {
         const running = tasks.filter(({ Status: status }) => status.State === "running");
         return new Set(running.flatMap(({ NodeID }) => (NodeID === undefined ? [] : [NodeID])));
       }),
+    async containerOn(machine) {
+      const tasks = await listTasks(context, name);
+      const here = tasks.find(({ NodeID, Status: status }) => NodeID === machine && status.State === "running");
+      return here?.Status.ContainerStatus?.ContainerID;
+    },
     async remove() {
       await unlessStatus(api.call({ method: "DELETE", path: `/services/${name}` }), 404);
       const args = ["delete", "table", "inet", `berth_swarm_${tag}`];

@@ -88,6 +88,13 @@ describe("a Docker swarm of three machines", { skip }, () => {
   });
 
   it("gives services the rights of containers, and keeps them from machines, registry and metadata", async () => {
+    assert.ok((await swarm.runtime.describe()).isolation.includes("no_new_privileges"));
+    const pooled = await swarm.runtime.machines?.list();
+    assert.deepEqual(
+      pooled?.map(({ state, guarded, takes_replicas }) => [state, guarded, takes_replicas]),
+      Array.from({ length: 3 }, () => ["ready", true, true]),
+    );
+    assert.match((await swarm.runtime.machines?.joinScript()) ?? "", /END\ndocker swarm join --token SWMTKN-/);
     const instances = await own();
     const remote = instances.filter(({ address }) => address?.host !== swarm.machines[0]?.address);
     for (const instance of [instances[0], remote[0]]) {

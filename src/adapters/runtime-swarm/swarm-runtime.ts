@@ -74,7 +74,8 @@ class Swarm implements SwarmRuntime {
     this.#watch.unref();
   }
 
-  describe = async (): Promise<RuntimeDescription> => describeSwarm(this.#context, await this.#local.describe());
+  describe = async (): Promise<RuntimeDescription> =>
+    describeSwarm(this.#context, this.#guard, await this.#local.describe());
 
   async start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
     const key = { workload_id: workload.id, ...replica };
