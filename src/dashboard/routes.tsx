@@ -2,7 +2,6 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { loadPart } from "./data/load-part.ts";
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
-import { ProjectFrame } from "./frame/project-frame.tsx";
 import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
 import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-rows.ts";
@@ -14,8 +13,6 @@ import type { EntriesSearch } from "./ui/entries.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
-const project = createRoute({ ...at("/projects/$slug"), component: ProjectFrame });
-const within = <const P extends string>(path: P) => ({ getParentRoute: () => project, path }) as const;
 /** The search of a page as the address has it. A page writes it; it is seldom typed by hand. */
 const search =
   <T,>() =>
@@ -24,6 +21,11 @@ const search =
 const page = <T extends Record<string, unknown>, K extends keyof T & string>(load: () => Promise<T>, name: K) =>
   lazyRouteComponent(() => loadPart(load), name);
 
+const project = createRoute({
+  ...at("/projects/$slug"),
+  component: page(() => import("./frame/project-frame.tsx"), "ProjectFrame"),
+});
+const within = <const P extends string>(path: P) => ({ getParentRoute: () => project, path }) as const;
 const projectRoutes = [
   createRoute({ ...within("/"), component: page(() => import("./pages/projects/project-page.tsx"), "ProjectPage") }),
   createRoute({
