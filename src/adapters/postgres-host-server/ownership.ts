@@ -7,7 +7,7 @@ import { dropRole } from "../../postgres/session-role.ts";
 const prefix = "berth_";
 
 /**
- * The role that owns a project's databases, into which nobody logs in: by it the server itself says what belongs to which project. Its
+ * The role without a login that owns a project's databases: by it the server itself says what belongs to which project. Its
  * comment names the platform's login and the project's role, so that two platforms on one server leave each other alone.
  */
 export const ownerOf = (id: string): string => `${prefix}${id}`;
@@ -25,7 +25,7 @@ export async function ensureOwner(client: Client, { id, role_name }: DatabaseSpe
   await client.query(`BEGIN; CREATE ROLE ${owner} NOLOGIN; COMMENT ON ROLE ${owner} IS ${text(note)}; COMMIT`);
 }
 
-/** Undefined when there is no owner role; empty when somebody made one without a note. */
+/** Undefined when there is no owner role; empty when the role has no comment. */
 async function findNote(client: Client, id: string): Promise<string | undefined> {
   const { rows } = await client.query<{ note: string | null }>(
     "SELECT shobj_description(oid, 'pg_authid') AS note FROM pg_roles WHERE rolname = $1",

@@ -81,7 +81,7 @@ async function ensureRunning(options: OwnRegistryOptions, recordFile: string): P
   const config = join(options.dir, "config.json");
   await writeFile(config, JSON.stringify(settingsOf(options.dir, host)), { mode: 0o600 });
   const [file, log] = [options.program, join(options.dir, "log")];
-  // What was deleted gives its space back only while nobody pushes.
+  // The registry frees the space of deleted images only while no push is under way.
   if (existsSync(join(options.dir, "data", "docker")))
     await runOk({ file, args: ["garbage-collect", "--delete-untagged", config] }, { timeoutMs: 600_000 });
   const pid = await startDetached({ file, args: ["serve", config] }, log);
