@@ -212,7 +212,7 @@ ${backends.join("")}`,
 async function startUncounted(folder: string, ours: Rival, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
   const text = (await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
     .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
-    .replace(/disable-l7-retry if \{ sc0_http_req_rate.*/, "disable-l7-retry")
+    .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE")
     .replace("admin.sock", "uncounted.sock")
     .replace(`:${ours.plain}\n`, `:${plain}\n`)
     .replace(`:${ours.tls} ssl`, `:${tls} ssl`);

@@ -80,9 +80,9 @@ export async function measureHaproxyRules(): Promise<BenchRow[]> {
     await edge.apply({ version: 1, routes: [route], challenge: null });
     const folder = join(runFolder(stateDir), "haproxy");
     // As for a project with so many requests that none is repeated.
-    const text = (await readFile(join(folder, "haproxy.cfg"), "utf8")).replace(
-      /(disable-l7-retry) if .*sc0_http_req_rate.*/,
-      "$1",
+    const text = (await readFile(join(folder, "haproxy.cfg"), "utf8")).replaceAll(
+      /(use_backend busy if) .*/g,
+      "$1 { sc0_http_req_rate ge 0 } or TRUE",
     );
     const fixed = (config: string) => config.replaceAll("UPSTREAM", `${host}:${upstream}`);
     const whole = await instructionsEach(folder, text);
@@ -94,7 +94,7 @@ export async function measureHaproxyRules(): Promise<BenchRow[]> {
       const ours = whole - (await instructionsEach(folder, fixed(rest)));
       rows.push(instructionsRow(`HAProxy, ${part}`, "a request", { ours, theirs: whole }));
     }
-    const repeating = (await instructionsEach(folder, text.replace(/^.*disable-l7-retry\n/m, ""))) - whole;
+    const repeating = (await instructionsEach(folder, text.replace(/^  retry-on conn-failure\n/m, ""))) - whole;
     return [
       ...rows,
       instructionsRow("HAProxy, that a request may be repeated", "one that may not", {

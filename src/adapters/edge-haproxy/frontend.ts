@@ -1,12 +1,14 @@
 import type { PageCode } from "../../ports/edge-pages.ts";
 import {
   bracketed,
+  busyBackend,
   certificateList,
   challengeBackend,
   hostMap,
   kinds,
   pagesBackend,
   probeHeader,
+  restingBelowPerSecond,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -29,6 +31,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...forwarding(kind, settings),
     ...answering(kind),
     `use_backend %[var(txn.route),field(3,/)] if !${isOfKind("single")}`,
+    `use_backend ${busyBackend} if { sc0_http_req_rate gt ${restingBelowPerSecond} }`,
     `default_backend ${singleBackend}`,
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;

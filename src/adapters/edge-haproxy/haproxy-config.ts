@@ -3,9 +3,11 @@ import { frontend } from "./frontend.ts";
 import {
   adminSocket,
   bracketed,
+  busyBackend,
   challengeBackend,
   openTable,
   pagesBackend,
+  restingBelowPerSecond,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -16,9 +18,6 @@ import { countersOfProject } from "./usage.ts";
 
 // One tenant's open requests shall not use up what the machine gives to all of them.
 const maxOpenPerProject = 1000;
-// An application that stood still for longer than it keeps idle connections closes those that rested, requests on their way included. With
-// 66 requests a second and none of them repeated, 1 of 150,000 was lost on a machine on which 30 other processes were ready to run.
-const restingBelowPerSecond = 100;
 // Without it HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
 const maxDescriptors = 200_000;
 
@@ -26,7 +25,7 @@ const maxDescriptors = 200_000;
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
-  return [...fixed, projectDefaults(), single(), balancedDefaults(), ...backends(pool)].join("\n");
+  return [...fixed, projectDefaults(), single(), busy(), balancedDefaults(), ...backends(pool)].join("\n");
 }
 
 function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
@@ -114,14 +113,32 @@ function projectDefaults(): string {
 /** All projects with one replica, which the host map names: HAProxy keeps nothing for each of them. */
 function single(): string {
   return section(`backend ${singleBackend} from project`, [
+    `http-request disable-l7-retry if ${mayNotRepeat}`,
+    ...onlyReplica(),
+  ]);
+}
+
+/**
+ * Where hundreds of requests come each second, no kept connection rests. So none is repeated: HAProxy copies its whole buffer for each request that
+ * it may repeat, a quarter of its time. And the first request of a visitor takes a kept connection too: a new one for each costs a third.
+ */
+function busy(): string {
+  return section(`backend ${busyBackend} from project`, [
+    "retry-on conn-failure",
+    "http-reuse always",
+    ...onlyReplica(),
+  ]);
+}
+
+function onlyReplica(): string[] {
+  return [
     // Counted from the end, because HAProxy goes through a value letter by letter.
     "http-request set-dst var(txn.route),field(-2,/)",
     "http-request set-dst-port var(txn.route),field(-1,/)",
     `http-request track-sc1 var(txn.route),field(-1,/,2) table ${openTable}`,
-    refuseRepeats(`{ sc0_http_req_rate gt ${restingBelowPerSecond} }`),
     refuseBusy("sc1_conn_cur"),
     "server replica 0.0.0.0",
-  ]);
+  ];
 }
 
 function balancedDefaults(): string {
@@ -129,19 +146,13 @@ function balancedDefaults(): string {
     "balance leastconn",
     // A replica that refuses costs no request while another one answers.
     "option redispatch 1",
-    refuseRepeats(`{ nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} }`),
+    `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} } or ${mayNotRepeat}`,
     refuseBusy("be_conn"),
   ]);
 }
 
-/**
- * RFC 9110 §9.2.2: others must not be sent twice. HAProxy copies its whole buffer for each request that it may repeat, a quarter of its time.
- * Without another replica only a kept connection can need that, which the replica closes after seconds without a request: hardly ever where
- * hundreds come each second.
- */
-function refuseRepeats(withoutNeed: string): string {
-  return `http-request disable-l7-retry if ${withoutNeed} or !{ method GET HEAD OPTIONS PUT DELETE }`;
-}
+/** RFC 9110 §9.2.2: other methods must not be sent twice. */
+const mayNotRepeat = "!{ method GET HEAD OPTIONS PUT DELETE }";
 
 function refuseBusy(open: string): string {
   return `http-request return ${appPage("app_busy")} if { ${open} gt ${maxOpenPerProject} }`;
