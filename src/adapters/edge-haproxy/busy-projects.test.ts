@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { Stage } from "../../ports/edge-stage.suite.ts";
+import { createHaproxyEdge } from "./haproxy-edge.ts";
+import { haproxyBin, testOptions } from "./test-haproxy.ts";
+
+describe("projects with many requests", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+  let stateDir = "";
+  let stage: Stage;
+
+  before(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
+    stage = new Stage(async () => createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir }));
+  });
+  after(async () => {
+    await stage.close();
+    await rm(stateDir, { recursive: true, force: true });
+  });
+
+  test("new visitors share kept connections to their own project's replica", async () => {
+    const sockets = new Set<Socket>();
+    const app = (words: string, at?: { host: string; port: number }) =>
+      stage.app((req, res) => (sockets.add(req.socket), res.end(words)), false, at);
+    const one = await app("one.test");
+    await stage.serve({
+      "one.test": [one],
+      "two.test": [await app("two.test", { host: "127.0.0.2", port: one.port })],
+    });
+    const kept = stage.newAgent({ keepAlive: true, maxSockets: 4 });
+    const askBoth = (times: number, agent = stage.newAgent()) =>
+      Promise.all(
+        Array.from({ length: times }, async (_, i) => {
+          const host = i % 2 ? "one.test" : "two.test";
+          assert.equal((await stage.ask({ host, agent })).body, host);
+        }),
+      );
+    // More than a hundred requests a second, as far as the machine gives them.
+    await stage.until(async () => {
+      await askBoth(600, kept);
+      const before = sockets.size;
+      for (let i = 0; i < 5; i += 1) await askBoth(4);
+      return sockets.size === before;
+    });
+    kept.destroy();
+  });
+});
