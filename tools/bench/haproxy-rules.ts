@@ -21,7 +21,7 @@ type Change = readonly [what: RegExp, to: string];
 
 /** Parts of the configuration, and what leaves each of them out alone. */
 const parts: Readonly<Record<string, readonly Change[]>> = {
-  "the client's address, the host and the protocol in six fields": [without("http-request add-header")],
+  "the client's address, the host and the protocol in five fields": [without("http-request add-header")],
   "a request id": [without("http-request set-header X-Request-Id")],
   "removing what clients claim, by one expression on each field's name": [without("http-request del-header")],
   counting: [

@@ -248,8 +248,7 @@ export class EdgeServer {
       const how = isEncrypted(socket)
         ? { proto: "https" as const, port: tls_port as number }
         : { proto: "http" as const, port };
-      const node = address.includes(":") ? `"[${address}]"` : address;
-      this.#clients.set(socket, (client = { id: randomUUID(), requests: 0, address, node, ...how }));
+      this.#clients.set(socket, (client = { id: randomUUID(), requests: 0, address, ...how }));
     }
     return client;
   }

@@ -89,16 +89,14 @@ export interface Client {
   /** How many of its requests had no id of their own. */
   requests: number;
   readonly address: string;
-  /** The address as `Forwarded` writes it. */
-  readonly node: string;
   readonly proto: "http" | "https";
   readonly port: number;
 }
 
-function forwardingFields({ authority }: RequestTarget, { address, proto, port, node }: Client): string {
+function forwardingFields({ authority }: RequestTarget, { address, proto, port }: Client): string {
   return (
     `X-Forwarded-For: ${address}\r\nX-Forwarded-Proto: ${proto}\r\nX-Forwarded-Host: ${authority}\r\nX-Forwarded-Port: ${port}\r\n` +
-    `X-Real-IP: ${address}\r\nForwarded: for=${node};host="${authority}";proto=${proto}\r\n`
+    `X-Real-IP: ${address}\r\n`
   );
 }
 

@@ -8,7 +8,6 @@ import {
   kinds,
   pagesBackend,
   probeHeader,
-  restingBelowPerSecond,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -31,7 +30,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...forwarding(kind, settings),
     ...answering(kind),
     `use_backend %[var(txn.route),field(3,/)] if !${isOfKind("single")}`,
-    `use_backend ${busyBackend} if { sc0_http_req_rate gt ${restingBelowPerSecond} }`,
+    `use_backend ${busyBackend} if { sc0_http_req_rate gt ${settings.busy_above_per_second} }`,
     `default_backend ${singleBackend}`,
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
@@ -133,11 +132,10 @@ function redirect(settings: HaproxySettings): string[] {
 
 /** The client's forwarding fields go, also in the spelling that CGI-like servers take for them; then the edge's own come. */
 function forwarding(kind: Listener, settings: HaproxySettings): string[] {
-  const { trusted_proxies, listen_port, listen_tls_port, listen_host } = settings;
+  const { trusted_proxies, listen_port, listen_tls_port } = settings;
   const own = kind === "plain" ? "http" : "https";
   const proto = trusted_proxies.length === 0 ? own : `%[var(txn.proto,${own})]`;
   const client = `%[var(${clientOf(settings)})]`;
-  const node = listen_host.includes(":") ? `\\"[${client}]\\"` : client;
   return [
     "http-request lua.drop_named_fields if { req.fhdr(connection) -m found } !{ req.fhdr(connection) -m str -i keep-alive close upgrade }",
     // The expression is tried on each field's name, so only where one of the names has a word of it.
@@ -150,7 +148,6 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
     "http-request add-header X-Forwarded-Host %[req.fhdr(host)]",
     `http-request add-header X-Forwarded-Port ${kind === "plain" ? listen_port : listen_tls_port}`,
     `http-request add-header X-Real-IP ${client}`,
-    `http-request add-header Forwarded "for=${node};host=\\"%[req.fhdr(host)]\\";proto=${proto}"`,
   ];
 }
 

@@ -8,6 +8,7 @@ import { changePool, emptyPool, type RoutePool } from "./route-pool.ts";
 const settings: HaproxySettings = {
   ...{ listen_host: "0.0.0.0", listen_port: 80, listen_tls_port: 443, run_dir: "/run/edge" },
   ...{ upstream_timeout_ms: 300_000, drain_limit_ms: 3_600_000, probe_key: "key", trusted_proxies: [] },
+  busy_above_per_second: 100,
 };
 const section = (config: string, head: string) => config.split(/\n(?=\S)/).find((each) => each.startsWith(head)) ?? "";
 

@@ -7,7 +7,6 @@ import {
   challengeBackend,
   openTable,
   pagesBackend,
-  restingBelowPerSecond,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -25,7 +24,7 @@ const maxDescriptors = 200_000;
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
-  return [...fixed, projectDefaults(), single(), busy(), balancedDefaults(), ...backends(pool)].join("\n");
+  return [...fixed, projectDefaults(), single(), busy(), balancedDefaults(settings), ...backends(pool)].join("\n");
 }
 
 function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
@@ -141,12 +140,12 @@ function onlyReplica(): string[] {
   ];
 }
 
-function balancedDefaults(): string {
+function balancedDefaults({ busy_above_per_second }: HaproxySettings): string {
   return section("defaults balanced from project", [
     "balance leastconn",
     // A replica that refuses costs no request while another one answers.
     "option redispatch 1",
-    `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${restingBelowPerSecond} } or ${mayNotRepeat}`,
+    `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${busy_above_per_second} } or ${mayNotRepeat}`,
     refuseBusy("be_conn"),
   ]);
 }

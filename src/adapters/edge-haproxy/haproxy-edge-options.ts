@@ -19,6 +19,8 @@ export interface HaproxyEdgeOptions {
   readonly upstreamTimeoutMs?: number;
   /** How long a replaced worker keeps open requests and WebSockets. Default 1 h. */
   readonly drainLimitMs?: number;
+  /** A project with more requests a second is busy: its visitors share kept connections, and none of its requests is repeated. Default 100. */
+  readonly busyAbovePerSecond?: number;
   /** Projects with several replicas that fit without a reload at first. Default 64. */
   readonly firstBackends?: number;
 }

@@ -336,6 +336,7 @@ class ControlledHaproxy implements HaproxyEdge {
       // The folder around it stays root's; this one is of HAProxy's user.
       run_dir: join(runFolder(stateDir), "haproxy"),
       upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
+      busy_above_per_second: this.#options.busyAbovePerSecond ?? 100,
       drain_limit_ms: this.#options.drainLimitMs ?? 3_600_000,
       probe_key: this.#probeKey,
       trusted_proxies: this.#options.trustedProxies ?? [],

@@ -10,6 +10,12 @@ export interface HaproxySettings {
   readonly upstream_timeout_ms: number;
   /** How long a replaced worker keeps its open requests and tunnels. */
   readonly drain_limit_ms: number;
+  /**
+   * Up to so many requests a second a kept connection to a replica may rest for seconds, until the replica closes it. An application that stood
+   * still for longer than it keeps idle connections closes those that rested, requests on their way included: with 66 requests a second and none
+   * of them repeated, 1 of 150,000 was lost on a machine on which 30 other processes were ready to run.
+   */
+  readonly busy_above_per_second: number;
   /** Requests that carry it in `probeHeader` are the platform's own and not counted. */
   readonly probe_key: string;
   /** Addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
@@ -28,14 +34,8 @@ export const usageTable = "usage";
 export const openTable = "open";
 /** The backend of all projects with one replica, which the host map names. */
 export const singleBackend = "single";
-/** The backend of the same projects while each has more than `restingBelowPerSecond` requests. */
+/** The backend of the same projects while each has more than `busy_above_per_second` requests. */
 export const busyBackend = "busy";
-/**
- * Up to so many requests a second a kept connection to a replica may rest for seconds, until the replica closes it. An application that stood
- * still for longer than it keeps idle connections closes those that rested, requests on their way included: with 66 requests a second and none
- * of them repeated, 1 of 150,000 was lost on a machine on which 30 other processes were ready to run.
- */
-export const restingBelowPerSecond = 100;
 /** The first letter of a value of the host map: what answers. */
 export const kinds = { single: "S", balanced: "B", page: "G" } as const;
 /** The backend of challenges; it belongs to no project. */
