@@ -64,7 +64,7 @@ export function appBody(app: AppContainer) {
     Image: image.id,
     User: `${uid}:${uid}`,
     WorkingDir: image.workingDir,
-    Env: Object.entries(environment(app)).map(([name, value]) => `${name}=${value}`),
+    Env: environmentOf(app),
     Labels: { ...app.labels, ...(image.check === null ? {} : { [labels.check]: JSON.stringify(image.check) }) },
     ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
     ...(app.terminal === undefined ? {} : { Tty: true, OpenStdin: true, StdinOnce: true }),
@@ -98,9 +98,9 @@ export function appBody(app: AppContainer) {
   };
 }
 
-function environment(app: AppContainer): Record<string, string> {
+function environmentOf(app: AppContainer): string[] {
   const { workload, image, certificates, terminal } = app;
-  return {
+  const env: Readonly<Record<string, string>> = {
     HOME: "/home/app",
     LANG: "C.UTF-8",
     ...(certificates === null ? {} : certificateVariables(certificatesInside)),
@@ -110,6 +110,9 @@ function environment(app: AppContainer): Record<string, string> {
     ...(terminal === undefined ? {} : { TERM: terminal.type }),
     ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
   };
+  const entries = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  // A name without a value takes away the engine's own HOSTNAME, which servers such as Next.js take for the only address to listen on.
+  return "HOSTNAME" in env ? entries : [...entries, "HOSTNAME"];
 }
 
 export interface NetworkContainer {

@@ -7,6 +7,6 @@ export interface DockerRuntime extends Runtime {
   readonly parts: DockerParts;
   /** Stops watching; the containers go on. */
   close(): void;
-  /** Takes back networks, rules and routes. Once no container is left. */
+  /** Waits for starts under way and takes back all containers, folders, networks, rules and routes. Nothing starts afterwards. */
   dismantle(): Promise<void>;
 }

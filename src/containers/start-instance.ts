@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { forwardedSockets } from "../kit/server-address.ts";
+import { allTogether } from "../kit/throw-together.ts";
 import { until } from "../kit/until.ts";
 import type { InstanceKey, Terminal, Workload } from "../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
@@ -9,11 +10,13 @@ import { appTree, emptyImage, foldersFile, openImage, type AppTree, type OpenedI
 import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
 import { serverFolders } from "./server-folders.ts";
+import type { StartGate } from "./start-gate.ts";
 import { containerName, makeStorage, uidOf, type DockerContext } from "./settings.ts";
 
 export interface DockerParts extends DockerContext {
   readonly networks: ProjectNetworks;
   readonly folders: PrivateFolders;
+  readonly starts: StartGate;
 }
 
 export interface StartedContainers {
@@ -32,14 +35,19 @@ export interface Run {
 }
 
 /** Starts the container of the network, then that of the application. A fault leaves neither behind. */
-export async function startContainers(parts: DockerParts, run: Run): Promise<StartedContainers> {
+export function startContainers(parts: DockerParts, run: Run): Promise<StartedContainers> {
+  return parts.starts.pass(() => startBoth(parts, run));
+}
+
+async function startBoth(parts: DockerParts, run: Run): Promise<StartedContainers> {
   const name =
     run.role === "app" ? containerName(parts.tag, run.key) : `berth-${parts.tag}-once-${run.key.workload_id}`;
   await removeContainers(parts, name);
   const image = await openImage(parts, run.workload);
   const command = run.command(image);
   try {
-    const [network, tree, storageDir, engine, folders] = await Promise.all([
+    // Each is waited for, also when another fails: a folder that is mounted after the removal below would stay.
+    const [network, tree, storageDir, engine, folders] = await allTogether([
       startNetwork(parts, run, name),
       openFolder(parts, run, { name, image }),
       makeStorage(parts, run.workload),

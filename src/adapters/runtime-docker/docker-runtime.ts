@@ -55,6 +55,7 @@ import {
   type EngineFacts,
 } from "../../containers/settings.ts";
 import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
+import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";
 
 /**
@@ -73,7 +74,12 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
     runExclusive: createKeyedMutex(),
   };
   const folders = await openPrivateFolders(`${options.stateDir}/layers`, options.layerBytes);
-  const runtime = new Containers({ ...context, folders, networks: createProjectNetworks(context) });
+  const runtime = new Containers({
+    ...context,
+    folders,
+    networks: createProjectNetworks(context),
+    starts: createStartGate(),
+  });
   await runtime.adopt().catch((error: unknown) => {
     options.log?.warn({ err: error }, "the Docker engine does not answer; its containers are adopted when it does");
   });
@@ -95,18 +101,24 @@ class Containers implements DockerRuntime {
 
   /** Removes what a crash left: one-off commands, halves of instances, folders without a container. */
   async adopt(): Promise<void> {
-    const all = await listContainers(this.parts);
-    const isHalf = (container: ListedContainer) => roleOf(container) === "app" && !hasStarted(container);
-    const left = all.filter((container) => ["once", "tree"].includes(roleOf(container)) || isHalf(container));
-    await Promise.all(left.map(({ Id }) => removeContainer(this.parts.api, Id)));
-    const apps = all.filter((container) => roleOf(container) === "app" && !isHalf(container));
-    const kept = new Set(apps.map((container) => containerName(this.parts.tag, keyOf(container))));
-    const networks = all.filter((container) => roleOf(container) === "network");
-    const lost = networks.filter((container) => !kept.has(containerName(this.parts.tag, keyOf(container))));
-    await Promise.all(lost.map(({ Id }) => removeContainer(this.parts.api, Id)));
-    for (const name of this.parts.folders.names()) if (!kept.has(name)) await this.parts.folders.close(name);
+    const apps = await this.#removeAllBut((container) => roleOf(container) === "app" && hasStarted(container));
     await this.parts.networks.removeUnused();
     this.#log.info({ adopted: apps.filter(isRunning).length }, "adopted running containers");
+  }
+
+  /** These stay, with the containers of their networks and their folders. */
+  async #removeAllBut(stays: (container: ListedContainer) => boolean): Promise<readonly ListedContainer[]> {
+    const nameOf = (container: ListedContainer) => containerName(this.parts.tag, keyOf(container));
+    const all = await listContainers(this.parts);
+    const apps = all.filter(stays);
+    const kept = new Set(apps.map(nameOf));
+    const isNetwork = (container: ListedContainer) => roleOf(container) === "network";
+    const others = all.filter((container) => !isNetwork(container) && !apps.includes(container));
+    await Promise.all(others.map(({ Id }) => removeContainer(this.parts.api, Id)));
+    const lost = all.filter((container) => isNetwork(container) && !kept.has(nameOf(container)));
+    await Promise.all(lost.map(({ Id }) => removeContainer(this.parts.api, Id)));
+    for (const name of this.parts.folders.names()) if (!kept.has(name)) await this.parts.folders.close(name);
+    return apps;
   }
 
   async describe(): Promise<RuntimeDescription> {
@@ -245,9 +257,14 @@ class Containers implements DockerRuntime {
   }
 
   async dismantle(): Promise<void> {
-    // The rules go also when the engine is gone; it keeps its networks then.
-    await this.parts.networks.removeUnused().catch((error: unknown) => {
-      this.#log.warn({ err: error }, "the networks of containers could not be removed");
+    await this.parts.starts.close();
+    const removeAll = async () => {
+      await this.#removeAllBut(() => false);
+      await this.parts.networks.removeUnused();
+    };
+    // The rules go also when the engine is gone; it keeps its containers and networks then.
+    await removeAll().catch((error: unknown) => {
+      this.#log.warn({ err: error }, "the containers and their networks could not be removed");
     });
     await this.parts.networks.dismantle();
   }

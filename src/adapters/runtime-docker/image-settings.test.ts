@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
@@ -17,6 +19,7 @@ const fs = require("node:fs");
 for (const name of ["SIGTERM", "SIGQUIT"]) process.on(name, () => { console.log("got " + name); process.exit(0); });
 require("node:http").createServer((request, response) => {
   if (request.url === "/well") fs.writeFileSync("/tmp/well", "");
+  if (request.url === "/hostname") return response.end(String(process.env.HOSTNAME));
   response.end(require("node:os").userInfo().username + " " + process.getuid() + " " + process.getgroups());
 }).listen(Number(process.env.PORT));`;
 
@@ -27,14 +30,16 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
   before(async () => (fixture = await makeContainers()));
   after(() => fixture.close());
 
-  async function start(config: Readonly<Record<string, unknown>>): Promise<Instance> {
+  async function workloadOf(config: Readonly<Record<string, unknown>>): Promise<Workload> {
     const image_ref = await fixture.makeConfigured(project.project_id, server, config);
     const limits = { memoryBytes: 128 * 1024 * 1024, processes: 48, cpus: 1 };
     const id = `dep_settings${(count += 1)}`;
-    const workload: Workload = {
+    return {
       ...{ id, ...project, process: "web", image_ref, port: 3000, env: {}, limits, reach: [], storage_access: "open" },
     };
-    const instance = await fixture.runtime.start(workload, { ordinal: 0, attempt: 1 });
+  }
+  async function start(config: Readonly<Record<string, unknown>>): Promise<Instance> {
+    const instance = await fixture.runtime.start(await workloadOf(config), { ordinal: 0, attempt: 1 });
     assert.ok(await until(() => ask(instance).catch(() => undefined), { timeoutMs: guardMs }));
     return instance;
   }
@@ -82,6 +87,30 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
     assert.deepEqual([name, uid], ["app", "20931"]);
     assert.ok(groups?.split(",").includes("5678"), groups);
     assert.match(await ask(await start({ User: "root" })), /^app 20931 (?:20931)?$/);
+  });
+
+  it("HOSTNAME is what the image says and nothing else, so that a server that listens there is reached by its own check", async () => {
+    assert.equal(await ask(await start({}), "/hostname"), "undefined");
+    assert.equal(await ask(await start({ Env: ["HOSTNAME=0.0.0.0"] }), "/hostname"), "0.0.0.0");
+  });
+
+  const left = () =>
+    readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      .filter((line) => line.includes(` ${fixture.root}/`));
+
+  it("a runtime that leaves the machine waits for starts under way, and takes everything back", async () => {
+    const runtime = await fixture.reopen();
+    const [one, other] = [await workloadOf({}), await workloadOf({})];
+    const started = runtime.start(one, { ordinal: 0, attempt: 1 }).catch(() => {});
+    await eventually(
+      () => readdirSync(join(fixture.root, "runtime/layers")).some((name) => name.includes(one.id)),
+      "it starts",
+    );
+    await runtime.dismantle();
+    assert.deepEqual([left(), await runtime.observe()], [[], []]);
+    await started;
+    await assert.rejects(runtime.start(other, { ordinal: 0, attempt: 1 }), /leaving this machine/);
   });
 });
 

@@ -1,0 +1,28 @@
+/** Lets containers be started until it is closed. */
+export interface StartGate {
+  /** Rejects without doing `work` once the gate is closed. */
+  pass<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when no start is under way any more and none can begin. */
+  close(): Promise<void>;
+}
+
+export function createStartGate(): StartGate {
+  const underWay = new Set<Promise<unknown>>();
+  let isClosed = false;
+  return {
+    async pass(work) {
+      if (isClosed) throw new Error("Berth is leaving this machine: no container is started any more");
+      const started = work();
+      underWay.add(started);
+      try {
+        return await started;
+      } finally {
+        underWay.delete(started);
+      }
+    },
+    async close() {
+      isClosed = true;
+      await Promise.allSettled(underWay);
+    },
+  };
+}
