@@ -77,11 +77,18 @@ test("machines of a swarm are listed with what they do, and drained by name", as
     ...{ id: "abc123", name: "node-2", address: "192.0.2.2", role: "worker", state: "ready", takes_replicas: true },
     ...{ guarded: true, replicas: 3, cpus: 2, memory_bytes: 4e9, version: "20.10.24" },
   };
+  const detail = { state: "down", replicas: 1, projects: ["acme/shop"] };
+  const wouldRemove = {
+    dry_run: true as const,
+    ...{ route: "platform.dismiss", would_answer: 204, needs_approval: false, affects: null },
+    would_change: { action: "org.machine_removed", target: "node-3", detail },
+  };
   const drained = { ...machine, id: "def456", name: "node-3", takes_replicas: false, replicas: 0 };
   await using platform = await startScriptedPlatform({
     "platform.machines": () => ({ machines: [machine, drained] }),
     "platform.drain": () => ({ moving: 2 }),
     "platform.join": () => ({ script: "docker swarm join\n" }),
+    "platform.dismiss": ({ query }) => (query.has("dry_run") ? wouldRemove : undefined),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { stdout } = await user.berth(["machines"]);
@@ -91,4 +98,8 @@ test("machines of a swarm are listed with what they do, and drained by name", as
   assert.deepEqual(platform.seen.at(-1)?.body, { takes_replicas: false });
   assert.equal((await user.berth(["machines", "drain", "node-9"])).exitCode, 4);
   assert.equal((await user.berth(["machines", "join"])).stdout, "docker swarm join\n");
+  const asked = await user.berth(["machines", "remove", "node-3"]);
+  assert.equal(asked.exitCode, 2);
+  assert.match(asked.stderr, /removes node-3 .*start on other machines: acme\/shop\./);
+  assert.equal((await user.berth(["machines", "remove", "node-3", "--yes"])).exitCode, 0);
 });

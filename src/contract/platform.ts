@@ -169,6 +169,7 @@ export const rows = [
     success: [200],
     errors: ["conflict"],
     activity: "org.machine_changed",
+    waits: true,
     summary: "Drain a machine of the swarm, whose replicas then start on others before they end there, or use it again",
   }),
   row({
@@ -182,6 +183,7 @@ export const rows = [
     success: [204],
     errors: ["conflict"],
     activity: "org.machine_removed",
+    waits: true,
     summary: "Remove a drained or lost machine from the swarm",
   }),
   row({

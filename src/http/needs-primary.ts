@@ -15,6 +15,10 @@ const names: ReadonlySet<string> = new Set<RouteName>([
   "deployments.compare",
   "deployments.create",
   "diagnosis.get",
+  "platform.dismiss",
+  "platform.drain",
+  "platform.join",
+  "platform.machines",
   "platform.move",
   // Before a human agrees to it, it shows what is in the project's database.
   "projects.delete",

@@ -6,17 +6,8 @@ import { after, before, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 import { edgeLacks } from "../support/edges.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
-import {
-  askReady,
-  createApp,
-  launch,
-  layGround,
-  nodeApp,
-  startPlatform,
-  type TestApp,
-  type TestPlatform,
-} from "./platform.ts";
-import { killProcesses, processesNaming } from "./processes.ts";
+import { createApp, launch, layGround, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { startMember, type Member } from "./members.ts";
 
 // Three control planes on one PostgreSQL: the primary, a second one with an edge of its own, and one that only serves the API.
 let database: TestDatabase;
@@ -33,14 +24,6 @@ const receiver = createServer((request, response) => {
 
 /** The primary has the built-in edge. */
 const otherEdge = edgeLacks("haproxy") === false ? "haproxy" : "builtin";
-
-interface Member {
-  readonly api: string;
-  readonly edgePort: number;
-  readonly dataDir: string;
-  readonly pid: number;
-  end(): Promise<void>;
-}
 
 const calls = `const calls = []; require("node:http").createServer((request, response) => {
   if (request.url === "/tick") calls.push(request.headers["x-berth-run"] ?? "run");
@@ -77,24 +60,6 @@ function urlOf({ host = "", port, user = "", password, database: name = "" }: Te
     ...(password ? { password: String(password) } : {}),
   });
   return `postgresql:///${name}?${query.toString()}`;
-}
-
-async function startMember(roles: string, settings: Record<string, string>): Promise<Member> {
-  const { env, api, ports, dataDir } = await layGround({ ...settings, BERTH_ROLES: roles });
-  const child = launch(env);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const over = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  await eventually(() => (child.exitCode === null ? askReady(api) : Promise.reject(new Error(output))), "ready");
-  return {
-    ...{ api, edgePort: ports.edge, dataDir, pid: child.pid as number },
-    async end() {
-      child.kill("SIGTERM");
-      await over;
-      killProcesses(processesNaming(dataDir));
-      rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-    },
-  };
 }
 
 /** Calls the API of one of them. */

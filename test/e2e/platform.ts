@@ -56,6 +56,8 @@ export interface Place {
   readonly uid?: number;
   /** An ordinary user of a machine where pasta works. */
   readonly hasTun?: boolean;
+  /** The beginning of a command that runs the rest of it inside of another machine's network. */
+  readonly enter?: readonly string[];
 }
 
 /** What a platform needs before it starts: a folder, three free ports, an environment that names them. */
@@ -71,8 +73,15 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
   const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
   const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
   const named = { BERTH_HTTP_PORT: `${ports.http}`, BERTH_EDGE_PORT: `${ports.edge}`, BERTH_SSH_PORT: `${ports.ssh}` };
-  const env = { ...inherited(), BERTH_DATA: dataDir, BERTH_EXAMPLE: "0", BERTH_EDGE: "builtin", ...named, ...settings };
-  return { dataDir, api: `http://127.0.0.1:${ports.http}`, ports, env };
+  const env: Record<string, string> = {
+    ...inherited(),
+    BERTH_DATA: dataDir,
+    BERTH_EXAMPLE: "0",
+    BERTH_EDGE: "builtin",
+    ...named,
+    ...settings,
+  };
+  return { dataDir, api: `http://${settings["BERTH_LISTEN"] ?? "127.0.0.1"}:${ports.http}`, ports, env };
 }
 
 /** Starts a platform; `settings` are further BERTH_… variables. */
@@ -123,9 +132,11 @@ function abandon(dataDir: string, error: unknown): never {
 }
 
 /** `berthd start` in a process of its own; nothing is waited for. */
-export function launch(env: Record<string, string>, { uid, hasTun = false }: Place = {}) {
+export function launch(env: Record<string, string>, { uid, hasTun = false, enter = [] }: Place = {}) {
   const { here, node } = checkoutFor(uid);
-  const daemon = { file: node, args: ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"] };
+  const own = ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"];
+  const [first, ...others] = enter;
+  const daemon = first === undefined ? { file: node, args: own } : { file: first, args: [...others, node, ...own] };
   if (hasTun && uid !== undefined) return start(asUserWithTun(uid, daemon), { env, cwd: here });
   return start(daemon, { env, cwd: here, ...(uid === undefined ? {} : { uid, gid: uid }) });
 }

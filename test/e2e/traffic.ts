@@ -13,14 +13,19 @@ export interface Answer {
   readonly atMs: number;
 }
 
-/** An edge: its port for plain HTTP, or the one for HTTPS with the certificates that visitors trust. */
-export type EdgeAddress = number | { readonly port: number; readonly ca: readonly string[] };
+/** An edge: its port on this machine, or where it listens; for HTTPS with the certificates that visitors trust. */
+export type EdgeAddress = number | { readonly host?: string; readonly port: number; readonly ca?: readonly string[] };
 
 /** Of a project, or a whole hostname as it stands. */
 export const hostnameOf = (slug: string) => (slug.includes(".") ? slug : `${slug}.localhost`);
 
+const placeOf = (edge: EdgeAddress) =>
+  typeof edge === "number" ? { host: "127.0.0.1", port: edge } : { host: "127.0.0.1", ...edge };
+
+const isSecure = (edge: EdgeAddress): boolean => typeof edge !== "number" && edge.ca !== undefined;
+
 function secureOptions(edge: EdgeAddress, servername: string) {
-  return typeof edge === "number" ? {} : { servername, ca: [...edge.ca] };
+  return typeof edge === "number" || edge.ca === undefined ? {} : { servername, ca: [...edge.ca] };
 }
 
 /** Asks over kept connections; a broken request is an answer with status 0. */
@@ -29,9 +34,9 @@ export function ask(edge: EdgeAddress, slug: string, path: string, agent: Agent 
     const end = (status: number, body: string, error: string | null) =>
       resolve({ slug, status, body, error, atMs: Date.now() });
     const host = hostnameOf(slug);
-    const [port, send] = typeof edge === "number" ? [edge, request] : [edge.port, secureRequest];
-    const options = { host: "127.0.0.1", port, path, headers: { host }, agent, ...secureOptions(edge, host) };
-    const asked = send(options, (response) => {
+    const { host: address, port } = placeOf(edge);
+    const options = { host: address, port, path, headers: { host }, agent, ...secureOptions(edge, host) };
+    const asked = (isSecure(edge) ? secureRequest : request)(options, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", (error) => end(0, "", `cut: ${error.message}`));
@@ -52,20 +57,24 @@ export interface Traffic {
 
 /** Sends `perSecond` requests a second to these applications in turn, over at most 40 kept connections. */
 export function startTraffic(edge: EdgeAddress, slugs: readonly string[], perSecond: number): Traffic {
-  const agent = new (typeof edge === "number" ? Agent : HttpsAgent)({ keepAlive: true, maxSockets: 40 });
+  const agent = new (isSecure(edge) ? HttpsAgent : Agent)({ keepAlive: true, maxSockets: 40 });
+  const traffic = startAsking((index) => ask(edge, slugs[index % slugs.length] as string, "/", agent), perSecond);
+  return { ...traffic, stop: () => traffic.stop().finally(() => agent.destroy()) };
+}
+
+/** Asks `perSecond` times a second, without waiting for answers. */
+export function startAsking(askOne: (index: number) => Promise<Answer>, perSecond: number): Traffic {
   const answers: Promise<Answer>[] = [];
   const startedAt = performance.now();
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - startedAt) / 1000) * perSecond);
-    while (answers.length < due) answers.push(ask(edge, slugs[answers.length % slugs.length] as string, "/", agent));
+    while (answers.length < due) answers.push(askOne(answers.length));
   }, 5);
   return {
     count: () => answers.length,
-    async stop() {
+    stop() {
       clearInterval(timer);
-      const all = await Promise.all(answers);
-      agent.destroy();
-      return all;
+      return Promise.all(answers);
     },
   };
 }
@@ -100,7 +109,8 @@ export interface Talk {
 /** Opens a WebSocket to the application and keeps talking. */
 export async function openTalk(edge: EdgeAddress, slug: string): Promise<Talk> {
   const host = hostnameOf(slug);
-  const url = typeof edge === "number" ? `ws://127.0.0.1:${edge}/` : `wss://127.0.0.1:${edge.port}/`;
+  const { host: address, port } = placeOf(edge);
+  const url = `${isSecure(edge) ? "wss" : "ws"}://${address}:${port}/`;
   const socket = new WebSocket(url, { headers: { host }, ...secureOptions(edge, host) });
   let answered = 0;
   let ended: string | null = null;

@@ -30,6 +30,8 @@ export interface TestEngine {
   /** Ends the engine alone; `begin` starts it again. */
   end(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   begin(): Promise<void>;
+  /** Ends the engine and all of its containers at once, as a machine without power does; `begin` starts the engine again. */
+  lose(): Promise<void>;
   /** Ends it and all of its containers, and takes back its mounts, its bridge and its folder. */
   close(): Promise<void>;
 }
@@ -76,7 +78,7 @@ export async function startTestEngine(
   };
   const end = (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => endEngine(dir, signal);
   const engine: TestEngine = {
-    ...{ socket, dir, api, begin, end },
+    ...{ socket, dir, api, begin, end, lose: () => loseEngine(dir) },
     async restart(signal) {
       await end(signal);
       await begin();
@@ -166,16 +168,24 @@ async function endEngine(dir: string, signal: NodeJS.Signals): Promise<void> {
 async function removeEngine(dir: string): Promise<void> {
   await endEngine(dir, "SIGTERM");
   // With live-restore the containers and their shims go on, and after SIGKILL containerd does, too.
-  const left = processIds().filter((pid) => commandLine(pid).includes(`${dir}/`));
-  for (const pid of [...left.flatMap(childrenOf), ...left]) signalQuietly(pid);
-  await until(() => left.every((pid) => identify(pid) === undefined || commandLine(pid) === "") || undefined, {
-    timeoutMs: guardMs,
-  });
+  await killContainers(dir);
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   const own = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${dir}/`));
   for (const path of own.toReversed()) await run({ file: "umount", args: ["-l", path] });
   await closeNetwork(networkOf(dir));
   await rm(dir, { recursive: true, force: true });
+}
+
+async function loseEngine(dir: string): Promise<void> {
+  await Promise.all([endEngine(dir, "SIGKILL"), killContainers(dir)]);
+}
+
+async function killContainers(dir: string): Promise<void> {
+  const left = processIds().filter((pid) => commandLine(pid).includes(`${dir}/`));
+  for (const pid of [...left.flatMap(childrenOf), ...left]) signalQuietly(pid);
+  await until(() => left.every((pid) => identify(pid) === undefined || commandLine(pid) === "") || undefined, {
+    timeoutMs: guardMs,
+  });
 }
 
 function signalQuietly(pid: number): void {

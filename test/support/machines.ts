@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { run, runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { startTestEngine, type TestEngine } from "./docker-engine.ts";
+import type { SwarmNode } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { guardMs } from "./eventually.ts";
 
 /** An engine of a swarm: the first one's machine is that of the tests, all others have network namespaces, which are to it what machines are. */
 export interface TestMachine extends TestEngine {
   readonly name: string;
   readonly address: string;
+  /** The beginning of a command that runs the rest of it on this machine. */
+  readonly enter: readonly string[];
   /** Takes the machine off the network, or connects it again. */
   connect(isConnected: boolean): Promise<void>;
 }
 
 export interface TestMachines {
-  /** The first one manages the swarm of all. */
   readonly machines: readonly TestMachine[];
   /** Of the bridge that connects them, which belongs to the machine that the tests run on. */
   readonly address: string;
@@ -26,8 +29,11 @@ const settings = { "live-restore": false, "no-new-privileges": true, mtu: 1400 }
 const ownRules = { iptables: true, ...settings };
 const noRules = { "userland-proxy": true, ...settings };
 
-/** Starts so many machines, as one swarm. Only one test at a time can: an engine has fixed names and ports for its swarm. */
-export async function startMachines(count: number): Promise<TestMachines> {
+/** What the machines are in their swarm: all but the first one workers, all managers of which the last one leads, or all but the first not in it. */
+export type SwarmForm = "workers" | "managers" | "strangers";
+
+/** Starts so many machines. Only one test at a time can: an engine has fixed names and ports for its swarm. */
+export async function startMachines(count: number, form: SwarmForm = "workers"): Promise<TestMachines> {
   const lan = await openLan();
   const machines: TestMachine[] = [];
   const close = async () => {
@@ -37,8 +43,9 @@ export async function startMachines(count: number): Promise<TestMachines> {
     await closeLan(lan);
   };
   try {
-    for (let index = 1; index <= count; index += 1) machines.push(await startMachine(lan, index));
-    await formSwarm(machines);
+    for (let index = 1; index <= count; index += 1)
+      machines.push(index === 1 ? await firstMachine(lan) : await startMachine(lan, index, form === "strangers"));
+    await formSwarm(form, machines);
     return { machines, address: lan.address, close };
   } catch (error) {
     await close();
@@ -86,9 +93,12 @@ async function removeAbandoned(): Promise<void> {
   for (const bridge of readdirSync("/sys/class/net").filter(isGone)) await closeLan({ bridge });
 }
 
-async function startMachine(lan: Lan, index: number): Promise<TestMachine> {
-  if (index === 1)
-    return { ...(await startTestEngine(noRules)), name: "", address: lan.address, connect: async () => {} };
+async function firstMachine({ address }: Lan): Promise<TestMachine> {
+  return { ...(await startTestEngine(noRules)), name: "", address, enter: [], connect: async () => {} };
+}
+
+/** A stranger has an /etc/docker of its own, which other engines share with the machine of the tests. */
+async function startMachine(lan: Lan, index: number, isStranger: boolean): Promise<TestMachine> {
   const name = `${lan.bridge}-${index}`;
   const [cable, address] = [`bv${index}-${process.pid}`, lan.address.replace(/1$/, String(10 + index))];
   await ip("netns", "add", name);
@@ -101,27 +111,43 @@ async function startMachine(lan: Lan, index: number): Promise<TestMachine> {
   // `ip netns exec` would mount another /sys, without control groups.
   const net = [`--net=/run/netns/${name}`];
   await runOk({ file: "nsenter", args: [...net, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"] });
-  const hostname = ["sh", "-c", 'hostname "$0" && exec "$@"', name];
-  const engine = await startTestEngine(ownRules, ["nsenter", ...net, "unshare", "--uts", ...hostname]);
+  const hostname = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name];
+  const ownFolder = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /etc/docker && exec "$@"', "sh"];
+  const enter = ["nsenter", ...net, ...hostname];
+  const engine = await startTestEngine(ownRules, isStranger ? [...enter, ...ownFolder] : enter);
   return {
-    ...{ ...engine, name, address },
+    ...{ ...engine, name, address, enter: isStranger ? inEngine(engine, enter) : enter },
     connect: (isConnected) => ip("link", "set", cable, isConnected ? "up" : "down"),
   };
 }
 
-async function formSwarm([first, ...others]: readonly TestMachine[]): Promise<void> {
+/** Sees the files that the engine sees. */
+const inEngine = ({ dir }: TestEngine, enter: readonly string[]): readonly string[] => [
+  ...["nsenter", `--mount=/proc/${readFileSync(join(dir, "docker.pid"), "utf8").trim()}/ns/mnt`],
+  ...enter,
+];
+
+async function formSwarm(form: SwarmForm, machines: readonly TestMachine[]): Promise<void> {
+  const [first, ...later] = form === "managers" ? machines.toReversed() : machines;
   if (first === undefined) return;
+  const others = form === "strangers" ? [] : later;
+  const role = form === "managers" ? "Manager" : "Worker";
   const listen = (address: string) => ({ ListenAddr: `${address}:2377`, AdvertiseAddr: address });
   await first.api.call({ method: "POST", path: "/swarm/init", body: listen(first.address) });
-  const { JoinTokens: tokens } = await first.api.call<{ JoinTokens: { Worker: string } }>({ path: "/swarm" });
-  const body = { RemoteAddrs: [`${first.address}:2377`], JoinToken: tokens.Worker };
+  const { JoinTokens: tokens } = await first.api.call<{ JoinTokens: Record<typeof role, string> }>({ path: "/swarm" });
+  const body = { RemoteAddrs: [`${first.address}:2377`], JoinToken: tokens[role] };
   for (const { api, address } of others)
     await api.call({ method: "POST", path: "/swarm/join", body: { ...body, ...listen(address) } });
-  const areReady = async () => {
-    const nodes = await first.api.call<readonly { Status: { State: string } }[]>({ path: "/nodes" });
-    return nodes.filter((node) => node.Status.State === "ready").length === others.length + 1 || undefined;
-  };
-  if (!(await until(areReady, { timeoutMs: guardMs }))) throw new Error("the machines formed no swarm");
+  if (!(await until(() => isWhole(first, others.length + 1, role), { timeoutMs: guardMs })))
+    throw new Error("the machines formed no swarm");
+}
+
+/** Managers need each other before one of them may be lost. */
+async function isWhole({ api }: TestMachine, count: number, role: "Manager" | "Worker"): Promise<true | undefined> {
+  const nodes = await api.call<readonly SwarmNode[]>({ path: "/nodes" });
+  const isIn = ({ Status: status, ManagerStatus: manager }: SwarmNode) =>
+    status.State === "ready" && (role === "Worker" || manager?.Reachability === "reachable");
+  return nodes.filter(isIn).length === count || undefined;
 }
 
 async function ip(...args: readonly string[]): Promise<void> {

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import type { z } from "zod";
+import { dryRun } from "../../src/contract/dry-run.ts";
 import type { ErrorCode } from "../../src/contract/errors.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { route, routes, type Result, type RouteName } from "../../src/contract/routes.ts";
@@ -15,8 +17,10 @@ export interface SeenRequest {
   readonly authorization: string | undefined;
 }
 
-/** What a row answers: a result in the contract's shape, or one of its errors. */
-export type Script = { readonly [N in RouteName]?: (request: SeenRequest) => Result<N> | Refusal };
+/** What a row answers: a result in the contract's shape, what a dry run says, or one of its errors. */
+export type Script = {
+  readonly [N in RouteName]?: (request: SeenRequest) => Result<N> | z.output<typeof dryRun> | Refusal;
+};
 
 /** An error answer. */
 export class Refusal {
@@ -61,8 +65,12 @@ async function answer(
     (route(request.name).result === null && request.name in script ? undefined : new Refusal("not_found"));
   if (result instanceof Refusal) return refuse(response, result);
   // A script that breaks the contract would prove nothing.
-  const body = route(request.name).result?.parse(result);
-  response.writeHead(route(request.name).success[0], { "content-type": "application/json", "x-request-id": "req-1" });
+  const isDryRun = request.query.get("dry_run") === "true";
+  const body = (isDryRun ? dryRun : route(request.name).result)?.parse(result);
+  response.writeHead(isDryRun ? 200 : route(request.name).success[0], {
+    "content-type": "application/json",
+    "x-request-id": "req-1",
+  });
   response.end(body === undefined ? undefined : JSON.stringify(body));
 }
 

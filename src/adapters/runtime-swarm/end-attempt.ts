@@ -2,7 +2,7 @@ import { unlessStatus } from "../../kit/docker-api.ts";
 import { until } from "../../kit/until.ts";
 import { stopGraceMs } from "./attempt-spec.ts";
 import type { SwarmContext } from "./settings.ts";
-import { endedLabel, listTasks, type SwarmAttempt } from "./swarm-api.ts";
+import { endedLabel, isLost, listTasks, type SwarmAttempt } from "./swarm-api.ts";
 import type { SwarmReplica } from "./replicas.ts";
 
 const spareMs = 20_000;
@@ -24,7 +24,8 @@ export async function endAttempt(context: SwarmContext, replica: SwarmReplica): 
     });
   const hasEnded = async () => {
     const task = (await listTasks(context, replica.name)).find(({ ID }) => ID === replica.task?.ID);
-    return task === undefined || !["starting", "running"].includes(task.Status.State) ? true : undefined;
+    if (task === undefined || !["starting", "running"].includes(task.Status.State)) return true;
+    return (await isLost(context, task.NodeID)) || undefined;
   };
   // A machine that is lost says nothing more; its engine ends the task when it comes back.
   if (replica.node?.Status.State !== "ready") return;

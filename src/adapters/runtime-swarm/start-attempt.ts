@@ -11,7 +11,7 @@ import { chooseMachine } from "./choose-machine.ts";
 import type { Guard } from "./guard.ts";
 import { registeredImage } from "./image-registry.ts";
 import { filesOf, attemptSpec } from "./attempt-spec.ts";
-import { listNodes, listAttempts, listTasks, machineLabel, type SwarmTask } from "./swarm-api.ts";
+import { isLost, listNodes, listAttempts, listTasks, machineLabel, type SwarmTask } from "./swarm-api.ts";
 import { swarmFile } from "./swarm-files.ts";
 import { openOverlay } from "./swarm-networks.ts";
 import type { SwarmContext } from "./settings.ts";
@@ -31,7 +31,7 @@ export async function startAttempt(
     await createAttempt(context, guard, { workload, key, name, pushAgain: false });
     const problem = await awaitStarted(context, name);
     if (problem === undefined) return;
-    // The registry may have lost the image since it was pushed.
+    // The registry may have lost the image since it was pushed; a machine that was lost is not chosen again.
     await removeAttempt(context, name);
     await createAttempt(context, guard, { workload, key, name, pushAgain: true });
     const again = await awaitStarted(context, name);
@@ -100,16 +100,20 @@ async function awaitGuarded(guard: Guard): Promise<ReadonlySet<string>> {
 
 const underWay = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
 
-/** Resolves once the application has been started, with the reason when its machine refused that. */
+/** Resolves once the application has been started, with the reason when its machine refused that or was lost meanwhile. */
 export async function awaitStarted(context: SwarmContext, name: string): Promise<string | undefined> {
-  const firstTask = async (): Promise<SwarmTask | undefined> => {
-    const tasks = await listTasks(context, name);
-    const [task] = tasks.toSorted((one, other) => one.CreatedAt.localeCompare(other.CreatedAt));
-    return task === undefined || underWay.has(task.Status.State) || lacksPort(task) ? undefined : task;
+  const outcome = async (): Promise<{ readonly problem?: string } | undefined> => {
+    const [task] = (await listTasks(context, name)).toSorted((one, other) =>
+      one.CreatedAt.localeCompare(other.CreatedAt),
+    );
+    if (task === undefined) return undefined;
+    if (task.Status.State === "rejected") return { problem: task.Status.Err ?? "rejected" };
+    if (!underWay.has(task.Status.State) && !lacksPort(task)) return {};
+    return (await isLost(context, task.NodeID)) ? { problem: "its machine is down" } : undefined;
   };
-  const started = await until(firstTask, { timeoutMs: startMs, firstMs: 50, atMostMs: 250 });
+  const started = await until(outcome, { timeoutMs: startMs, firstMs: 50, atMostMs: 250 });
   if (started === undefined) throw new Error(`no machine started ${name} within ${startMs / 1000} s`);
-  return started.Status.State === "rejected" ? (started.Status.Err ?? "rejected") : undefined;
+  return started.problem;
 }
 
 /** A task begins to run a moment before its port is known. */

@@ -69,6 +69,13 @@ export function listNodes({ api }: Pick<SwarmContext, "api">): Promise<readonly 
   return api.call({ path: "/nodes", timeoutMs });
 }
 
+/** Whether the managers call the machine down, or know none of this id any more. */
+export async function isLost(context: Pick<SwarmContext, "api">, machine: string | undefined): Promise<boolean> {
+  if (machine === undefined) return false;
+  const node = (await listNodes(context)).find(({ ID }) => ID === machine);
+  return node === undefined || node.Status.State === "down";
+}
+
 /** Where a machine is reached: a manager that names no address for its tasks has one for the other managers. */
 export function addressOf({ Status: status, ManagerStatus: manager }: SwarmNode): string {
   const own = status.Addr ?? "";

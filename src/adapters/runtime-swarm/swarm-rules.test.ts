@@ -10,6 +10,7 @@ import { chooseMachine } from "./choose-machine.ts";
 import { guardRules } from "./guard.ts";
 import { readReplicas } from "./replicas.ts";
 import { attemptSpec } from "./attempt-spec.ts";
+import { awaitStarted } from "./start-attempt.ts";
 import type { SwarmContext } from "./settings.ts";
 import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
 
@@ -84,6 +85,12 @@ describe("replicas of machines that may be lost", () => {
   });
   it("are kept while they answer: an engine that ended leaves them running", async () => {
     assert.deepEqual(await look(states("ready", "down", "ready"), await listen()), []);
+  });
+  it("are not waited for while they start on a machine that goes down", async () => {
+    const tasks = [{ ...taskOf(service("mine", "m1"), 1), Status: { State: "preparing", Timestamp: "" } }];
+    const answers: Readonly<Record<string, unknown>> = { "/tasks": tasks, "/nodes": states("ready", "down") };
+    const api = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
+    assert.equal(await awaitStarted({ api, tag: "test" } as SwarmContext, "mine"), "its machine is down");
   });
   it("are kept when most machines are lost at once, because then this one is", async () => {
     assert.deepEqual(await look(states("ready", "down", "down"), 1), []);

@@ -1,8 +1,12 @@
 import type { Command } from "commander";
+import type { z } from "zod";
 import type { Answer } from "../../contract/client.ts";
+import type { dryRun } from "../../contract/dry-run.ts";
+import { route } from "../../contract/routes.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
+import { confirm } from "../prompts.ts";
 import { counted } from "../../kit/counted.ts";
 import { paintStatus } from "../render/paint.ts";
 import { oneLine, size } from "../render/text.ts";
@@ -82,15 +86,29 @@ function addRemove(machines: Command, ctx: CliContext): void {
     usage: "remove <machine>",
     summary: "Remove a drained or lost machine from the swarm",
     examples: ["berth machines remove node-2"],
-  }).action(async (given: string) => {
-    const client = await ctx.client();
-    const machine = await machineNamed(client, given);
-    await client.call("platform.dismiss", { params: { machine: machine.id } });
-    ctx.output.result(
-      {},
-      () => `${oneLine(machine.name)} is removed. \`docker swarm leave\` there makes it forget the swarm.`,
-    );
-  });
+  })
+    .option("-y, --yes", "don't ask")
+    .action(async (given: string, options: { yes?: boolean }) => {
+      const client = await ctx.client();
+      const { id, name, address } = await machineNamed(client, given);
+      const params = { machine: id };
+      const said = await client.send(route("platform.dismiss"), { params, query: { dry_run: true } });
+      const left = projectsIn(said as z.output<typeof dryRun>);
+      const what = `This removes ${oneLine(name)} (${address}) from the swarm. ${left}`;
+      await confirm(ctx, what, { name: oneLine(name), yes: options.yes });
+      await client.call("platform.dismiss", { params });
+      ctx.output.result(
+        {},
+        () => `${oneLine(name)} is removed. \`docker swarm leave\` there makes it forget the swarm.`,
+      );
+    });
+}
+
+/** Only a machine that is lost still has some; one that answers has to be drained before. */
+function projectsIn({ would_change: change }: z.output<typeof dryRun>): string {
+  const { projects = [] } = (change?.detail ?? {}) as { readonly projects?: readonly string[] };
+  if (projects.length === 0) return "Nothing runs there, and no storage is bound to it.";
+  return `No storage is bound to it. Replicas that it still had start on other machines: ${oneLine(projects.join(", "))}.`;
 }
 
 /** By its name or address, or the beginning of its id where names repeat. */

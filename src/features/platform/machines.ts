@@ -1,6 +1,6 @@
 import type { Result } from "../../contract/routes.ts";
 import type { MachinePool } from "../../ports/machines.ts";
-import type { Context } from "../context.ts";
+import type { Context, Waiting } from "../context.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import * as queries from "./queries.ts";
 
@@ -20,17 +20,25 @@ export async function admitMachine(
   ctx: Context<"platform.drain">,
   id: string,
   takesReplicas: boolean,
-): Promise<Result<"platform.drain">> {
+): Promise<Waiting<Result<"platform.drain">>> {
   const pool = poolOf(ctx);
   const { name } = await machineOf(ctx, pool, id);
-  if (!(await pool.admit(id, takesReplicas))) return ctx.fail("not_found");
-  const projects = takesReplicas ? [] : await queries.projectKeys(ctx.tx, await pool.projectsOn(id));
-  for (const project of projects) await markVariablesChanged(ctx.platform.wakeups, ctx.tx, project);
-  ctx.note({ target: name, detail: { takes_replicas: takesReplicas } });
-  return { moving: projects.length };
+  const { db, wakeups } = ctx.platform;
+  ctx.note({ target: name, resource: id, detail: { takes_replicas: takesReplicas } });
+  const outcome = async () => {
+    if (!(await pool.admit(id, takesReplicas))) return ctx.fail("not_found");
+    const ids = takesReplicas ? [] : await pool.projectsOn(id);
+    const projects = await queries.projectsNamed(db, ids);
+    await db.transaction().execute(async (tx) => {
+      for (const project of projects) await markVariablesChanged(wakeups, tx, project);
+    });
+    return { moving: projects.length };
+  };
+  return { changesLate: true, outcome };
 }
 
-export async function removeMachine(ctx: Context<"platform.dismiss">, id: string): Promise<undefined> {
+/** Says in a dry run, and to who approves it, which projects the swarm still counts there. */
+export async function removeMachine(ctx: Context<"platform.dismiss">, id: string): Promise<Waiting<undefined>> {
   const pool = poolOf(ctx);
   const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);
   if (role === "manager")
@@ -43,9 +51,10 @@ export async function removeMachine(ctx: Context<"platform.dismiss">, id: string
       error: `${name} is not drained: ${replicas} replicas are on it.`,
       hint: "Drain it first, and wait until `berth machines` shows no replicas on it.",
     });
-  await pool.remove(id);
-  ctx.note({ target: name });
-  return undefined;
+  const projects = await queries.projectsNamed(ctx.tx, await pool.projectsOn(id));
+  const detail = { state, replicas, projects: projects.map((each) => `${each.org}/${each.slug}`) };
+  ctx.note({ target: name, resource: id, detail });
+  return { changesLate: true, outcome: async () => void (await pool.remove(id)) };
 }
 
 type Changing = Context<"platform.join"> | Context<"platform.drain"> | Context<"platform.dismiss">;

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { MachinePool, PooledMachine } from "../../ports/machines.ts";
 import { recordCrash } from "../activity/activity.ts";
@@ -184,6 +190,22 @@ test("a swarm's machine is drained by restarts of the projects on it, and remove
   assert.deepEqual(await call("DELETE", "/m2"), [409, "conflict"]);
   change("m2", { replicas: 0 });
   assert.deepEqual(await call("DELETE", "/m1"), [409, "conflict"]);
+  const { body: said } = await api.call("DELETE", "/v1/platform/machines/m2?dry_run=true", { token: org.operator });
+  assert.deepEqual(said["would_change"], {
+    ...{ action: "org.machine_removed", target: "two" },
+    detail: { state: "ready", replicas: 0, projects: [`swarm/${project.slug}`] },
+  });
+  await api.call("PUT", "/v1/platform/machines/m2?dry_run=true", {
+    token: org.operator,
+    body: { takes_replicas: true },
+  });
+  const careful = await testToken(db, org.id, { role: "owner", platform_admin: true, approval_mode: true });
+  const waits = await api.call("DELETE", "/v1/platform/machines/m2", { token: careful.text });
+  assert.deepEqual([waits.status, waits.body["code"]], [403, "approval_required"]);
+  assert.deepEqual(
+    machines.map(({ takes_replicas }) => takes_replicas),
+    [true, false],
+  );
   assert.deepEqual(await call("DELETE", "/m2"), [204, undefined]);
   assert.deepEqual(await call("DELETE", "/m2"), [404, "not_found"]);
   const { machines: left } = await get<Result<"platform.machines">>("/v1/platform/machines");

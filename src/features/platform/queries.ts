@@ -206,10 +206,13 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
 }
 
 /** The projects with these ids. */
-export function projectKeys(tx: Tx, ids: readonly string[]): Promise<readonly ProjectKey[]> {
-  return tx
-    .selectFrom("project")
-    .select(["org_id", "id as project_id"])
-    .where("id", "in", [...ids, ""])
+export function projectsNamed(db: Db | Tx, ids: readonly string[]) {
+  return db
+    .selectFrom("project as p")
+    .innerJoin("organization as o", "o.id", "p.org_id")
+    .select(["p.org_id", "p.id as project_id", "p.slug", "o.slug as org"])
+    .where("p.id", "in", [...ids, ""])
+    .orderBy("o.slug")
+    .orderBy("p.slug")
     .execute();
 }

@@ -4,7 +4,7 @@ import type { TaskStatus } from "../driver.ts";
 import {
   evaluateEdge,
   evaluateIsolation,
-  evaluateMachines,
+  evaluateControlPlanes,
   evaluateNotifications,
   evaluateOwnDatabase,
   evaluateScheduler,
@@ -117,7 +117,7 @@ test("a channel is a warning while messages wait for it, and fails when some wer
 });
 
 test("a machine that has been silent for three minutes fails, by its name", () => {
-  const findings = evaluateMachines([
+  const findings = evaluateControlPlanes([
     { name: "a", seconds: 10 },
     { name: "b", seconds: 200 },
   ]);

@@ -125,7 +125,7 @@ export function evaluateNotifications(states: readonly NotifierState[]): readonl
 const silenceSeconds = 180;
 
 /** Machines whose control plane has gone silent; one that is gone for a day is forgotten. */
-export function evaluateMachines(
+export function evaluateControlPlanes(
   machines: readonly { readonly name: string; readonly seconds: number }[],
 ): readonly Finding[] {
   const silent = machines.filter(({ seconds }) => seconds >= silenceSeconds);

@@ -7,12 +7,13 @@ import {
   edgeIsSilent,
   evaluateEdge,
   evaluateIsolation,
-  evaluateMachines,
+  evaluateControlPlanes,
   evaluateNotifications,
   evaluateOwnDatabase,
   evaluateScheduler,
   evaluateTasks,
 } from "./evaluate-parts.ts";
+import { evaluatePool } from "./evaluate-pool.ts";
 
 /** What only the process itself can tell. */
 export interface Probes {
@@ -34,7 +35,7 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
   return [
     ownDatabaseCheck(platform),
     ...(has("edge") ? [edgeCheck(platform)] : []),
-    ...(has("git") ? [gitCheck(probes), isolationCheck(platform)] : []),
+    ...(has("git") ? [gitCheck(probes), isolationCheck(platform), ...poolChecks(platform)] : []),
     tasksCheck(probes),
     ...(has("reconcile") ? [schedulerCheck(probes)] : []),
     {
@@ -47,7 +48,7 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
       name: "control_planes",
       scope: "shared",
       patience: { warnMs: null, failMs: 0 },
-      look: async () => evaluateMachines(await machineAges(db)),
+      look: async () => evaluateControlPlanes(await machineAges(db)),
     },
   ];
 }
@@ -61,6 +62,23 @@ function isolationCheck({ ports }: Platform): Check {
     patience: { warnMs: null, failMs: null },
     look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
   };
+}
+
+/** Only a runtime of many machines has a pool of them. */
+function poolChecks({ log, ports: { runtime } }: Platform): readonly Check[] {
+  const { machines } = runtime;
+  if (machines === undefined) return [];
+  const look = async () => {
+    try {
+      return evaluatePool(await machines.list());
+    } catch (error) {
+      log.warn({ err: error }, "the swarm does not answer");
+      const hint =
+        "`docker node ls` on the primary's machine says why. More than half of the managers have to be there.";
+      return [overall("fail", "The swarm does not answer: replicas run on, and none can start or move.", hint)];
+    }
+  };
+  return [{ name: "machines", scope: "shared", patience, look }];
 }
 
 function ownDatabaseCheck({ db, wakeups }: Platform): Check {
