@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
-import { homedir, totalmem } from "node:os";
+import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { buildMemoryMibOf } from "./build-memory.ts";
+import { buildSettings } from "./build-settings.ts";
 import { backupSettings } from "./backup-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { isNetwork } from "../kit/reachable-addresses.ts";
@@ -172,30 +172,7 @@ export const settings = {
     "Processes of one project's database; each of its 30 connections is one.",
   ),
   databaseCpus: wholeNumber("BERTH_DATABASE_CPUS", 2, [1, 1024], "Processors of one project's database."),
-  buildMemoryMib: {
-    ...wholeNumber(
-      "BERTH_BUILD_MEMORY_MIB",
-      buildMemoryMibOf(totalmem(), process.constrainedMemory()),
-      [64, 1_048_576],
-      "Memory of one build; when unset half of the machine's, at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
-    ),
-    standard: "",
-  },
-  buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
-  imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may leave."),
-  imageEntries: wholeNumber(
-    "BERTH_IMAGE_ENTRIES",
-    500_000,
-    [100, 10_000_000],
-    "Files and folders of an image, installed dependencies included.",
-  ),
-  buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
-  buildLogMib: wholeNumber(
-    "BERTH_BUILD_LOG_MIB",
-    64,
-    [1, 1024],
-    "How long a build's log may get; the rest is cut off.",
-  ),
+  ...buildSettings,
   silenceSeconds: wholeNumber(
     "BERTH_SILENCE_SECONDS",
     300,

@@ -44,6 +44,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     packageEnv: packages.env,
     ownPackageEnv: packages.ownEnv,
     packageDirs: packages.dirs,
+    sharesInstalls: config.sharesInstalls,
     maxSourceBytes: mibToBytes(config.treeMib),
     imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
     log,

@@ -124,6 +124,21 @@ test("the application's own install scripts run again over reused dependencies, 
   );
 });
 
+test("an install is shared with no name, no script and no setting of its application", () => {
+  const lock = { "package-lock.json": "{}" };
+  const shared = (manifest: object, files: Record<string, string> = lock) => plan(manifest, files).install?.standalone;
+  const found = shared({ name: "own", dependencies, scripts: { start: "x", prepare: "husky" } });
+  assert.deepEqual(JSON.parse(found?.manifest ?? ""), { dependencies });
+  assert.ok(found?.step.args.includes("--ignore-scripts"));
+  for (const script of ["preinstall", "install", "postinstall", "prepare"])
+    assert.equal(shared({ dependencies, scripts: { [script]: "husky && node own.js" } }), undefined, script);
+  for (const file of [".npmrc", "binding.gyp", "npm-shrinkwrap.json"])
+    assert.equal(shared({ dependencies }, { ...lock, [file]: "" }), undefined, file);
+  for (const file of ["yarn.lock", "pnpm-lock.yaml", "bun.lock"])
+    assert.equal(shared({ dependencies }, { [file]: "" }), undefined, file);
+  assert.equal(shared({ dependencies: { a: "file:../a" } }), undefined);
+});
+
 test("SvelteKit's adapter that chooses by the environment is told to choose a server", () => {
   const auto = { devDependencies: { "@sveltejs/adapter-auto": "^7" }, ...build };
   assert.deepEqual(plan(auto).build[0]?.env, { GCP_BUILDPACKS: "1" });

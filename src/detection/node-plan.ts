@@ -4,7 +4,7 @@ import { nodeStart } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
 import { readPackageJson, type PackageJson } from "./package-json.ts";
 import { choosePackageManager, type PackageManager } from "./package-manager.ts";
-import type { BuildPlan, BuiltFiles, Start, Step, Tool } from "./plan.ts";
+import type { BuildPlan, BuiltFiles, StandaloneInstall, Start, Step, Tool } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 interface NodeFacts {
@@ -41,6 +41,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
           steps: [installStep(facts, isFull)],
           npmLockFile: facts.manager.name === "npm" ? facts.manager.lockFile : null,
           again: ownScripts(facts.manifest).map((name) => scriptStep(facts.manager, name, "install")),
+          ...standalone(facts, isFull),
         },
     build: buildSteps(facts),
     prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
@@ -93,10 +94,10 @@ function ownInstallScripts(manifest: PackageJson): string[] {
 
 /** Those that do something for the application, in their order. */
 function ownScripts(manifest: PackageJson): string[] {
-  return ownInstallScripts(manifest).filter(
-    (name) => name !== "preinstall" && !gitHookTools.test(manifest.scripts[name] as string),
-  );
+  return ownInstallScripts(manifest).filter((name) => name !== "preinstall" && !isGitHook(manifest, name));
 }
+
+const isGitHook = ({ scripts }: PackageJson, name: string): boolean => gitHookTools.test(scripts[name] as string);
 
 /** A build script or an install script of the application may call development tools. */
 function needsDevDependencies(manifest: PackageJson): boolean {
@@ -126,6 +127,23 @@ function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | 
   if (digests.includes(undefined)) return null;
   return [manager.name, isFull, manifest.installInputs, deciding, digests];
 }
+
+/** None when the application's own scripts or settings take part. npm prefers the other name of a lock file, so two of them are none. */
+function standalone(facts: NodeFacts, isFull: boolean): { standalone?: StandaloneInstall } {
+  const { manifest, manager, tree } = facts;
+  const scripts = ownInstallScripts(manifest).filter((name) => !onlyGitHooks.test(manifest.scripts[name] as string));
+  const others = [".npmrc", "binding.gyp", ...npmLockFiles.filter((name) => name !== manager.lockFile)];
+  if (manager.name !== "npm" || installInputs(facts, isFull) === null) return {};
+  if (scripts.length > 0 || others.some((file) => tree.has(file))) return {};
+  const step = installStep(facts, isFull);
+  return {
+    standalone: { manifest: manifest.installManifest, step: { ...step, args: [...step.args, "--ignore-scripts"] } },
+  };
+}
+
+// Nothing else behind them.
+const onlyGitHooks = /^(?:is-ci \|\| )?(?:npx )?(?:husky|lefthook|simple-git-hooks)(?: install)?$/;
+const npmLockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 
 function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
   const locked = manager.lockFile !== null;

@@ -14,6 +14,8 @@ export interface PackageJson {
   readonly hasWorkspaces: boolean;
   /** What decides an install besides the lock file, as stable text. */
   readonly installInputs: string;
+  /** A package.json of that alone. */
+  readonly installManifest: string;
 }
 
 const installFields = [
@@ -27,6 +29,7 @@ const installFields = [
   "resolutions",
   "pnpm",
   "allowScripts",
+  "devEngines",
   "packageManager",
 ] as const;
 
@@ -45,6 +48,7 @@ export function parsePackageJson(text: string): PackageJson {
     devDependencies: texts(value["devDependencies"]),
     hasWorkspaces: value["workspaces"] !== undefined,
     installInputs: JSON.stringify(installFields.map((field) => value[field] ?? null)),
+    installManifest: JSON.stringify(Object.fromEntries(installFields.map((field) => [field, value[field]]))),
   };
 }
 

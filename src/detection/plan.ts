@@ -86,6 +86,16 @@ export interface Install {
   readonly npmLockFile: string | null;
   /** The application's own install scripts, which run also when a kept folder replaces the steps. */
   readonly again: readonly Step[];
+  /** How a manifest and `npmLockFile` alone give the same folder. Left out: more takes part. */
+  readonly standalone?: StandaloneInstall;
+}
+
+/** An install that sees nothing of its application but what it installs, so that equal ones of several projects give equal folders. */
+export interface StandaloneInstall {
+  /** The package.json that it runs with. */
+  readonly manifest: string;
+  /** Runs no script of any package. */
+  readonly step: Step;
 }
 
 /** Equal keys give equal folders, so a kept folder may replace the steps. Null when the install is not reusable. */

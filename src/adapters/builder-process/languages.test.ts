@@ -91,6 +91,26 @@ describe("Node applications", { skip: withoutRegistry }, () => {
       assert.equal(second.size_bytes, first.size_bytes);
     },
 
+    "share what a lock file alone decides: nothing that one project's build does to it reaches the next": async () => {
+      const spoil = `for (const file of ["node_modules/is-number/index.js", "/cache/npm/spoilt"]) try { require("fs").writeFileSync(file, "spoilt"); } catch {}`;
+      const files = { ...serverOfBuilt, "build.js": `${serverOfBuilt["build.js"]}\n${spoil}` };
+      imageOf((await attempt(test.builder, files, { project_id: "prj_first" })).outcome);
+      await test.builder.settle();
+      const of = { project_id: "prj_second", project_number: 2 };
+      const { lines, outcome } = await attempt(test.builder, serverOfBuilt, of);
+      imageOf(outcome);
+      assert.ok(
+        lines.some((line) => line.includes("from the same lock file")),
+        lines.join("\n"),
+      );
+      const own = { project_id: "prj_third", project_number: 3, env: { npm_config_legacy_peer_deps: "true" } };
+      const third = await attempt(test.builder, serverOfBuilt, own);
+      assert.ok(
+        third.lines.some((line) => line.includes("npm ci")),
+        "its own settings for npm take part",
+      );
+    },
+
     "have development dependencies for their build but not in the image, at the first build and later": async () => {
       for (const comment of ["1", "2", "3"]) {
         const { outcome } = await attempt(test.builder, { ...serverOfBuilt, "note.txt": comment });

@@ -31,6 +31,8 @@ export interface ProcessBuilderOptions {
   readonly packageDirs: readonly string[];
   /** A certificate (PEM file) that the platform's own npm trusts besides the system's; sandboxes have theirs. */
   readonly caFile?: string;
+  /** Whether projects share installed folders that nothing of theirs took part in. Default true. */
+  readonly sharesInstalls?: boolean;
   readonly log?: Log;
   /** The most a source tree may hold unpacked. Default 1 GiB. */
   readonly maxSourceBytes?: number;

@@ -25,13 +25,8 @@ import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, makeSite, publish } from "./release/publish.ts";
 import { unpack } from "../../building/unpack.ts";
-import {
-  finishInstall,
-  installAndBuild,
-  nothingKnown,
-  type Finished,
-  type InstallContext,
-} from "./steps/install-and-build.ts";
+import { finishInstall, installAndBuild, nothingKnown, type Finished } from "./steps/install-and-build.ts";
+import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
 import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
@@ -39,6 +34,7 @@ import { openTrash, type Trash } from "./steps/trash.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
 import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
+import { openInstallStore, type InstallStore } from "./tools/install-store.ts";
 import { openPackageStore, type PackageStore } from "./tools/package-store.ts";
 import { machineFor, provideTools, type ProvidedTools } from "./tools/provide-tools.ts";
 
@@ -64,10 +60,13 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   const upkeep = createUpkeep();
   const spares = await openSpares(options.cachesDir, trash);
   const packages = await openPackageStore(join(options.toolsDir, "packages"), trash);
-  const { sandbox, uidBase, log = silentLog } = options;
+  const { sandbox, uidBase, sharesInstalls = true, log = silentLog } = options;
+  const storeFolder = join(options.toolsDir, "installs");
+  if (!sharesInstalls) await trash.discard(storeFolder);
+  const installStore = sharesInstalls ? await openInstallStore({ folder: storeFolder, trash }) : null;
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
   return {
-    build: (request) => build(options, request, { upkeep, spares, trash, packages, code }),
+    build: (request) => build(options, request, { upkeep, spares, trash, packages, installStore, code }),
     plan: (request) => planSource(request, plannerOf(options)),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
@@ -109,6 +108,7 @@ interface Shared {
   readonly spares: Spares;
   readonly trash: Trash;
   readonly packages: PackageStore;
+  readonly installStore: InstallStore | null;
   readonly code: CompiledCode;
 }
 
@@ -254,6 +254,9 @@ async function stepContext(run: Run, { inBuild }: ProvidedTools): Promise<Instal
     ...{
       spares: run.spares,
       packages: run.packages,
+      installStore: run.installStore,
+      packageEnv: options.packageEnv,
+      variables: request.env,
       trash: run.trash,
       hashing: run.hashing,
       upkeep: run.upkeep.signal,

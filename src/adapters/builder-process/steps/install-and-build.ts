@@ -2,27 +2,13 @@ import { lstat, opendir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../../kit/exec.ts";
 import { installKey, type BuildPlan, type Install } from "../../../detection/plan.ts";
-import type { PackageStore } from "../tools/package-store.ts";
-import type { HashedFolder, Hashing, TreeLimits } from "../release/hash-tree.ts";
+import type { HashedFolder } from "../release/hash-tree.ts";
 import { keepBuildCaches, restoreBuildCaches } from "./build-caches.ts";
+import type { InstallContext } from "./install-context.ts";
+import { installStandalone } from "./install-standalone.ts";
 import { keptInstalls, type KeptInstalls } from "./installs.ts";
-import { buildSandboxId, runStep, type StepContext } from "./run-step.ts";
-import type { Spares } from "./spares.ts";
-import type { Trash } from "./trash.ts";
+import { buildSandboxId, runStep } from "./run-step.ts";
 import { isPlain } from "../../../building/is-plain.ts";
-
-export interface InstallContext extends StepContext {
-  readonly projectCacheDir: string;
-  readonly spares: Spares;
-  readonly packages: PackageStore;
-  readonly trash: Trash;
-  readonly hashing: Hashing;
-  readonly imageLimits: TreeLimits;
-  /** Aborts when the platform stops: ends what happens after the build. */
-  readonly upkeep: AbortSignal;
-  /** What is left to do when the build has ended. */
-  readonly after: (() => Promise<void>)[];
-}
 
 /** What publishing may know of the installed folder without reading it again. */
 export interface Finished {
@@ -55,8 +41,19 @@ function needsSandbox({ install: wanted, build }: BuildPlan): boolean {
   return build.length > 0 || (wanted !== null && (wanted.inputs === null || wanted.again.length > 0));
 }
 
-const keptOf = ({ projectCacheDir, spares, trash, time, upkeep }: InstallContext): KeptInstalls =>
-  keptInstalls({ projectCacheDir, spares, trash, signal: time.signal, upkeep });
+function keptOf({
+  projectCacheDir,
+  spares,
+  trash,
+  time,
+  upkeep,
+  installStore,
+  workspace,
+}: InstallContext): KeptInstalls {
+  const copyShared = async (storeKey: string, target: string) =>
+    (await installStore?.copy(storeKey, target, workspace.hostUid)) ?? false;
+  return keptInstalls({ projectCacheDir, spares, trash, copyShared, signal: time.signal, upkeep });
+}
 
 function keyOf({ tools }: InstallContext, wanted: Install): string | null {
   const versions = tools.map(({ name, version }) => `${name} ${version}`);
@@ -91,6 +88,11 @@ async function install(context: InstallContext, plan: BuildPlan): Promise<Instal
       const installed = { ...(await complete(target)), isProduction: !changes, linked };
       for (const step of wanted.again) await runStep(context, step);
       return installed;
+    }
+    const storeKey = await installStandalone(context, wanted);
+    if (storeKey !== null) {
+      if (changes) await kept.keepShared(key, storeKey);
+      return { ...(await complete(target)), isProduction: false, linked: null };
     }
   }
   context.hashing.expectMuch();

@@ -7,7 +7,7 @@ import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
 
 /**
- * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare}/`. Nothing kept is ever writable for a project's
+ * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare,shared}`. Nothing kept is ever writable for a project's
  * command: builds work on a copy, and files linked into a release are never mounted writable again.
  */
 export interface KeptInstalls {
@@ -25,6 +25,8 @@ export interface KeptInstalls {
    */
   keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
+  /** Notes that the installed folder of this key is one that projects share: `copyFull` then takes it from there. */
+  keepShared(key: string, storeKey: string): Promise<void>;
 }
 
 // Two: the branch in use and the one before it, as when a dependency is added and taken back.
@@ -34,6 +36,8 @@ export interface KeptInstallsOptions {
   readonly projectCacheDir: string;
   readonly spares: Spares;
   readonly trash: Trash;
+  /** Copies a folder that projects share to `target`; false when there is none of that key. */
+  readonly copyShared?: (storeKey: string, target: string) => Promise<boolean>;
   /** Ends what the build waits for. */
   readonly signal: AbortSignal;
   /** Ends what happens after the build. */
@@ -41,18 +45,20 @@ export interface KeptInstallsOptions {
 }
 
 /** The kept installs of one project. */
-export function keptInstalls({ projectCacheDir, spares, trash, signal, upkeep }: KeptInstallsOptions): KeptInstalls {
+export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
+  const { projectCacheDir, spares, trash, copyShared, signal, upkeep } = options;
   const copyTree = (source: string, target: string, how: readonly string[], by = signal) =>
     runOk({ file: "cp", args: ["--archive", "--no-target-directory", ...how, source, target] }, { signal: by });
   const root = join(projectCacheDir, "installs");
   const place = (key: string, variant: string) => join(root, key, variant);
   return {
     copyFull: async (key, target) => {
-      if (!(await exists(place(key, "full")))) return false;
+      const storeKey = await readFile(place(key, "shared"), "utf8").catch(() => null);
+      if (storeKey === null && !(await exists(place(key, "full")))) return false;
       await touch(join(root, key));
-      const spare = spares.claim(place(key, "spare"));
-      if (!spare || !(await moved(place(key, "spare"), target)))
-        await copyTree(place(key, "full"), target, ["--reflink=auto"]);
+      if (spares.claim(place(key, "spare")) && (await moved(place(key, "spare"), target))) return true;
+      if (storeKey !== null) return (await copyShared?.(storeKey, target)) ?? false;
+      await copyTree(place(key, "full"), target, ["--reflink=auto"]);
       return true;
     },
     takeBack: async (key, copy) => {
@@ -90,6 +96,10 @@ export function keptInstalls({ projectCacheDir, spares, trash, signal, upkeep }:
     keepHashed: async (key, hashed) => {
       if (await exists(place(key, "production")))
         await writeFile(place(key, "production.json"), JSON.stringify(hashed));
+    },
+    keepShared: async (key, storeKey) => {
+      await mkdir(join(root, key), { recursive: true, mode: 0o700 });
+      await writeFile(place(key, "shared"), storeKey);
     },
   };
 }

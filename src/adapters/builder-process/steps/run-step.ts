@@ -39,6 +39,13 @@ const judgedBytes = 256 * 1024;
 
 /** Runs one step in the sandbox, or the step that replaces it; refuses with the step's classified failure, or throws as `TimeLimit.check` does. */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
+  if ((await tryStep(context, step)) || step.instead === undefined) return;
+  context.log.detail(step.instead.remark);
+  await runStep(context, step.instead.step);
+}
+
+/** The same, but answers false when the step failed in the way that calls for another one. */
+export async function tryStep(context: StepContext, step: Step): Promise<boolean> {
   const { log, sandbox } = context;
   log.step(step.title);
   const printed = printing(log, step);
@@ -61,13 +68,8 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
     });
     const end = { result, wasSilent: watch.wasSilent(), text: printed.end() };
     context.time.check(step.stage);
-    const { instead } = step;
-    if (!end.wasSilent && result.exitCode !== 0 && instead?.fits(end.text)) {
-      watch.stop();
-      log.detail(instead.remark);
-      return await runStep(context, instead.step);
-    }
-    if (result.exitCode === 0 && !end.wasSilent) return;
+    if (!end.wasSilent && result.exitCode !== 0 && step.instead?.fits(end.text)) return false;
+    if (result.exitCode === 0 && !end.wasSilent) return true;
     if (step.quiet) showTail(log, end.text);
     throw refusal(context, step, end);
   } finally {

@@ -1,0 +1,91 @@
+import { hash } from "node:crypto";
+import { mkdir, readFile, readdir, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run, runOk } from "../../../kit/exec.ts";
+import { folderBytes } from "../../../kit/folder-bytes.ts";
+import { syncFileSystem } from "../steps/sync-disk.ts";
+import type { Trash } from "../steps/trash.ts";
+
+/**
+ * Installed folders shared by all projects, `<key>/{content,bytes}`. Their keys name all that their installs saw, and no code but the
+ * package manager's had a hand in them, so a project gets what it would have installed, whoever did it first. Builds work on copies.
+ */
+export interface InstallStore {
+  /** Copies the folder of this key to `target` for a user; false when there is none. */
+  copy(key: string, target: string, uid: number): Promise<boolean>;
+  /** Takes over a folder that no process writes to any more; what it takes is on the disk before. The longest unused ones go when all are too large. */
+  keep(key: string, folder: string): Promise<void>;
+}
+
+export interface InstallStoreOptions {
+  readonly folder: string;
+  readonly trash: Trash;
+  /** What all of them may take on disk. Default 5 GiB. */
+  readonly mostBytes?: number;
+}
+
+const defaultMostBytes = 5 * 1024 ** 3;
+
+export async function openInstallStore(options: InstallStoreOptions): Promise<InstallStore> {
+  const { folder: root, trash, mostBytes = defaultMostBytes } = options;
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  return {
+    async copy(key, target, uid) {
+      const now = new Date();
+      const isThere = await utimes(join(root, key), now, now).then(
+        () => true,
+        () => false,
+      );
+      if (!isThere) return false;
+      if (await copyFor(uid, join(root, key, "content"), target)) return true;
+      await trash.discard(target);
+      return false;
+    },
+    async keep(key, folder) {
+      const making = `${folder}.kept`;
+      await mkdir(making, { mode: 0o700 });
+      await rename(folder, join(making, "content"));
+      await giveAll(process.geteuid?.() ?? 0, making);
+      await writeFile(join(making, "bytes"), String(await folderBytes(making)));
+      await syncFileSystem(making);
+      // Another build may have been first: this folder then goes with its build.
+      await rename(making, join(root, key)).catch(() => {});
+      for (const old of await tooMany(root, mostBytes)) await trash.discard(join(root, old));
+    },
+  };
+}
+
+/** Names an install by all that it sees. */
+export function installStoreKey(inputs: readonly unknown[]): string {
+  return hash("sha256", JSON.stringify([process.arch, ...inputs]));
+}
+
+/** Copies a folder for a user; false when that fails, as when the source goes away meanwhile. */
+export async function copyFor(uid: number, source: string, target: string): Promise<boolean> {
+  const args = ["--archive", "--no-preserve=ownership", "--reflink=auto", "--no-target-directory", source, target];
+  const copied = await run({ file: "cp", args });
+  if (copied.exitCode === 0) await giveAll(uid, target);
+  return copied.exitCode === 0;
+}
+
+/** An ordinary user's files are its own already. */
+async function giveAll(uid: number, folder: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return;
+  await runOk({ file: "chown", args: ["--recursive", "--no-dereference", `${uid}:${uid}`, folder] });
+}
+
+/** The longest unused ones, so that the others have room. */
+async function tooMany(root: string, mostBytes: number): Promise<string[]> {
+  const kept = await Promise.all(
+    (await readdir(root)).map(async (key) => ({
+      key,
+      usedAtMs: (await stat(join(root, key))).mtimeMs,
+      bytes: Number(await readFile(join(root, key, "bytes"), "utf8")),
+    })),
+  );
+  let bytes = 0;
+  return kept
+    .toSorted((a, b) => b.usedAtMs - a.usedAtMs)
+    .filter((each) => (bytes += each.bytes) > mostBytes)
+    .map(({ key }) => key);
+}

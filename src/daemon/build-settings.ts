@@ -1,0 +1,36 @@
+import { totalmem } from "node:os";
+import { buildMemoryMibOf } from "./build-memory.ts";
+import { flag, wholeNumber } from "./settings.ts";
+
+/** The settings of builds and of the images that they leave. */
+export const buildSettings = {
+  buildMemoryMib: {
+    ...wholeNumber(
+      "BERTH_BUILD_MEMORY_MIB",
+      buildMemoryMibOf(totalmem(), process.constrainedMemory()),
+      [64, 1_048_576],
+      "Memory of one build; when unset half of the machine's, at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
+    ),
+    standard: "",
+  },
+  buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
+  imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may leave."),
+  imageEntries: wholeNumber(
+    "BERTH_IMAGE_ENTRIES",
+    500_000,
+    [100, 10_000_000],
+    "Files and folders of an image, installed dependencies included.",
+  ),
+  buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
+  buildLogMib: wholeNumber(
+    "BERTH_BUILD_LOG_MIB",
+    64,
+    [1, 1024],
+    "How long a build's log may get; the rest is cut off.",
+  ),
+  sharesInstalls: flag(
+    "BERTH_SHARE_INSTALLS",
+    true,
+    "Let projects with the same packages share what npm installed. Off: a build tells nothing about the packages of other projects.",
+  ),
+};
