@@ -2,18 +2,20 @@ import { createSignal } from "../store/signal.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 
 export interface AwaitedOutcome {
-  /** The subject of the "outcomes" hints. */
+  /** The subject of the "outcomes" wake-up. */
   readonly id: string;
-  /** Ends the wait; its reason is thrown. */
+  /** Stops the wait; its reason is thrown. */
   readonly signal: AbortSignal;
-  /** Sooner than usual, for outcomes without a hint. */
+  /** A shorter polling interval, for outcomes that send no wake-up. */
   readonly pollEveryMs?: number;
 }
 
-// A wake-up may be lost.
+// Wake-ups may be lost.
 const pollEveryMs = 500;
 
-/** Looks when a hint comes, and from time to time without one, until there is one. Holds nothing meanwhile. */
+/**
+ * Calls `look` after each wake-up, and periodically without one, until it returns an outcome. Holds no transaction or connection meanwhile.
+ */
 export async function awaitOutcome<T>(
   wakeups: Pick<Wakeups, "on">,
   awaited: AwaitedOutcome,

@@ -1,6 +1,6 @@
 import type { ErrorBody, ErrorCode, NextCall } from "../contract/errors.ts";
 
-/** Thrown by `ctx.fail` and turned into the answer by the pipeline. */
+/** Thrown by `ctx.fail`; the request pipeline turns it into the response. */
 export class Refused extends Error {
   readonly code: ErrorCode;
   readonly more: RefusalText;
@@ -12,13 +12,13 @@ export class Refused extends Error {
   }
 }
 
-/** What the answer says beyond the code. */
+/** What the response says in addition to the code. */
 export interface RefusalText {
   readonly error?: string;
   readonly hint?: string;
   readonly details?: ErrorBody["details"];
   readonly next?: NextCall;
   readonly approval?: ErrorBody["approval"];
-  /** When it may help to try again. */
+  /** Retrying may help after this time. */
   readonly retryAfterSeconds?: number;
 }

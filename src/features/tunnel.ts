@@ -1,6 +1,6 @@
 import type { SocketStream } from "../kit/socket-stream.ts";
 
-/** The bytes of a client and the messages beside them; `signal` aborts when the tunnel must end. */
+/** A client's byte stream and the messages beside it; `signal` aborts when the tunnel must end. */
 export interface Tunnel extends SocketStream {
   readonly signal: AbortSignal;
 }

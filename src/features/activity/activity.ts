@@ -19,28 +19,28 @@ export interface Activity {
   readonly project_id: string | null;
   readonly actor_token_id: string | null;
   readonly actor_name: string;
-  /** Such as `project.created`. */
+  /** For example `project.created`. */
   readonly action: string;
   readonly target: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Writes a change down, in the transaction that makes it. */
+/** Records a change, in the transaction that makes it. */
 export async function recordActivity(tx: Db | Tx, activity: Activity): Promise<void> {
   const row = { ...activity, id: newId("evt"), detail: JSON.stringify(activity.detail) };
   await tx.insertInto("activity").values(row).execute();
 }
 
-/** Something that the platform itself did or saw, such as a crash. */
+/** Something that the platform itself did or observed, such as a crash. */
 export type PlatformEvent = Pick<Activity, "org_id" | "project_id" | "action"> &
   Partial<Pick<Activity, "target" | "detail">>;
 
-/** Writes an event of the platform down. */
+/** Records an event of the platform, with `berth` as its actor. */
 export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<void> {
   await recordActivity(db, { target: null, detail: {}, ...event, actor_token_id: null, actor_name: "berth" });
 }
 
-/** An end of a replica that another start follows. */
+/** A replica that ended and will be started again. */
 export interface ReplicaCrash extends Pick<Activity, "org_id"> {
   readonly project_id: string;
   /** The deployment's number. */
@@ -53,7 +53,7 @@ export interface ReplicaCrash extends Pick<Activity, "org_id"> {
   readonly next_start_in_ms: number;
 }
 
-/** Writes a crash down. Metrics and checks count these events by the numbers in their detail; the target is for people. */
+/** Records a crash. Metrics and checks count these events by the numbers in `detail`; `target` is for people. */
 export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<void> {
   const { org_id, project_id, out_of_memory, ...detail } = crash;
   await recordEvent(db, {
@@ -65,14 +65,14 @@ export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<voi
   });
 }
 
-/** What reading needs of a handler's context. */
+/** The part of a handler's context that reading activity needs. */
 export interface Reading {
   readonly tx: Db | Tx;
   readonly caller: Pick<Caller, "org_id">;
   readonly fail: (code: "invalid_request", more?: RefusalText) => never;
 }
 
-/** A page of what happened in the caller's organization, or in one project of it, newest first. Refuses a cursor that is none. */
+/** Returns a page of the activity in the caller's organization, or in one of its projects, newest first. Refuses a malformed cursor. */
 export async function readEntries(
   ctx: Reading,
   of: { readonly project_id?: string },

@@ -14,12 +14,15 @@ export interface FollowingChanges {
   readonly signal: AbortSignal;
 }
 
-// Changes come in bursts; pages read again once for each event.
+// Changes come in bursts, and pages reload once per event; waiting this long merges a burst into one event.
 const burstMs = 150;
-// A transaction that still ran at the last look sends no second wake-up when others hid it.
+// A change hidden by an older open transaction becomes visible without another wake-up, so poll as well.
 const pollEveryMs = 2000;
 
-/** The organization's changes as events that do not end. Each event's id is the cursor behind it: a client that comes back misses nothing. */
+/**
+ * Streams the organization's changes as an endless series of events. Each event's id is the cursor after it, so a client that reconnects
+ * misses nothing.
+ */
 export async function* followChanges(options: FollowingChanges): AsyncGenerator<ServerEvent> {
   const { read, org_id, wakeups, signal } = options;
   let cursor = options.after;

@@ -4,20 +4,20 @@ import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./rules.ts";
 
-/** Whose entries, of which kinds, from where on. */
+/** Selects entries by organization, project, kind and position. */
 export interface EntriesQuery {
   readonly org_id: string;
-  /** One project alone. */
+  /** Restricts the entries to this project. */
   readonly project_id?: string;
-  /** Undefined: all of them. */
+  /** Undefined means all kinds. */
   readonly kinds?: readonly EntryKind[] | undefined;
   readonly before?: EntryCursor | undefined;
   readonly limit: number;
 }
 
 /**
- * What happened, newest first: changes and events as they were written down, and what deployments, builds and cron runs tell themselves.
- * Each of the sources is read by an index, as far as the answer needs.
+ * Returns what happened, newest first: recorded changes and events, plus entries derived from deployments, builds and cron runs. Each
+ * source is read through an index, no further than the page needs.
  */
 export async function selectEntries(db: Db | Tx, query: EntriesQuery): Promise<readonly EntryRow[]> {
   const wanted = sources.filter(({ kind }) => kind === null || (query.kinds?.includes(kind) ?? true));
@@ -30,11 +30,11 @@ export async function selectEntries(db: Db | Tx, query: EntriesQuery): Promise<r
 }
 
 interface Source {
-  /** Null: of several kinds, by the action. */
+  /** Null: entries of several kinds; each entry's action determines its kind. */
   readonly kind: EntryKind | null;
   readonly table: "activity" | "deployment" | "build" | "cron_run";
   readonly time: "created_at" | "finished_at";
-  /** What makes a row an entry; word for word the condition of its index. */
+  /** Which rows are entries. Must match the condition of the table's partial index word for word. */
   readonly condition: RawBuilder<unknown>;
   readonly columns: RawBuilder<unknown>;
   readonly joins: RawBuilder<unknown>;
@@ -62,7 +62,7 @@ const sources: readonly Source[] = [
         'code', s.failure->>'code', 'reason', s.failure->>'summary', 'build', s.build_id)) as detail,
       a.actor_token_id, case s.trigger when 'variables' then 'berth' when 'rollback' then coalesce(a.actor_name, 'berth')
         when 'restart' then coalesce(a.actor_name, 'berth') else coalesce(b.requested_by, 'berth') end as actor_name`,
-    // The change that asked for a rollback or a restart was written down in the transaction that made the deployment: at the same time exactly.
+    // The request for a rollback or restart is recorded in the transaction that creates the deployment, so both have the same timestamp.
     joins: sql`join build b on b.id = s.build_id left join lateral (
       select a.actor_token_id, a.actor_name from activity a where s.trigger in ('rollback', 'restart') and a.project_id = s.project_id
         and a.created_at = s.created_at and a.action in ('deployment.rollback_requested', 'process.restarted') limit 1) a on true`,
@@ -112,9 +112,9 @@ interface ChangeRow {
 }
 
 /**
- * What changed behind a cursor, each noun of a project once. The cursor is a transaction's number: all below it have ended when it is given
- * out, so nothing can appear behind a reader's back. Without one: where the present is. Transaction numbers belong to the whole PostgreSQL
- * server, so an open transaction in another database of the server delays the changes made after its start until it ends.
+ * Returns what changed after a cursor, each noun of a project once; without a cursor, only the current position. The cursor is a
+ * transaction number below which every transaction has ended, so no change can appear before it later. Transaction numbers belong to the
+ * whole PostgreSQL server, so an open transaction in another database of the server delays the changes made after its start until it ends.
  */
 export async function selectChanges(
   db: Db | Tx,

@@ -4,14 +4,14 @@ import type { Db } from "../../store/database.ts";
 /** How much history is kept. */
 export interface HistoryRetention {
   readonly days: number;
-  /** So many deployments and builds of a project stay whatever their age. */
+  /** Each project keeps this many of its newest deployments and builds, whatever their age. */
   readonly perProject: number;
 }
 
-// Small batches hold their row locks for a short time only.
+// Small batches hold their row locks only briefly.
 const batch = 500;
 
-/** Deletes one batch of activity and of ended approvals that are older; resolves with how many rows. */
+/** Deletes one batch of activity entries and ended approvals older than `days`; returns the number of rows. */
 export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Promise<number> {
   const activity = await sql`delete from activity where id in (
     select id from activity where created_at < now() - make_interval(days => ${days}) order by created_at limit ${batch})`.execute(
@@ -23,7 +23,10 @@ export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Pro
   return Number(activity.numAffectedRows) + Number(approvals.numAffectedRows);
 }
 
-/** Deletes changes that no stream resumes from any more; resolves with how many. The newest stays, so that cursors before it are known to be old. */
+/**
+ * Deletes changes too old for any stream to resume from; returns their number. Keeps the newest change, so that older cursors can be
+ * recognised as outdated.
+ */
 export async function deleteOldChanges(db: Db): Promise<number> {
   const { numAffectedRows } = await sql`delete from change
     where at < now() - interval '1 hour' and at < (select at from change order by at desc limit 1)`.execute(db);
@@ -31,8 +34,8 @@ export async function deleteOldChanges(db: Db): Promise<number> {
 }
 
 /**
- * Deletes one batch of old deployments that nothing can go back to: their image is gone, none of those that are kept came from
- * them, and the project has enough newer ones.
+ * Deletes one batch of old deployments that nothing can roll back to: their image is gone, no kept deployment came from them, and the
+ * project has enough newer ones.
  */
 export async function deleteOldDeployments(db: Db, { days, perProject }: HistoryRetention): Promise<number> {
   return db.transaction().execute(async (tx) => {
@@ -50,7 +53,7 @@ export async function deleteOldDeployments(db: Db, { days, perProject }: History
   });
 }
 
-/** Deletes one batch of old builds that no deployment names; resolves with their ids, whose logs are to go as well. */
+/** Deletes one batch of old builds that no deployment refers to; returns their ids, so that the caller can delete their logs. */
 export async function deleteOldBuilds(db: Db, { days, perProject }: HistoryRetention): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     delete from build where id in (

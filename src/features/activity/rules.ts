@@ -4,11 +4,11 @@ import type { Result } from "../../contract/routes.ts";
 export type EntryKind = (typeof entryKinds)[number];
 type Entry = Result<"activity.list">["activity"][number];
 
-/** Something that happened, as it is read from the database. */
+/** An activity entry as the database returns it. */
 export interface EntryRow {
   readonly id: string;
   readonly at: string;
-  /** The same moment in microseconds, as exact as the database has it. */
+  /** `at` in microseconds, the full precision of the database. */
   readonly at_us: number;
   readonly action: string;
   readonly target: string | null;
@@ -18,7 +18,7 @@ export interface EntryRow {
   readonly project: string | null;
 }
 
-/** What an action is about, by the noun that it begins with. */
+/** The kind of an action, by the noun it starts with. */
 const kinds: Readonly<Record<string, EntryKind>> = {
   project: "project",
   deployment: "deployment",
@@ -44,34 +44,34 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   org: "organization",
 };
 
-/** The nouns of actions that are of these kinds. */
+/** Returns the nouns that start the actions of these kinds. */
 export function prefixesOf(wanted: readonly EntryKind[]): string[] {
   return Object.keys(kinds).filter((prefix) => wanted.includes(kinds[prefix] as EntryKind));
 }
 
-/** What an action is about. */
+/** Returns the kind of an action. */
 export function kindOf(action: string): EntryKind {
   return kinds[action.slice(0, action.indexOf("."))] ?? "organization";
 }
 
-/** Where a page of entries ended. */
+/** The position at which a page of entries ended. */
 export interface EntryCursor {
   readonly at_us: number;
   readonly id: string;
 }
 
-/** A place in the list as a cursor's text. */
+/** Formats a position in the list as a cursor. */
 export function formatEntryCursor({ at_us, id }: EntryCursor): string {
   return `${at_us}:${id}`;
 }
 
-/** The place that a cursor's text names; undefined for a text that is no such cursor. */
+/** Parses a cursor; returns undefined when it is malformed. */
 export function parseEntryCursor(text: string): EntryCursor | undefined {
   const found = /^(\d{1,16}):([a-z]{3}_[0-9a-z]{1,40})$/.exec(text);
   return found ? { at_us: Number(found[1]), id: found[2] as string } : undefined;
 }
 
-/** An entry as the API shows it. */
+/** Converts a database row to the entry that the API returns. */
 export function presentEntry(row: EntryRow): Entry {
   const { id, at, action, target, project, actor_name: name, actor_token_id: token_id } = row;
   const isPlatform = token_id === null && name === "berth";
@@ -100,13 +100,13 @@ const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string
 const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
 const short = (commit: unknown) => word(commit).slice(0, 8);
 
-/** What a rollback leaves in the repository, and which of the project's variables it changes. */
+/** Says which branch still holds newer commits after a rollback, and which of the project's variables the rollback changes. */
 function branchAndVariables({ branch, changed_variables: changed }: EntryRow["detail"]): string {
   const kept = typeof branch === "string" ? `; ${branch} still holds the newer commits` : "";
   return Array.isArray(changed) && changed.length > 0 ? `${kept}; changed variables: ${changed.join(", ")}` : kept;
 }
 
-/** The sentences of actions that need more than their own words. */
+/** Summaries of actions whose name alone is not enough. */
 const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.activated": (row) => `${deploymentName(row)} went live`,
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
@@ -164,7 +164,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "webhook.disabled": (row) => `Webhook${named(row.detail)} was switched off${because(row)}`,
 };
 
-// Details come from the database, where they may be anything.
+// Details come from the database and may have any type.
 function word(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
@@ -173,7 +173,7 @@ function listed(value: unknown): string {
   return Array.isArray(value) ? value.join(", ") : "";
 }
 
-/** What happened, as a sentence without its full stop. */
+/** Returns what happened as a sentence without its full stop. */
 function summaryOf(row: EntryRow): string {
   const sentence = sentences[row.action]?.(row);
   if (sentence !== undefined) return sentence;
@@ -181,7 +181,7 @@ function summaryOf(row: EntryRow): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${row.target === null ? "" : `: ${row.target}`}`;
 }
 
-/** Below a project's path. */
+/** Dashboard paths below a project's path. */
 const places: Readonly<Partial<Record<EntryKind, string>>> = {
   project: "",
   deployment: "/deployments",

@@ -7,7 +7,7 @@ import { calledFor, isWorse, messageOf, tellAt, type Patience, type ObservedStat
 export { countOpen } from "./queries.ts";
 export type { Patience } from "./rules.ts";
 
-/** What raising alerts needs of the world. */
+/** The dependencies of `raiseAlerts`. */
 export interface Alerting extends Sending {
   readonly settings: { readonly monitors: { readonly coolDownMs: number } };
 }
@@ -20,7 +20,7 @@ interface Thing {
 
 type SeenThing = Thing & ObservedStatus & { readonly detail: string; readonly hint: string | null };
 
-/** What one check watches, as it stands now; `gone` is no longer bad or no longer there. */
+/** What one check watches, in its current state. `gone` lists things that are no longer bad or no longer exist. */
 export interface Watched {
   readonly patience: Patience;
   readonly findings: readonly { readonly subject: string; readonly quiet?: boolean }[];
@@ -29,8 +29,8 @@ export interface Watched {
 }
 
 /**
- * Opens alerts for what has been bad for long enough, makes them graver, resolves those that are over, and tells the operator
- * of what changed in one message. To be called by one at a time, in the transaction that writes down what was seen.
+ * Opens alerts for what has been bad for long enough, raises their severity, resolves those that are over, and notifies the operator of all
+ * changes in one message. Callers must not run it concurrently, and must call it in the transaction that stores the observations.
  */
 export async function raiseAlerts(
   platform: Alerting,
@@ -74,16 +74,16 @@ async function raise({ platform, tx, now }: Raising, alert: AlertRow | undefined
     const id = newId("alt", now.getTime());
     return insertAlert(tx, { id, name, machine, subject, severity, summary, hint, opened_at: now, notify_at });
   }
-  // An alert that was grave stays so until it is over.
+  // An alert's severity never goes down while it is open.
   const graver = isWorse(alert.severity, severity) ? severity : alert.severity;
   if (graver === alert.severity && summary === alert.summary) return;
   await updateAlert(tx, alert.id, { severity: graver, summary, hint });
 }
 
-// An alert that could not be delivered for a day is seen on the page by then.
+// After a day without delivery the operator has seen the alert on the page.
 const deliverMs = 24 * 60 * 60 * 1000;
 
-/** Sends one message about all that is open and not announced yet, or graver than announced, and about what was announced and is over. */
+/** Sends one message about open alerts that are not announced yet or have become worse, and about announced alerts that were resolved. */
 async function tell({ platform, tx, now }: Raising, resolved: readonly AlertRow[]): Promise<void> {
   const news = (await openAlerts(tx)).filter(
     (alert) => isWorse(alert.told_severity, alert.severity) && Date.parse(alert.notify_at) <= now.getTime(),

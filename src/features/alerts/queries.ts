@@ -28,7 +28,7 @@ export async function countOpen(tx: Db | Tx): Promise<number> {
   return (await query.where("resolved_at", "is", null).executeTakeFirstOrThrow()).count;
 }
 
-/** Newest first; `beforeId` is the last one of the page before. */
+/** Returns a page of alerts, newest first; `beforeId` is the last alert of the previous page. */
 export async function listAlerts(
   db: Db | Tx,
   page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number },
@@ -49,7 +49,7 @@ interface AlertKey {
   readonly subject: string;
 }
 
-/** When the last alert of the same thing was resolved; null when there was none. */
+/** Returns when the last alert about the same thing was resolved; null if there was none. */
 export async function lastResolved(tx: Tx, { name, machine, subject }: AlertKey): Promise<string | null> {
   const row = await tx
     .selectFrom("alert")
@@ -91,7 +91,7 @@ export async function updateAlert(
   await tx.updateTable("alert").set(change).where("id", "=", id).execute();
 }
 
-/** Forgets what was resolved long ago. */
+/** Deletes alerts that were resolved more than 90 days ago. */
 export async function deleteOldAlerts(tx: Tx): Promise<void> {
   await tx
     .deleteFrom("alert")

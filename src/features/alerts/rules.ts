@@ -1,25 +1,25 @@
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { CheckStatus } from "../../contract/status.ts";
 
-/** How long something must be bad before there is an alert; null: there is none. */
+/** How long something must be bad before an alert is raised; null: no alert. */
 export interface Patience {
   readonly warnMs: number | null;
   readonly failMs: number | null;
 }
 
-/** How something stands, as far as alerts care. */
+/** The state of a watched thing, as far as alerts need it. */
 export interface ObservedStatus {
   readonly status: CheckStatus;
-  /** Of the present status. */
+  /** Start of the current status. */
   readonly since: string;
   /** Since when it is not ok; null while it is. */
   readonly bad_since: string | null;
 }
 
-// A look that fails once or twice says more about the look than about what is looked at.
+// One or two failed probes say more about the probe than about its target.
 const unknownMs = 300_000;
 
-/** Which alert a standing calls for now; undefined for none. */
+/** Returns the severity that the current status calls for; undefined for no alert. */
 export function calledFor(
   { status, since, bad_since }: ObservedStatus,
   patience: Patience,
@@ -30,7 +30,7 @@ export function calledFor(
   switch (status) {
     case "fail":
       if (isOlder(since, patience.failMs)) return "critical";
-      // It swings between failing and something less: that is worth a warning at least.
+      // A status that alternates between failing and something less deserves at least a warning.
       return isOlder(bad_since, patience.warnMs ?? patience.failMs) ? "warning" : undefined;
     case "warn":
       return isOlder(bad_since, patience.warnMs) ? "warning" : undefined;
@@ -39,18 +39,18 @@ export function calledFor(
   }
 }
 
-/** Whether the second is worse than the first. */
+/** Returns whether the second severity is worse than the first; null is better than any. */
 export function isWorse(told: AlertSeverity | null, severity: AlertSeverity): boolean {
   return told === null || (told === "warning" && severity === "critical");
 }
 
-/** When a new alert may be announced: at once, or when the pause after the last one of the same thing is over. */
+/** Returns when a new alert may be announced: at once, or after the cool-down since the last alert about the same thing. */
 export function tellAt(lastResolvedAt: string | null, coolDownMs: number, now: Date): Date {
   if (lastResolvedAt === null) return now;
   return new Date(Math.max(now.getTime(), Date.parse(lastResolvedAt) + coolDownMs));
 }
 
-/** An alert as it is told. */
+/** An alert as it appears in a message. */
 export interface ToldAlert {
   readonly name: string;
   readonly machine: string;
@@ -61,7 +61,7 @@ export interface ToldAlert {
   readonly opened_at: string;
 }
 
-/** One message about everything that began and ended, the gravest first; undefined when there is nothing to tell. */
+/** Builds one message about all alerts that were opened and resolved, the most severe first; undefined when there are none. */
 export function messageOf(began: readonly ToldAlert[], ended: readonly ToldAlert[]) {
   const opened = [...began].sort(byGravity);
   const resolved = [...ended].sort(byGravity);

@@ -4,17 +4,17 @@ import { databaseOf, serverOf, specOf } from "../database/database.ts";
 import { hostnamesOf } from "../domains/domains.ts";
 import { countRequests } from "../metrics/metrics.ts";
 
-/** What a change to a project would reach. Null: not known at this moment. */
+/** What a change to a project would affect. Null: currently unknown. */
 export interface Affected {
   readonly hostnames: readonly string[];
   /** Null also when there is no database. */
   readonly database: { readonly tables: number; readonly estimated_rows: number; readonly size_bytes: number } | null;
-  /** When the last backup that proved whole was taken. */
+  /** When the last verified backup was taken. */
   readonly last_verified_backup_at: string | null;
   readonly requests_last_hour: number | null;
 }
 
-/** Gathers it from what is there; a part that does not answer is left out. */
+/** Collects what a change to the project would affect; leaves out sources that do not respond. */
 export async function affectedBy(
   platform: HandlerPlatform,
   project: { readonly org_id: string; readonly project_id: string },
@@ -55,7 +55,7 @@ async function contentOf(
       size_bytes: sum((table) => table.size_bytes),
     };
   } catch {
-    // The database is down or away, which says nothing about whether something hangs on it.
+    // The database is stopped or unreachable, so it is unknown whether anything uses it.
     return null;
   }
 }

@@ -11,36 +11,39 @@ import { durations, fingerprintOf, newLink, resourceOf, shownBody, type SameRequ
 export { affectedBy, type Affected } from "./affected.ts";
 export { decide, openDecision, type Decision } from "./decide.ts";
 
-/** A request of a token in approval mode, whose handler has found nothing against it. */
+/** A request by a token in approval mode that its handler has found valid. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
   readonly caller: Caller;
   readonly path: string;
-  /** One line of what the row does. */
+  /** One line that describes what the route does. */
   readonly summary: string;
   readonly project_id: string | null;
   readonly target: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Uses the approval of exactly this request up, in the transaction that does what was approved; undefined when there is none. */
+/**
+ * Consumes the approval of exactly this request, in the transaction that does what was approved; returns its id, or undefined when there is
+ * none.
+ */
 export async function consumeApproval(tx: Tx, request: GatedRequest, now: Date): Promise<string | undefined> {
   return queries.consumeApproval(tx, keyOf(request), now);
 }
 
-/** The caller's organization's request of this id, without regard to its state. */
+/** Returns the approval with this id in the caller's organization, whatever its state. */
 export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   return queries.selectApproval(db, { org_id: caller.org_id, id }, new Date());
 }
 
-/** What became of asking for an approval. */
+/** The result of asking for an approval. */
 export type Asked =
-  /** It waits, or is approved already. The same request gets the same one. */
+  /** It is pending or already approved. Repeating the same request returns the same approval. */
   | { readonly outcome: "open"; readonly approval: queries.ApprovalRow }
   | { readonly outcome: "denied"; readonly approval: queries.ApprovalRow; readonly retryAfterSeconds: number }
-  /** As many of the organization wait as may. */
+  /** The organization has reached its limit of pending approvals. */
   | { readonly outcome: "full" };
 
-/** Asks for an approval of this request, in a transaction of its own. Only people get the link that decides. */
+/** Asks for an approval of this request, in a transaction of its own. Only people receive the decision link. */
 export async function askForApproval(platform: HandlerPlatform, request: GatedRequest): Promise<Asked> {
   const now = platform.clock.now();
   const key = keyOf(request);
@@ -59,7 +62,7 @@ export async function askForApproval(platform: HandlerPlatform, request: GatedRe
   });
 }
 
-/** Ends what a token asked for, because the token is revoked. */
+/** Ends a token's approvals because the token is revoked. */
 export async function voidApprovals(
   tx: Tx,
   wakeups: Wakeups,
@@ -68,7 +71,7 @@ export async function voidApprovals(
   await tell(tx, wakeups, await queries.expireOfToken(tx, owner));
 }
 
-/** Ends the requests whose time is over. Returns how many. */
+/** Expires the approvals whose time is over. Returns their number. */
 export async function expireApprovals(db: Db, wakeups: Wakeups, now: Date): Promise<number> {
   const ids = await queries.expireApprovals(db, now);
   await tell(db, wakeups, ids);

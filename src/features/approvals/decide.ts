@@ -9,7 +9,7 @@ export type Decided =
   | { readonly outcome: "too_late" }
   | { readonly outcome: "unknown" };
 
-/** Decides by a link, once. */
+/** Approves or denies the request of a decision link; works once per link. */
 export async function decide(platform: HandlerPlatform, link: string, choice: "approved" | "denied"): Promise<Decided> {
   const now = platform.clock.now();
   const found = await openDecision(platform.db, link, now);
@@ -33,12 +33,12 @@ export async function decide(platform: HandlerPlatform, link: string, choice: "a
   });
 }
 
-/** A request as the people who decide are shown it. */
+/** A request as the decision page shows it. */
 export interface Decision {
   readonly approval: LinkedApproval;
-  /** Whether it still waits for them. */
+  /** Whether it can still be decided. */
   readonly isOpen: boolean;
-  /** What the row does, the body that came with the request, and what the handler noted. */
+  /** What the route does, the request's body, and the handler's note. */
   readonly request: {
     readonly summary: string;
     readonly body: string | null;
@@ -46,7 +46,7 @@ export interface Decision {
   };
 }
 
-/** The request that a link is about; undefined when the link leads nowhere. Changes nothing. */
+/** Returns the request that a decision link leads to; undefined for an unknown link. Read-only. */
 export async function openDecision(db: Db, link: string, now: Date): Promise<Decision | undefined> {
   const hash = linkHashOf(link);
   const approval = hash === undefined ? undefined : await selectByLink(db, hash, now);

@@ -28,10 +28,10 @@ function lookUp({ platform, caller }: GetContext, id: string): Promise<ApprovalR
   return selectApproval(platform.db, { org_id: caller.org_id, id }, platform.clock.now());
 }
 
-// A wake-up may be lost, so it looks by itself from time to time.
+// A wake-up may be lost, so poll as well.
 const pollEveryMs = 5000;
 
-/** Waits until the request is no longer pending or the time is over. Nothing is held meanwhile but this promise. */
+/** Waits until the request is no longer pending or the time is over. Holds no transaction or connection meanwhile. */
 async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promise<void> {
   const endMs = performance.now() + waitMs;
   const wakeup = createSignal(ctx.platform.wakeups, ["approvals"], id);

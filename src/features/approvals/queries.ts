@@ -5,7 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 
 const at = (time: Date) => sql<string>`${time}`;
 
-/** The status as it is at this moment, also when its row does not say yet that the time is over. */
+/** The current status, even if the row has not been marked expired yet. */
 const statusAt = (now: Date) =>
   sql<ApprovalStatus>`case when approval.status in ('pending', 'approved') and approval.expires_at <= ${now} then 'expired' else approval.status end`;
 
@@ -38,7 +38,7 @@ export interface ApprovalsPage {
   readonly now: Date;
 }
 
-/** One more than a page holds, newest first. */
+/** Returns one row more than a page holds, newest first. */
 export async function listApprovals(db: Db | Tx, orgId: string, page: ApprovalsPage): Promise<readonly ApprovalRow[]> {
   let query = shown(db, page.now).where("approval.org_id", "=", orgId);
   if (page.before !== undefined) query = query.where("approval.id", "<", page.before);
@@ -49,14 +49,14 @@ export async function listApprovals(db: Db | Tx, orgId: string, page: ApprovalsP
     .execute();
 }
 
-/** Who asks, and for what exactly. */
+/** The requesting token and the exact request. */
 export interface RequestKey {
   readonly org_id: string;
   readonly token_id: string;
   readonly fingerprint: Buffer;
 }
 
-/** Uses an approval up; undefined when there is none to use. Of any number at once, one succeeds. */
+/** Consumes an approval and returns its id; undefined when there is none. Of several concurrent calls, one succeeds. */
 export async function consumeApproval(tx: Tx, key: RequestKey, now: Date): Promise<string | undefined> {
   const done = await tx
     .updateTable("approval")
@@ -71,12 +71,12 @@ export async function consumeApproval(tx: Tx, key: RequestKey, now: Date): Promi
   return done?.id;
 }
 
-/** Lets one request of an organization at a time look for its approval and make one. */
+/** Locks the organization, so that only one request at a time looks for its approval and creates one. */
 export async function lockRequests(tx: Tx, orgId: string): Promise<void> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
 }
 
-/** The pending or approved request with this fingerprint. */
+/** Returns the pending or approved request with this fingerprint. */
 export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<ApprovalRow | undefined> {
   return shown(tx, now)
     .where("org_id", "=", key.org_id)
@@ -86,7 +86,10 @@ export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<Ap
     .executeTakeFirst();
 }
 
-/** The newest denial, after `since`, of the same row on the same thing: another body does not make it another question. */
+/**
+ * Returns the newest denial after `since` of the same route on the same resource. The body is ignored: changing it does not make a new
+ * question.
+ */
 export async function selectDenial(
   tx: Tx,
   asked: { org_id: string; token_id: string; route: string; resource: string },
@@ -135,7 +138,7 @@ export async function insertApproval(tx: Tx, approval: NewApproval): Promise<voi
   await tx.insertInto("approval").values(approval).execute();
 }
 
-/** Writes down that time is over, of one organization or of all. Returns the ids. */
+/** Marks approvals as expired whose time is over, in one organization or in all. Returns their ids. */
 export async function expireApprovals(db: Db | Tx, now: Date, orgId?: string): Promise<readonly string[]> {
   let query = db
     .updateTable("approval")
@@ -146,7 +149,7 @@ export async function expireApprovals(db: Db | Tx, now: Date, orgId?: string): P
   return (await query.returning("id").execute()).map(({ id }) => id);
 }
 
-/** Ends everything that a token asked for. Returns the ids. */
+/** Expires all of a token's approvals. Returns their ids. */
 export async function expireOfToken(tx: Tx, owner: { org_id: string; token_id: string }): Promise<readonly string[]> {
   const ended = await tx
     .updateTable("approval")
@@ -159,7 +162,7 @@ export async function expireOfToken(tx: Tx, owner: { org_id: string; token_id: s
   return ended.map(({ id }) => id);
 }
 
-/** The request that a decision link is about, with who asks. */
+/** Returns the approval that a decision link is about, with the organization and token that asked. */
 export async function selectByLink(db: Db | Tx, linkHash: Buffer, now: Date) {
   return db
     .selectFrom("approval")
@@ -186,7 +189,7 @@ export async function selectByLink(db: Db | Tx, linkHash: Buffer, now: Date) {
 
 export type LinkedApproval = NonNullable<Awaited<ReturnType<typeof selectByLink>>>;
 
-/** Decides a pending request; false when it is not pending any more. */
+/** Decides a pending request; returns false when it is no longer pending. */
 export async function decideApproval(
   tx: Tx,
   id: string,
