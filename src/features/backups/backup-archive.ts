@@ -5,17 +5,17 @@ import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress, createZstdDecompress, type ZstdOptions } from "node:zlib";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 
-/** A backup's file: an archive of pg_dump, compressed with zstd. */
+/** A backup's file: a pg_dump archive, compressed with zstd. */
 export interface ArchiveFile {
   readonly storage: Storage;
   readonly key: string;
   readonly sha256: string;
   readonly signal: AbortSignal;
-  /** Called with how many bytes of the file have passed. */
+  /** Called with the number of bytes processed so far. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** The file is missing, or not what was stored. */
+/** The backup's file is missing, or differs from what was stored. */
 export class ArchiveDamaged extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, { cause });
@@ -23,16 +23,16 @@ export class ArchiveDamaged extends Error {
   }
 }
 
-// Level 3: measured, a gigabyte in a third of gzip's time and smaller.
+// Measured: level 3 compresses a gigabyte in a third of gzip's time, and smaller.
 const level = 3;
-// Measured: a pipe brings 64 KiB at a time, and compressing such pieces one by one costs twice the time of large ones.
+// Measured: pipes deliver 64 KiB at a time; compressing such pieces one by one takes twice as long as compressing large ones.
 const chunkSize = 1024 * 1024;
-// Room for several pieces, so that pg_dump goes on while one is compressed and another is written.
+// Buffers several chunks, so that pg_dump continues while one is compressed and another is written.
 const roomy: ZstdOptions & TransformOptions = { chunkSize, highWaterMark: 8 * chunkSize };
-/** What every archive of pg_dump in the custom format begins with. */
+/** The first bytes of every pg_dump archive in the custom format. */
 const magic = "PGDMP";
 
-/** Compresses and stores an archive; resolves once the file is durable. */
+/** Compresses and stores an archive; resolves with its size and checksum once the file is durable. */
 export async function packArchive(
   archive: Readable,
   file: Omit<ArchiveFile, "sha256">,
@@ -40,14 +40,14 @@ export async function packArchive(
   const { tap, digest } = hashing(file.onBytes);
   const compress = createZstdCompress({ ...roomy, params: { [constants.ZSTD_c_compressionLevel]: level } });
   const flowing = pipeline(archive, gathered, compress, tap);
-  // Storing fails with the same error when the flow breaks, and the flow breaks when storing fails: storing tells why.
+  // `flowing` and `put` fail together with the same error; it is reported by `put`.
   flowing.catch(() => {});
   const { size_bytes } = await file.storage.put(file.key, tap, file.signal);
   await flowing;
   return { size_bytes, sha256: digest() };
 }
 
-/** The same bytes in larger pieces. */
+/** Regroups the bytes into larger chunks. */
 async function* gathered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = [];
   let size = 0;
@@ -62,7 +62,7 @@ async function* gathered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   if (size > 0) yield Buffer.concat(pieces, size);
 }
 
-/** Reads the whole file and throws `ArchiveDamaged` unless it is what was stored and has an archive in it. Touches nothing. */
+/** Reads the whole file and throws `ArchiveDamaged` unless its checksum matches and it contains a pg_dump archive. Read-only. */
 export async function checkArchive(file: ArchiveFile): Promise<void> {
   const source = await open(file);
   const sum = createHash("sha256");
@@ -80,12 +80,12 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
   await inside.end();
 }
 
-/** The archive as pg_restore reads it. Breaks with `ArchiveDamaged` when the file is not what was stored. */
+/** Returns the decompressed archive for pg_restore. The stream fails with `ArchiveDamaged` when the file differs from what was stored. */
 export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
   const source = await open(file);
   const { tap } = hashing(file.onBytes, file.sha256);
   const unpacked = createZstdDecompress(roomy);
-  // Whoever reads the end of the pipe gets the error of any part of it.
+  // An error in any part of the pipeline reaches the reader of `unpacked`.
   pipeline(source, tap, unpacked).catch(() => {});
   return unpacked;
 }
@@ -99,7 +99,7 @@ async function open({ storage, key, signal }: ArchiveFile): Promise<Readable> {
   }
 }
 
-/** Unpacks beside the reading of the file, which goes on to its end whatever the content is. */
+/** Decompresses the chunks of a file and checks the archive's magic bytes. A bad chunk does not interrupt the reader; `end` reports it. */
 function looker() {
   const unpacked = createZstdDecompress(roomy);
   let first = Buffer.alloc(0);

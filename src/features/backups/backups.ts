@@ -36,7 +36,7 @@ export {
   type Verdict,
 } from "./operations.ts";
 
-/** How the names of scratch databases begin. Whatever is called so and is not worked with may be dropped. */
+/** Name prefix of scratch databases. Such a database may be dropped when no operation uses it. */
 export const scratchPrefix = "verify_";
 
 interface Owner {
@@ -44,12 +44,12 @@ interface Owner {
   readonly project_id: string;
 }
 
-/** A backup that was asked for, or `busy`: the project's database is being backed up, restored or verified. */
+/** The requested backup, or `busy`: the project's database is already being backed up, restored or verified. */
 export type Requested =
   | { readonly outcome: "requested"; readonly id: string; readonly operation_id: string }
   | { readonly outcome: "busy" };
 
-/** Asks for a backup of the project's database, which must exist. */
+/** Requests a backup of the project's database, which must exist. */
 export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBackup, "id">): Promise<Requested> {
   const id = newId("bak");
   await insertBackup(tx, { ...wanted, id });
@@ -62,7 +62,7 @@ export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBa
   return { outcome: "requested", id, operation_id: asked.id };
 }
 
-/** Asks for the day's automatic backup, unless one was begun after `since`. */
+/** Requests the day's automatic backup, unless one was started after `since`. */
 export async function requestDailyBackup(
   tx: Tx,
   wakeups: Wakeups,
@@ -73,7 +73,7 @@ export async function requestDailyBackup(
   return requestBackup(tx, wakeups, { org_id, project_id, origin: "daily" });
 }
 
-/** Asks for a restore or a verification; undefined when the project is busy. */
+/** Requests an operation on a backup; returns undefined when the project is busy. */
 export async function requestOperation(
   tx: Tx,
   wakeups: Wakeups,
@@ -82,25 +82,27 @@ export async function requestOperation(
   const id = newId("bop");
   const operation = { ...wanted, id, database_name: freshName(wanted.kind) };
   if (!(await insertOperation(tx, operation))) return undefined;
-  // The database of a deleted project runs for this operation only.
+  // A deleted project's database runs only while an operation needs it, so it has to be started.
   await wakeups.send(tx, "databases", wanted.project_id);
   await wakeups.send(tx, "backups", wanted.project_id);
   return { id };
 }
 
-/** The caller's backup of this id. One of another organization is as missing as one that never was. */
+/** Returns the caller's backup with this id. A backup of another organization counts as missing. */
 export async function findBackup(db: Db | Tx, caller: { readonly org_id: string }, id: string) {
   return selectBackup(db, caller.org_id, id);
 }
 
-/** The project's own backup of this id, or the final one of a purged project of the organization; undefined for every other. */
+/**
+ * Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other.
+ */
 export async function restorableBackup(tx: Tx, { org_id, project_id }: Owner, id: string) {
   const backup = await selectBackup(tx, org_id, id);
   if (backup === undefined || backup.project_id === project_id) return backup;
   return (await isPurged(tx, { org_id, project_id: backup.project_id })) ? backup : undefined;
 }
 
-/** The name of a further database, such as `restored_20260101_0123456789`. */
+/** Returns a new name for an additional database, such as `restored_20260101_0123456789`. */
 export function furtherName(word: "restored" | "imported"): string {
   return `${word}_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}_${randomBytes(5).toString("hex")}`;
 }

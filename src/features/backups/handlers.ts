@@ -12,7 +12,7 @@ import { hasRunning, operationOf } from "./operations.ts";
 import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
-// A backup that cannot even begin says so at once: a disk without room is noticed before the first byte.
+// Wait briefly for the first error: a backup that cannot start, for example on a full disk, fails before its first byte.
 const beginning = { atMostMs: 1000, pollEveryMs: 50 };
 const mostRestored = 5;
 
@@ -110,7 +110,7 @@ async function requireDatabase(ctx: DatabaseContext): Promise<void> {
   if ((await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id)) === undefined) return ctx.fail("no_database");
 }
 
-/** Locks the live database's name, which it returns; refuses unless this further database exists and nothing is under way. */
+/** Locks and returns the name of the live database; refuses unless the additional database exists and no operation is running. */
 async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backups.drop">, database: string) {
   const { org_id, project_id } = ctx.project.key;
   const live = await lockLiveName(ctx.tx, org_id, project_id);
@@ -194,7 +194,7 @@ async function verified(
 type Waiter = Pick<Context<"backups.get">, "platform" | "caller">;
 type Operation = NonNullable<Awaited<ReturnType<typeof operationOf>>>;
 
-/** The operation once it is over, however it ended. */
+/** Waits until the operation has ended, successfully or not, and returns it. */
 function ended(ctx: Waiter, awaited: AwaitedOutcome): Promise<Operation> {
   return awaitOutcome(ctx.platform.wakeups, awaited, async () => {
     const operation = await operationOf(ctx.platform.db, ctx.caller.org_id, awaited.id);
@@ -206,7 +206,7 @@ interface Refusing {
   readonly fail: (code: "storage_full" | "unavailable", more: RefusalText) => never;
 }
 
-/** Refuses with the reasons that every operation may have. */
+/** Refuses the request with a failure that any operation may have. */
 function refuse({ fail }: Refusing, operation: Operation): never {
   return fail(operation.problem_code === "storage_full" ? "storage_full" : "unavailable", said(operation));
 }

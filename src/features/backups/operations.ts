@@ -3,7 +3,7 @@ import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
-/** Work on a backup as it is asked for. */
+/** A requested operation on a backup. */
 export interface NewOperation {
   readonly id: string;
   readonly org_id: string;
@@ -13,9 +13,9 @@ export interface NewOperation {
   readonly database_name: string | null;
 }
 
-/** Inserts the operation; false when the project has one under way. */
+/** Inserts the operation; returns false when the project already has a running one. */
 export async function insertOperation(tx: Tx, operation: NewOperation): Promise<boolean> {
-  // A literal, because PostgreSQL recognises the partial index by the statement's text, not by a parameter's value.
+  // A literal, because PostgreSQL matches the partial index by the statement's text, not by a parameter's value.
   const running = sql.lit<"running">("running");
   const done = await tx
     .insertInto("backup_operation")
@@ -25,7 +25,7 @@ export async function insertOperation(tx: Tx, operation: NewOperation): Promise<
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Whether the project's database is being backed up, restored or verified. */
+/** Returns whether the project's database is being backed up, restored or verified. */
 export async function hasRunning(db: Db | Tx, orgId: string, projectId: string): Promise<boolean> {
   const row = await db
     .selectFrom("backup_operation")
@@ -37,7 +37,7 @@ export async function hasRunning(db: Db | Tx, orgId: string, projectId: string):
   return row !== undefined;
 }
 
-/** How an operation stands. */
+/** Returns the state of an operation. */
 export async function operationOf(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("backup_operation")
@@ -57,7 +57,7 @@ export interface TakenOperation extends NewOperation {
   readonly row_counts: readonly TableCount[] | null;
 }
 
-/** Takes the oldest operation without a worker, or whose worker is gone. */
+/** Claims the oldest operation that has no worker, or whose worker is gone. */
 export async function takeOperation(
   db: Db,
   owner: string,
@@ -86,7 +86,10 @@ export async function setProgress(db: Db, lease: Lease, progress: Progress): Pro
   await db.updateTable("backup_operation").set(progress).where(holds(lease)).execute();
 }
 
-/** Lets go of an operation, for anybody to take it again after the pause. `uncounted`: the attempt was no fault of its own. */
+/**
+ * Releases an operation, so that any worker can claim it after the pause. `uncounted`: the attempt does not count, because the operation
+ * was not at fault.
+ */
 export async function releaseOperation(
   db: Db,
   lease: Lease,
@@ -104,13 +107,13 @@ export async function releaseOperation(
     .execute();
 }
 
-/** Why something could not be done: a stable code and a sentence for the project's owner. */
+/** Why an operation failed: a stable code and a sentence for the project's owner. */
 export interface Problem {
   readonly code: "storage_full" | "backup_damaged" | "unavailable" | "refused" | "platform_fault";
   readonly summary: string;
 }
 
-/** Ends an operation if the lease still holds; false when it doesn't. */
+/** Ends an operation if the lease still holds; returns false when it doesn't. */
 export async function endOperation(tx: Tx, lease: Lease, problem: Problem | null): Promise<boolean> {
   const done = await tx
     .updateTable("backup_operation")
@@ -128,7 +131,7 @@ export async function endOperation(tx: Tx, lease: Lease, problem: Problem | null
   return done.numUpdatedRows === 1n;
 }
 
-/** Writes down where a backup's file will be, before the first byte of it is written. False when the lease was lost. */
+/** Records where a backup's file will be stored, before its first byte is written. Returns false when the lease was lost. */
 export async function setStorageKey(
   db: Db,
   lease: Lease,
@@ -140,7 +143,7 @@ export async function setStorageKey(
   return done.numAffectedRows === 1n;
 }
 
-/** Whether a file that is being written belongs to an operation under way. */
+/** Returns whether a partly written file belongs to a running operation. */
 export async function isBeingStored(db: Db, storage: string, key: string): Promise<boolean> {
   const row = await db
     .selectFrom("backup")
@@ -154,7 +157,7 @@ export async function isBeingStored(db: Db, storage: string, key: string): Promi
   return row !== undefined;
 }
 
-/** The names of databases that operations under way have made or will make. */
+/** Returns the names of databases that running operations have created or will create. */
 export async function namesInUse(db: Db, orgId: string, projectId: string): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom("backup_operation")

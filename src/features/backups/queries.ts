@@ -26,7 +26,7 @@ const columns = [
   "running.tables_total",
 ] as const;
 
-// A project has one running operation at most, so the join brings one row at most.
+// A project has at most one running operation, so the join adds no rows.
 const shown = (db: Db | Tx, orgId: string) =>
   db
     .selectFrom("backup")
@@ -37,7 +37,7 @@ const shown = (db: Db | Tx, orgId: string) =>
     .where("backup.org_id", "=", orgId)
     .where("backup.expired_at", "is", null);
 
-/** The newest backups of a project, or the newest of those before an id, each with what goes on with it; one more than a page shows. */
+/** Returns the newest backups of a project, or the newest before an id, each with its running operation; one more than a page shows. */
 export async function listBackups(db: Db | Tx, orgId: string, projectId: string, before: string | undefined) {
   const query = shown(db, orgId).where("backup.project_id", "=", projectId);
   return (before === undefined ? query : query.where("backup.id", "<", before))
@@ -46,7 +46,7 @@ export async function listBackups(db: Db | Tx, orgId: string, projectId: string,
     .execute();
 }
 
-/** One backup with its tables and the result of its last verification. */
+/** Returns one backup with its tables and the result of its last verification. */
 export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
   return shown(db, orgId)
     .select(["backup.row_counts", "backup.comparison", "backup.verification_problem"])
@@ -54,7 +54,7 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-/** Where a completed backup's file is. */
+/** Returns where a completed backup's file is stored, and its checksum. */
 export async function storedBackup(db: Db, orgId: string, id: string) {
   return db
     .selectFrom("backup")
@@ -69,7 +69,7 @@ export async function storedBackup(db: Db, orgId: string, id: string) {
 export type BackupRow = Awaited<ReturnType<typeof listBackups>>[number];
 export type WholeBackupRow = NonNullable<Awaited<ReturnType<typeof selectBackup>>>;
 
-/** When the newest backup was taken that proved whole; undefined when there is none. */
+/** Returns when the newest verified backup was taken; undefined when there is none. */
 export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom("backup")
@@ -84,7 +84,7 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
   return row?.created_at;
 }
 
-/** The newest completed backup of a project, or undefined. One that seems to come from the future is the last choice. */
+/** Returns the newest completed backup of a project, or undefined. A backup dated in the future, left by a wrong clock, is chosen last. */
 export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
   return shown(db, orgId)
     .where("backup.project_id", "=", projectId)
@@ -95,7 +95,7 @@ export async function newestCompleted(db: Db | Tx, orgId: string, projectId: str
     .executeTakeFirst();
 }
 
-/** The size of the newest completed backup's file; 0 when there is none. */
+/** Returns the size of the newest completed backup's file; 0 when there is none. */
 export async function newestSize(db: Db, orgId: string, projectId: string): Promise<number> {
   return (await newestCompleted(db, orgId, projectId))?.size_bytes ?? 0;
 }
@@ -111,17 +111,19 @@ export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {
   await tx.insertInto("backup").values(backup).execute();
 }
 
-/** Takes back a backup that was inserted in this transaction. */
+/** Removes a backup that was inserted in this transaction. */
 export async function removeBackup(tx: Tx, orgId: string, id: string): Promise<void> {
   await tx.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).execute();
 }
 
-/** Up to when a backup counts: one that was made while a clock was far ahead must not be the newest until that time has come. */
+/**
+ * Returns the latest creation time that counts: a backup made while a clock was far ahead must not be the newest until that time has come.
+ */
 function believable(now: Date) {
   return sql<string>`${now}::timestamptz + interval '1 hour'`;
 }
 
-/** Of each project that lives and has a database: when its last automatic backup was begun and how it went. */
+/** Returns, for each living project with a database, when its last automatic backup was started and how it went. */
 export async function dailyStates(db: Db, now: Date): Promise<readonly (DailyState & { readonly org_id: string })[]> {
   const { rows } = await sql<DailyState & { org_id: string }>`
     select d.org_id, d.project_id, d.ready_at, last.created_at as last_at, last.status as last_status,
@@ -139,7 +141,10 @@ export async function dailyStates(db: Db, now: Date): Promise<readonly (DailySta
   return rows;
 }
 
-/** The newest automatic backup of one project, under a lock on the project: of two that ask, one sees what the other began. */
+/**
+ * Locks the project and returns when its newest automatic backup was started. The lock lets a second caller see the backup that a first one
+ * has started.
+ */
 export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
   const { org_id, project_id } = project;
   await lockProject(tx, project);
@@ -156,7 +161,7 @@ export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
   return row?.created_at ?? null;
 }
 
-/** All ended backups of living projects, for retention to choose from; those of deleted projects are kept. */
+/** Returns all ended backups of living projects, for retention to choose from; backups of deleted projects are kept. */
 export async function endedBackups(db: Db) {
   return db
     .selectFrom("backup")
@@ -191,7 +196,7 @@ export async function expireBackup(db: Db, orgId: string, id: string): Promise<v
     .execute();
 }
 
-/** What retention has chosen and no operation uses. */
+/** Returns the backups that are marked for deletion and not used by any operation. */
 export async function expiredRows(db: Db) {
   return db
     .selectFrom("backup")

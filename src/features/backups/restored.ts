@@ -1,15 +1,15 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** A database beside a project's live one. */
+/** An additional database of a project, beside the live one. */
 export interface RestoredDatabase {
   readonly database: string;
-  /** Null for the database that the project had first. */
+  /** Null for the project's original database. */
   readonly backup_id: string | null;
   readonly created_at: string;
 }
 
-/** The databases beside the project's live one that can be read or promoted, newest first. */
+/** Returns the databases beside the project's live one that can be read or promoted, newest first. */
 export async function restoredDatabases(
   db: Db | Tx,
   orgId: string,
@@ -52,7 +52,7 @@ export async function setLiveDatabase(
     .execute();
 }
 
-/** Locks the project's database row, so that its live name stays for the transaction; answers with that name. */
+/** Locks the project's database row, so that its live name stays the same for the transaction; returns that name. */
 export async function lockLiveName(tx: Tx, orgId: string, projectId: string): Promise<string | undefined> {
   const row = await tx
     .selectFrom("project_database")
@@ -74,7 +74,7 @@ export async function markDropped(tx: Tx, owner: { org_id: string; project_id: s
     .execute();
 }
 
-/** What is to be dropped. */
+/** Returns the databases that are to be dropped. */
 export async function droppedDatabases(db: Db) {
   return db
     .selectFrom("restored_database")

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** When the day's automatic backups are made: from the hour on, spread over the window. Hours are UTC. */
+/** When the daily automatic backups are taken: they start at `startHour` (UTC) and spread over `hours` hours. */
 export interface BackupWindow {
   readonly startHour: number;
   readonly hours: number;
 }
 
-/** How many automatic and how many manual backups stay. */
+/** How many automatic and how many manual backups are kept. */
 export interface Retention {
   readonly daily: number;
   readonly weekly: number;
@@ -16,7 +16,7 @@ export interface Retention {
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-/** The newest moment up to now at which the project's automatic backup was to be made; each project has its own minute. */
+/** Returns the latest time, up to now, at which the project's automatic backup was due; each project has its own minute of the day. */
 export function lastDue(projectId: string, window: BackupWindow, now: Date): Date {
   const spread = createHash("sha256").update(projectId).digest().readUInt32BE(0) % (window.hours * 60);
   const ofDay = (window.startHour * 60 + spread) * minuteMs;
@@ -25,20 +25,23 @@ export function lastDue(projectId: string, window: BackupWindow, now: Date): Dat
   return new Date(today <= now.getTime() ? today : today - dayMs);
 }
 
-/** What is known of a project's automatic backups. */
+/** The state of a project's automatic backups. */
 export interface DailyState {
   readonly project_id: string;
   readonly ready_at: string | null;
   readonly last_at: string | null;
   readonly last_status: "running" | "completed" | "failed" | null;
-  /** How many failed since the last good one. */
+  /** How many failed since the last successful one. */
   readonly failures: number;
 }
 
 const retryMs = 30 * minuteMs;
 const mostTries = 3;
 
-/** Whether the automatic backup is to be made now: it is due, or it failed a while ago. Three failures are enough for a day. */
+/**
+ * Returns whether the automatic backup should be taken now: it is due, or its last attempt failed a while ago. Stops after three failures a
+ * day.
+ */
 export function isDue(state: DailyState, window: BackupWindow, now: Date): boolean {
   const due = lastDue(state.project_id, window, now).getTime();
   if (state.ready_at === null || Date.parse(state.ready_at) > due) return false;
@@ -48,7 +51,7 @@ export function isDue(state: DailyState, window: BackupWindow, now: Date): boole
   return now.getTime() - last >= retryMs;
 }
 
-/** A backup as retention sees it. */
+/** The properties of a backup that retention uses. */
 export interface KeptBackup {
   readonly id: string;
   readonly origin: "manual" | "daily" | "final";
@@ -60,8 +63,8 @@ export interface KeptBackup {
 const failedDays = 30;
 
 /**
- * Which backups of one project are no longer needed. Automatic ones stay for so many days and weeks, of each the newest; those that
- * somebody asked for up to a number; the newest and the newest verified one always.
+ * Returns the ids of one project's backups that are no longer needed. Keeps the newest automatic backup of each of the configured days and
+ * weeks, the configured number of manual ones, and always the newest and the newest verified backup.
  */
 export function expired(backups: readonly KeptBackup[], keep: Retention, now: Date): string[] {
   const newestFirst = [...backups].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -88,7 +91,7 @@ function dayOf({ created_at }: KeptBackup): number {
   return Math.floor(Date.parse(created_at) / dayMs);
 }
 
-// The first day of 1970 was a Thursday, so weeks that begin on Monday are three days off.
+// Returns the number of the week, starting on Monday. 1 January 1970 was a Thursday, hence the shift of three days.
 function weekOf(backup: KeptBackup): number {
   return Math.floor((dayOf(backup) + 3) / 7);
 }

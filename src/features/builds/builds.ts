@@ -13,7 +13,7 @@ export { receivePush, type Receiving } from "./receive.ts";
 export { invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
 export { watchedButUntouched } from "./watched.ts";
 
-/** Said of a build or deployment whose control plane ended in the middle of a push. */
+/** The failure of a build or deployment whose control plane ended during a push. */
 export const interrupted: Failure = {
   stage: "receive",
   code: "interrupted",
@@ -22,12 +22,15 @@ export const interrupted: Failure = {
   log_tail: [],
 };
 
-/** The caller's organization's build of this id; undefined when there is none. */
+/** Returns the build with this id in the caller's organization; undefined when there is none. */
 export async function findBuild(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   return selectBuild(db, caller.org_id, id);
 }
 
-/** The newest build of a commit that made an image, or of any that went live: a push that was refused counts only when it is named. */
+/**
+ * Returns the newest succeeded build of `commit`. Without `commit`, returns the newest build that went live, so that refused pushes are
+ * skipped.
+ */
 export async function newestSource(db: Db | Tx, orgId: string, projectId: string, commit?: string) {
   let query = db
     .selectFrom("build")
@@ -51,7 +54,7 @@ export async function newestSource(db: Db | Tx, orgId: string, projectId: string
   return query.orderBy("number", "desc").limit(1).executeTakeFirst();
 }
 
-/** Whether nothing comes to a build's log any more: it has ended, and so has the deployment that follows from it. */
+/** Returns whether a build's log is complete: the build has ended, and so has the deployment that follows from it. */
 export async function isLogFinished(
   db: Db | Tx,
   orgId: string,

@@ -4,7 +4,10 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { endComing } from "../deployments/deployments.ts";
 import { cancelBuild } from "./lifecycle-queries.ts";
 
-/** Ends a build, or the deployment that is on its way from it. What is live stays live. False when there was nothing to end. */
+/**
+ * Cancels a build, or the deployment in progress that came from it. A live deployment stays live. Returns false when there was nothing to
+ * cancel.
+ */
 export async function cancelWork(
   db: Db | Tx,
   wakeups: Wakeups,
@@ -19,7 +22,7 @@ export async function cancelWork(
   return true;
 }
 
-/** Why a deployment ended whose pusher has left. */
+/** The failure of a deployment whose pusher disconnected. */
 export const pushEnded: Failure = {
   stage: "switch",
   code: "push_ended",
@@ -28,7 +31,7 @@ export const pushEnded: Failure = {
   log_tail: [],
 };
 
-/** Why a deployment ended that a caller has cancelled. */
+/** The failure of a deployment that a caller cancelled. */
 export const cancelled: Failure = {
   stage: "switch",
   code: "cancelled",

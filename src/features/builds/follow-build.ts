@@ -5,7 +5,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { cancelWork, pushEnded } from "./cancel.ts";
 import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
 
-/** What following needs of the world; `owner` is this control plane. */
+/** The dependencies of `followBuild`; `owner` identifies this control plane. */
 export interface Following {
   readonly db: Db;
   readonly wakeups: Wakeups;
@@ -16,7 +16,7 @@ export interface Following {
 export interface FollowedBuild {
   readonly org_id: string;
   readonly id: string;
-  /** Aborts when nothing may come of it any more: it is cancelled then. */
+  /** Cancels the build when aborted. */
   readonly signal: AbortSignal;
 }
 
@@ -26,18 +26,21 @@ interface Verdict {
 }
 
 const readLogEveryMs = 40;
-// An outcome is announced at once, by a hint that may be lost.
+// A wake-up announces an outcome at once, but it may be lost, so poll as well.
 const askEveryMs = 500;
 const renewEveryMs = 5000;
 const readBytes = 256 * 1024;
 
-/** Streams a build's log as it is stored, that of its deployment too, and resolves with whether it went live. Keeps it wanted meanwhile. */
+/**
+ * Streams the log of a build and its deployment as it is stored, and resolves with whether the deployment went live. Renews the build's
+ * lease meanwhile.
+ */
 export async function followBuild(
   following: Following,
   build: FollowedBuild,
   onLine: (line: string) => void,
 ): Promise<{ accepted: boolean }> {
-  // With every outcome: which deployment comes of a build is not known here.
+  // Wake up on every outcome, because the id of the build's deployment is not known yet.
   const wakeup = createSignal(following.wakeups, ["outcomes"]);
   try {
     return await untilDecided(following, build, { wakeup, onLine });
@@ -59,7 +62,7 @@ async function untilDecided(following: Following, build: FollowedBuild, { wakeup
   for (let isSignalled = true; ; isSignalled = await wakeup.wait(readLogEveryMs)) {
     const isTime = isSignalled || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
     if (isTime) askedAt = Date.now();
-    // Asked before the log is read, so that the log of a build that has ended is complete.
+    // Query the verdict before reading the log, so that the log of an ended build is complete.
     const verdict = isTime ? await verdictOf(db, build) : undefined;
     if (build.signal.aborted && verdict === undefined)
       await cancelWork(following.db, following.wakeups, build, pushEnded);
@@ -76,7 +79,7 @@ async function untilDecided(following: Following, build: FollowedBuild, { wakeup
   }
 }
 
-/** Adds to the log what its follower is to see too. When it cannot be stored, he alone sees it. */
+/** Appends lines to the log and sends them to its follower. If storing fails, only the follower gets them. */
 export async function addToLog(
   logStore: LogStore,
   buildId: string,
@@ -111,7 +114,7 @@ async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict
   if (progress.build !== "succeeded") return undefined;
   switch (progress.deployment) {
     case "active":
-      // Its lease ends when the edge goes by it: not before is it live.
+      // The lease is released once the edge routes to the deployment; only then is it live.
       return progress.leased ? undefined : { accepted: true };
     case "retired":
       return { accepted: true };

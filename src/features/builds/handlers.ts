@@ -87,7 +87,7 @@ export const builds: Handlers<"builds"> = {
   async logs(ctx, { params, query }) {
     const found = await selectBuild(ctx.tx, ctx.caller.org_id, params.id);
     if (found === undefined) return ctx.fail("not_found");
-    // Asked before the log is read, so that no line comes between the two.
+    // Query this before reading the log, so that no line can be added in between.
     const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, found);
     const { text, next_offset } = await ctx.platform.ports.logStore.readBuild(found.id, query.offset, mostLogBytes);
     const complete = finished && (await readsToEnd(ctx, found.id, next_offset));
@@ -108,7 +108,7 @@ function textOf(bytes: Buffer): string | null {
   }
 }
 
-/** A commit's message where the caller gave none. */
+/** Returns a commit message for a change that came without one. */
 function describeChange(files: readonly { readonly path: string }[], removed: readonly string[]): string {
   const names = [...files.map(({ path }) => path), ...removed];
   const more = names.length > 3 ? ` and ${names.length - 3} more` : "";

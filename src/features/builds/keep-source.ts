@@ -4,7 +4,10 @@ import type { HandlerPlatform } from "../context.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { addToLog } from "./follow-build.ts";
 
-/** Checks a commit that came without a push like a pushed one and keeps it; draws the id of its build. Ends the quarantine in every case. */
+/**
+ * Checks a commit that came without a push as strictly as a pushed one, pins it, and creates the id of its build. Always discards the
+ * quarantine.
+ */
 export async function keepSource(
   { repositories, logStore }: Pick<HandlerPlatform["ports"], "repositories" | "logStore">,
   { project_id }: ProjectKey,
@@ -23,7 +26,7 @@ export async function keepSource(
   }
 }
 
-/** A commit in a quarantine, and the name under which it is kept. */
+/** A commit in a quarantine, and the name of the pin that keeps it. */
 interface QuarantinedSource {
   readonly commit: string;
   readonly quarantine: Quarantine;

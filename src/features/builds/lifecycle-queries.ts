@@ -5,7 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { DeploymentSettings } from "./read-source-settings.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 
-/** A build as it is asked for. */
+/** A requested build. */
 export interface NewBuild {
   readonly id: string;
   readonly org_id: string;
@@ -14,13 +14,13 @@ export interface NewBuild {
   readonly commit: string;
   readonly branch: string;
   readonly message: string;
-  /** Empty and null where it is not known. */
+  /** Empty or null when unknown. */
   readonly author: string | null;
   readonly old_commit: string | null;
   readonly requested_by: string;
-  /** Who waits for a push's outcome. While this process lives the build is wanted. */
+  /** The process that waits for a push's outcome. The build is abandoned when this process ends. */
   readonly lease_owner: string | null;
-  /** The runtime that a move asks for. */
+  /** The runtime that the project is moving to. */
   readonly runtime?: string | null;
 }
 
@@ -48,7 +48,7 @@ export async function insertBuild(tx: Tx, build: NewBuild): Promise<number> {
   return row.number;
 }
 
-/** Keeps a waiting push's build wanted. */
+/** Renews the lease of a build whose push still waits. */
 export async function renewWaiting(db: Db, id: string, owner: string): Promise<void> {
   await db
     .updateTable("build")
@@ -59,7 +59,10 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<v
     .execute();
 }
 
-/** Takes the oldest queued build of a project that has none running and whose images are not being removed; undefined when there is none. */
+/**
+ * Claims the oldest queued build of a project that has no running build and whose images are not being removed; returns undefined when
+ * there is none.
+ */
 export async function takeQueued(db: Db, owner: string, underWay: readonly string[]) {
   const taken = await sql<TakenBuild>`
     update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
@@ -97,7 +100,7 @@ export interface TakenBuild {
   readonly root: string | null;
   readonly port: number | null;
   readonly health_path: string | null;
-  /** The runtime that the image is for; null: the platform's first. */
+  /** The runtime that the image is for; null: the platform's default. */
   readonly runtime: string | null;
 }
 
@@ -108,7 +111,7 @@ export interface BuildEnd {
   readonly failure?: Failure;
 }
 
-/** Ends a running build if the lease still holds; false when it doesn't. */
+/** Ends a running build if the lease still holds; returns false when it doesn't. */
 export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promise<boolean> {
   const done = await db
     .updateTable("build")
@@ -128,8 +131,9 @@ export async function endBuild(db: Db | Tx, lease: Lease, end: BuildEnd): Promis
 }
 
 /**
- * Ends pushed builds whose control plane is gone (the push was refused with it) and queues redeploys again, once: what ends a control
- * plane twice would end it for ever. A build's fence rises by one when it is taken and by one here.
+ * Closes builds whose control plane is gone. Pushed builds fail, because the push failed too; redeploys are queued once more, and only
+ * once, because a build that stops the control plane twice would do so forever. A build's fence rises by one when it is claimed and by one
+ * here.
  */
 export async function closeInterrupted(
   db: Db,
@@ -149,7 +153,7 @@ export async function closeInterrupted(
   return closed.rows;
 }
 
-/** How far a build and what came of it have got. */
+/** Returns the progress of a build and of its deployment. */
 export async function progressOf(db: Db, orgId: string, buildId: string) {
   return db
     .selectFrom("build")
@@ -166,7 +170,7 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
     .executeTakeFirst();
 }
 
-/** Ends a queued or running build; the fence takes it away from its worker. False when it had ended already. */
+/** Cancels a queued or running build; raising the fence takes it away from its worker. Returns false when it had already ended. */
 export async function cancelBuild(db: Db | Tx, orgId: string, id: string): Promise<boolean> {
   const cancelled = await db
     .updateTable("build")

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** What a plan needs of the project's own settings. */
+/** Returns the project settings that a plan depends on. */
 export async function plannedProject(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("project")
@@ -23,7 +23,7 @@ export async function plannedProject(db: Db | Tx, { org_id, project_id }: Projec
     .executeTakeFirstOrThrow();
 }
 
-/** Replicas and overlap that were set for process types. */
+/** Returns the replicas and overlap configured for each process type. */
 export async function processSettings(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("process_setting")
@@ -33,7 +33,7 @@ export async function processSettings(db: Db | Tx, { org_id, project_id }: Proje
     .execute();
 }
 
-/** The newest build of a commit whose image is there. */
+/** Returns the newest succeeded build of a commit that has an image. */
 export async function earlierBuild(db: Db | Tx, { org_id, project_id }: ProjectKey, commit: string) {
   return db
     .selectFrom("build")

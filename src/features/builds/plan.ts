@@ -15,26 +15,26 @@ import { namesInExample, watchedPatterns } from "./rules.ts";
 import { invalidFile, missingFolder, overruled } from "./source-settings.ts";
 import { watchedButUntouched } from "./watched.ts";
 
-/** What planning needs of the world. */
+/** The dependencies of `planSource`. */
 export interface Planning {
   readonly db: Db;
   readonly repositories: Repositories;
   readonly builder: Pick<Builder, "plan" | "images">;
 }
 
-/** A commit that is not deployed by this. */
+/** The commit to plan a deploy for. */
 export interface PlannedSource extends ProjectKey {
   readonly commit: string;
   readonly branch: string;
   readonly quarantine: Quarantine | null;
-  /** It is only the carrier of files that were sent. */
+  /** The commit only holds uploaded files temporarily; it is not part of the repository. */
   readonly isDraft: boolean;
   readonly signal: AbortSignal;
 }
 
 type Project = Awaited<ReturnType<typeof plannedProject>>;
 
-/** What a deploy of the commit would do. Moves nothing and keeps nothing. */
+/** Returns what a deploy of the commit would do. Changes no branch and stores nothing. */
 export async function planSource(planning: Planning, source: PlannedSource): Promise<Plan> {
   const { db, repositories } = planning;
   const project = await plannedProject(db, source);
@@ -111,7 +111,7 @@ async function planBuild(
   }
 }
 
-/** Its reader has gone. */
+/** The failure of a plan whose client has disconnected. */
 const abandoned: Failure = {
   stage: "receive",
   code: "cancelled",
@@ -136,7 +136,7 @@ function processesOf(
   return web === null ? others : [{ type: "web", ...web, replicas, overlap: true }, ...others];
 }
 
-/** The build of the same commit whose image is still there. */
+/** Returns the build of the same commit whose image still exists. */
 async function imageOf({ db, builder }: Planning, source: PlannedSource) {
   if (source.isDraft) return null;
   const found = await earlierBuild(db, source, source.commit);

@@ -18,7 +18,7 @@ const shown = [
   "build.failure",
 ] as const;
 
-/** The newest builds of a project, or the newest of those before a number; one more than a page shows. */
+/** Returns the newest builds of a project, or the newest before a number; one more than a page shows. */
 export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
   const query = db.selectFrom("build").select(shown).where("org_id", "=", orgId).where("project_id", "=", projectId);
   return (before === undefined ? query : query.where("number", "<", before))
@@ -27,7 +27,7 @@ export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, 
     .execute();
 }
 
-/** A build, and whether its project is deleted. */
+/** Returns a build, and whether its project is deleted. */
 export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("build")
@@ -38,7 +38,7 @@ export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-/** The deployment that a push or a redeploy asked this build for. */
+/** Returns the first deployment that a push or a redeploy created from this build. */
 export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string) {
   return db
     .selectFrom("deployment")
@@ -51,7 +51,7 @@ export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string)
     .executeTakeFirst();
 }
 
-/** Whether a deployment that this build asked for is still on its way: its lines go into the build's log too. */
+/** Returns whether a deployment of this build has yet to go live. Its lines are added to the build's log too. */
 export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deployment")

@@ -5,7 +5,7 @@ import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 export interface SourceOf {
   readonly project_id: string;
   readonly commit: string;
-  /** The folder of the project; it wins over what the file says. */
+  /** The project's configured folder; it overrides the file's. */
   readonly root: string | null;
   readonly quarantine?: Quarantine | null;
 }
@@ -16,7 +16,10 @@ export type SourceSettings =
 
 const largestBytes = 64 * 1024;
 
-/** What the commit's berth.json says: that of the project's folder, or that at the repository's root, which may name the folder. */
+/**
+ * Reads the commit's berth.json from the project's folder. Without a configured folder, reads it from the repository's root, where it may
+ * name the folder.
+ */
 export async function readSourceSettings(repositories: Repositories, source: SourceOf): Promise<SourceSettings> {
   const { project_id, commit, root, quarantine = null } = source;
   const path = root === null ? "berth.json" : `${root}/berth.json`;
@@ -27,5 +30,5 @@ export async function readSourceSettings(repositories: Repositories, source: Sou
   return { outcome: "read", file: read.file, root: root ?? read.file.root ?? "", path };
 }
 
-/** What of a berth.json concerns the deployment; kept with the build. */
+/** The settings in berth.json that affect the deployment; stored with the build. */
 export type DeploymentSettings = Pick<BerthFile, "port" | "health_path" | "crons">;

@@ -11,22 +11,22 @@ import { requestBuild } from "./request.ts";
 import { deployRef, type PushedRef } from "./rules.ts";
 import { watchedButUntouched } from "./watched.ts";
 
-/** A push as the git side sees it: nothing has moved yet. */
+/** A push as received from git, before any ref has moved. */
 export interface Push {
   readonly org_id: string;
   readonly project_id: string;
   readonly actor: string;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
-  /** The pusher only wants to know what the push would do. */
+  /** The client only wants to know what the push would do. */
   readonly isPlan: boolean;
-  /** Aborts when git or the right to push has ended, so that no branch may move any more. */
+  /** Aborts when git has ended or the right to push was lost; no branch may move afterwards. */
   readonly signal: AbortSignal;
 }
 
 export interface PushVerdict {
   readonly accepted: boolean;
-  /** The build that was made of it, when there was one. Its commit stays pinned until git has moved the ref. */
+  /** The build created for the push, if any. Its commit stays pinned until git has moved the ref. */
   readonly build: { readonly id: string; readonly branch: string } | null;
 }
 
@@ -37,14 +37,14 @@ export interface Receiving {
   readonly builder: Planning["builder"];
   readonly logStore: LogStore;
   readonly dataDisk: DataDisk;
-  /** This control plane, see `formatIdentity`. */
+  /** Identifies this control plane; see `formatIdentity`. */
   readonly owner: string;
   readonly treeLimits: TreeLimits;
 }
 
 /**
- * Decides a push: builds, releases and switches the deploy branch while git waits, streaming the build's log as it is stored.
- * Accepted means live. Other branches and tags are accepted as they are.
+ * Decides whether to accept a push. Builds, releases and switches the deploy branch while git waits, and streams the build's log as it is
+ * stored; accepted means live. Other branches and tags are accepted without a deploy.
  */
 export async function receivePush(
   receiving: Receiving,
@@ -115,10 +115,13 @@ function inspect({ repositories, treeLimits }: Receiving, push: Push, commit: st
   return repositories.inspect(push.project_id, commit, push.quarantine, treeLimits);
 }
 
-// One tree within its limits takes up to a second, and a push may have a thousand.
+// Inspecting one tree within its limits takes up to a second, and a push may have a thousand refs.
 const inspectStoredMs = 60_000;
 
-/** Why the branches and tags that are only stored are refused, or null: what is cloned and fetched from here has the same limits. */
+/**
+ * Inspects the branches and tags that are stored but not deployed. Returns the refusal, or null. They have the same limits, because they
+ * can be cloned and fetched from here.
+ */
 async function inspectStored(receiving: Receiving, push: Push, deployed: PushedRef | null) {
   const untilMs = Date.now() + inspectStoredMs;
   const seen = new Set([deployed?.new]);
@@ -140,7 +143,9 @@ const tooMany = {
   hint: "Push them in parts.",
 };
 
-/** A tag may stand for anything; only a commit has a tree that could be built. */
+/**
+ * Returns the commit that a ref points to. A tag may point to any object; returns null unless it is a commit, whose tree could be built.
+ */
 async function commitOf(receiving: Receiving, push: Push, ref: { name: string; new: string }): Promise<string | null> {
   if (!ref.name.startsWith("refs/tags/")) return ref.new;
   return receiving.repositories.peel(push.project_id, ref.new, push.quarantine);
@@ -178,7 +183,8 @@ async function buildAndFollow(
     }),
   );
   const verdict = await followBuild(receiving, { org_id: push.org_id, id, signal: push.signal }, onLine);
-  // A refused push leaves no objects behind; an accepted one is let go when git has moved the ref.
+  // Unpin a refused push's commit, so that it leaves no objects behind. The commit of an accepted push is unpinned once git has moved the
+  // ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
   return { ...verdict, build: { id, branch: target.branch } };
 }

@@ -4,7 +4,7 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject } from "../projects/projects.ts";
 import { insertBuild, supersedeQueued, type NewBuild } from "./lifecycle-queries.ts";
 
-/** Queues a build; the project's earlier queued ones are superseded by it. */
+/** Queues a build, which supersedes the project's earlier queued builds. */
 export async function requestBuild(
   tx: Tx,
   wakeups: Wakeups,

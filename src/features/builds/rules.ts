@@ -1,6 +1,6 @@
 import { matchesGlob } from "node:path/posix";
 
-/** Whether a path fits one of the patterns; a pattern without a wildcard means the file, or all in the folder. */
+/** Returns whether a path matches one of the patterns; a pattern without a wildcard matches the file, or everything in the folder. */
 export function isWatched(path: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const plain = pattern.replace(/^\.?\/+|\/+$/g, "");
@@ -8,7 +8,10 @@ export function isWatched(path: string, patterns: readonly string[]): boolean {
   });
 }
 
-/** The patterns of paths whose changes deploy: the project's setting, else the file's, else the folder; null: every change. */
+/**
+ * Returns the patterns of paths whose changes trigger a deploy: the project's setting, else the file's, else the folder; null: every
+ * change.
+ */
 export function watchedPatterns(
   setting: readonly string[] | null,
   file: { readonly watch?: readonly string[] | undefined } | null,
@@ -18,13 +21,13 @@ export function watchedPatterns(
   return patterns.length === 0 ? null : [...patterns];
 }
 
-/** The names that a file like .env.example gives values to. */
+/** Returns the variable names assigned in a file like .env.example. */
 export function namesInExample(text: string): string[] {
   const names = [...text.matchAll(/^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w{0,127})[ \t]*=/gm)];
   return [...new Set(names.map(([, name = ""]) => name))].slice(0, 200);
 }
 
-/** One ref of a push; null means that it does not exist before or after. */
+/** One ref of a push. Null: the ref does not exist before or after the push. */
 export interface PushedRef {
   readonly name: string;
   readonly old: string | null;
@@ -44,8 +47,8 @@ const heads = "refs/heads/";
 const tags = "refs/tags/";
 
 /**
- * Which of the pushed refs is to be deployed. The deploy branch is the one that was deployed first; before that `main`, then
- * `master`, then the first branch of the push.
+ * Chooses the pushed ref to deploy. The deploy branch is the first branch ever deployed; before any deployment it is `main`, else `master`,
+ * else the first branch of the push.
  */
 export function deployRef(refs: readonly PushedRef[], deployBranch: string | null): DeployDecision {
   const branches = refs.filter((ref) => ref.name.startsWith(heads));
@@ -69,7 +72,7 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
   return { outcome: "deploy", ref: { ...ref, new: ref.new }, branch: chosen as string, notes };
 }
 
-/** Said where a push brings tags and deploys nothing. */
+/** Returns the notes for a push that brings tags and deploys nothing. */
 function tagNotes(refs: readonly PushedRef[], branch: string): readonly string[] {
   const names = refs.flatMap(({ name, new: to }) =>
     name.startsWith(tags) && to !== null ? [name.slice(tags.length)] : [],

@@ -2,19 +2,19 @@ import type { Failure } from "../../ports/failure.ts";
 
 type Said = Partial<Record<string, unknown>>;
 
-/** The project's own settings about its source; null: not set. */
+/** The project's own settings for its source; null: not set. */
 interface OwnSettings {
   readonly root: string | null;
   readonly port: number | null;
   readonly health_path: string | null;
 }
 
-/** Settings of the project that are used instead of the file's. */
+/** Returns the project's settings that override the file's. */
 export function winning({ root, port, health_path }: OwnSettings): Said {
   return Object.fromEntries(Object.entries({ root, port, health_path }).filter(([, value]) => value !== null));
 }
 
-/** Those of them that the file says otherwise. */
+/** Returns the overriding settings whose value in the file differs. */
 export function overruled(own: OwnSettings, file: Said) {
   return Object.entries(winning(own)).flatMap(([setting, value]) =>
     file[setting] === undefined || file[setting] === value
@@ -25,7 +25,7 @@ export function overruled(own: OwnSettings, file: Said) {
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** Why a build cannot begin: its berth.json. */
+/** Returns the failure of a build whose berth.json is invalid. */
 export function invalidFile(problems: readonly string[]): Failure {
   const [first = "berth.json cannot be read.", ...rest] = problems;
   return {
@@ -37,7 +37,7 @@ export function invalidFile(problems: readonly string[]): Failure {
   };
 }
 
-/** Why a build cannot begin: its folder. */
+/** Returns the failure of a build whose folder does not exist. */
 export function missingFolder(root: string): Failure {
   return {
     stage: "detect",

@@ -9,22 +9,22 @@ import { planSource, type PlannedSource } from "./plan.ts";
 import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
 
-/** Of both rows that take files. */
+/** The context of both routes that accept files. */
 type UploadContext = Pick<Context<"builds.upload">, "platform" | "project" | "caller" | "note" | "tx" | "fail">;
 
 type PlanContext = Pick<Context<"builds.plan">, "platform" | "project" | "caller" | "fail">;
 
-/** The last commit that came without git, whatever became of it; kept so that a change can mend one that failed. */
+/** Pins the last commit that came without git, whether or not its build succeeded, so that the next change can fix a failed one. */
 const uploadPin = "upload";
 
-/** Where a project's next source stands: the branch, its commit, and the commit whose files a change begins with. */
+/** The base for a project's next source: the branch, its head, and the commit whose files a change starts from. */
 interface Place {
   readonly branch: string;
   readonly head: string | null;
   readonly base: string | null;
 }
 
-/** Finds it in rows and repository. What was uploaded last counts as long as nothing else has moved the branch since. */
+/** Determines the base for the next source. The last upload counts as long as no other commit has moved the branch since. */
 export async function placeOf(
   { db, ports }: { readonly db: Db; readonly ports: Pick<HandlerPlatform["ports"], "repositories"> },
   project: { readonly org_id: string; readonly id: string; readonly deploy_branch: string | null },
@@ -34,14 +34,14 @@ export async function placeOf(
   await repositories.ensure(project.id);
   const deployed = await deployedCommit(db, project.org_id, project.id, branch);
   const stored = await repositories.resolve(project.id, `refs/heads/${branch}`);
-  // What has just gone live moves the branch a moment later.
+  // A deployment that has just gone live moves its branch a moment later, so the branch may still be at the old commit.
   const head = deployed?.old_commit === stored ? deployed.commit : stored;
   const upload = await repositories.pinned(project.id, uploadPin);
   const continues = upload !== null && (await repositories.parentOf(project.id, upload)) === head;
   return { branch, head, base: continues ? upload : head };
 }
 
-/** Refuses what no upload could pass: foreign code on this machine, a full disk. */
+/** Refuses an upload that cannot succeed: this machine must not run the organization's code, or the disk is full. */
 export async function requireUpload(ctx: UploadContext): Promise<void> {
   if (!ctx.platform.admitsCode({ slug: ctx.caller.org_slug }))
     return ctx.fail("forbidden", {
@@ -54,14 +54,14 @@ export async function requireUpload(ctx: UploadContext): Promise<void> {
 export interface Uploaded {
   readonly content: NewCommit["content"];
   readonly removed: readonly string[];
-  /** Files that are not named stay. */
+  /** Files that are not named stay unchanged. */
   readonly keepsOthers: boolean;
   readonly message: string;
-  /** The runtime that the image must be for; the project's when left out. */
+  /** The runtime that the image must be for; the project's runtime by default. */
   readonly runtime?: string;
 }
 
-/** What a deploy of a branch or commit of the repository would do; of the newest source without a name. */
+/** Returns what a deploy of a branch or commit of the repository would do; `ref` defaults to the newest source. */
 export async function planRef(ctx: PlanContext, ref: string | undefined, signal: AbortSignal) {
   const { repositories } = ctx.platform.ports;
   const { branch, base } = await placeOf(ctx.platform, ctx.project);
@@ -80,7 +80,7 @@ async function commitOf(repositories: Repositories, projectId: string, ref: stri
   return isName ? repositories.resolve(projectId, `refs/heads/${ref}`) : null;
 }
 
-/** What a deploy of these files would do; they are gone afterwards. */
+/** Returns what a deploy of these files would do; the files are not kept. */
 export async function planFiles(ctx: PlanContext, sent: Omit<Uploaded, "message">, signal: AbortSignal) {
   const { platform, project, caller } = ctx;
   const { repositories } = platform.ports;
@@ -105,7 +105,7 @@ function planIn({ platform, project }: PlanContext, source: Omit<PlannedSource, 
   return planSource({ db: platform.db, repositories, builder }, { ...project.key, ...source });
 }
 
-/** Makes a commit of files and queues its build, through the same checks as a push. */
+/** Creates a commit from files and queues its build, after the same checks as for a push. */
 export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   const { content, removed, keepsOthers, message, runtime = null } = uploaded;
   const { platform, project, caller } = ctx;

@@ -14,7 +14,7 @@ interface Watched {
 
 const mostChanges = 100_000;
 
-/** The watched paths, when there are such and the push changes none of them since what is deployed; else null. */
+/** Returns the watched paths if there are any and the push changes none of them since the deployed commit; else null. */
 export async function watchedButUntouched(
   { db, repositories }: { readonly db: Db; readonly repositories: Repositories },
   push: ProjectKey & { readonly quarantine: Quarantine | null },

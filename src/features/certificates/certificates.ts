@@ -42,7 +42,7 @@ export {
   type WantedName,
 } from "./queries.ts";
 
-/** Which hostnames this control plane's edge serves over HTTPS, as it last confirmed. */
+/** The hostnames that this control plane's edge serves over HTTPS, as the edge last confirmed. */
 export class HttpsNames {
   #names: ReadonlySet<string> = new Set();
 
@@ -58,7 +58,7 @@ export class HttpsNames {
 const accountKeyName = "acme_account_key";
 const keyName = "certificate_key";
 
-/** The account at a directory; registered with its first order. `createKey` makes the key of a new one. */
+/** Returns the account at a directory; the first order registers it. `createKey` creates the key of a new account. */
 export async function openAccount(
   { db, vault }: { readonly db: Db; readonly vault: Vault },
   directory: string,
@@ -70,7 +70,7 @@ export async function openAccount(
   return openAccount({ db, vault }, directory, createKey);
 }
 
-/** Stores an issued certificate in the place of the old one; gives what it says of its validity. */
+/** Stores an issued certificate in place of the old one; returns its validity. */
 export async function storeCertificate(
   { db, vault }: { readonly db: Db; readonly vault: Vault },
   { due, lease }: { readonly due: DueCertificate; readonly lease: Lease },
@@ -82,10 +82,10 @@ export async function storeCertificate(
   return { not_before, not_after };
 }
 
-/** What edges are to serve with: the platform's own certificates, then those ordered for names that these do not have. */
+/** Returns the certificates that edges serve: the platform's own, then the ordered ones for the remaining names. */
 export type ReadEdgeCertificates = (own: readonly EdgeCertificate[]) => Promise<readonly EdgeCertificate[]>;
 
-/** Reads and opens each key once, because thousands are kept while one is renewed. */
+/** Loads and opens each key once: thousands of certificates stay unchanged while one is renewed. */
 export function createEdgeCertificates({
   db,
   vault,
@@ -113,7 +113,7 @@ export function createEdgeCertificates({
   };
 }
 
-/** Each name with the first certificate that has it. */
+/** Assigns each name to the first certificate that has it. */
 function distinct(certificates: readonly EdgeCertificate[]): readonly EdgeCertificate[] {
   const seen = new Set<string>();
   return certificates.flatMap((certificate) => {

@@ -12,14 +12,14 @@ export interface WantedName {
 }
 
 export interface HostnameChanges {
-  /** What these rows were read by; the next read leaves out what it showed. */
+  /** The transaction snapshot of this read; the next read returns only what changed after it. */
   readonly snapshot: string;
   readonly projects: readonly { readonly project_id: string; readonly hostnames: readonly string[] }[];
 }
 
 /**
- * The hostnames of the projects that changed since the snapshot, of all without one: those under which a living project is served, attached
- * ones and with `defaults` its own.
+ * Returns the hostnames of the projects that changed since the snapshot, or of all projects when `since` is null. Includes the attached
+ * hostnames of living projects and, with `defaults`, their default ones.
  */
 export async function changedHostnames(db: Db, since: string | null, defaults: boolean): Promise<HostnameChanges> {
   const { rows } = await sql<HostnameChanges>`
@@ -35,7 +35,7 @@ export async function changedHostnames(db: Db, since: string | null, defaults: b
   return rows[0] as HostnameChanges;
 }
 
-/** Makes a row for each wanted name, marks the others, and removes what is of no use any more. */
+/** Creates a row for each wanted name, marks the names that are no longer wanted, and deletes rows that are of no further use. */
 export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise<void> {
   const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text)`;
   const { rows } = await sql<WantedName>`
@@ -56,7 +56,7 @@ export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise
   await sql`delete from acme_challenge where created_at < now() - interval '1 day'`.execute(db);
 }
 
-/** A certificate that is to be ordered, for one process at a time. */
+/** A certificate to order, claimed by one process at a time. */
 export interface DueCertificate extends WantedName {
   readonly id: string;
   readonly fence: number;
@@ -65,7 +65,7 @@ export interface DueCertificate extends WantedName {
   readonly created_at: string;
 }
 
-/** Claims one whose attempt or renewal is due. */
+/** Claims a certificate whose attempt or renewal is due. */
 export async function claimDue(
   db: Db,
   owner: string,
@@ -79,7 +79,7 @@ export async function claimDue(
   return rows[0];
 }
 
-/** What one attempt ended with, or began. */
+/** The result of an attempt, or the start of an order. */
 export interface AttemptRecord {
   readonly status: "pending" | "issuing" | "active" | "failed";
   readonly detail: string;
@@ -87,14 +87,14 @@ export interface AttemptRecord {
   readonly nextMs: number;
 }
 
-/** Writes an attempt down, unless another process has claimed the row meanwhile. */
+/** Records an attempt, unless another process has claimed the row meanwhile. */
 export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: AttemptRecord): Promise<void> {
   const ends = record.status !== "issuing";
   await db
     .updateTable("certificate")
     .set({
       ...record,
-      // An attempt begins with its order; what ends it stands below its steps.
+      // An attempt starts with its order and resets the steps; its result is appended to them.
       steps: ends ? withStep(record, "certificate.status = 'issuing'") : withStep(record, "false"),
       next_attempt_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
       ...(ends ? { lease_until: null, lease_owner: null } : { ordered_at: sql<string>`now()` }),
@@ -103,13 +103,13 @@ export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: A
     .execute();
 }
 
-/** Says what an order under way waits for. */
+/** Records what a running order waits for. */
 export async function saveStep(db: Db, lease: Lease, detail: string): Promise<void> {
   const steps = withStep({ status: "issuing", detail }, "true");
   await db.updateTable("certificate").set({ detail, steps }).where(holds(lease)).execute();
 }
 
-/** The steps with one more, or that one alone. */
+/** Appends a step if `goesOn` holds, else starts a new list with it. */
 function withStep({ status, detail }: Pick<AttemptRecord, "status" | "detail">, goesOn: Condition) {
   return sql<string>`(case when ${sql.raw(goesOn)} then certificate.steps else '[]' end) || jsonb_build_array(jsonb_build_object(
     'at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'status', ${status}::text, 'detail', ${detail}::text))`;
@@ -124,12 +124,12 @@ export interface IssuedCertificate {
   readonly not_after: Date;
 }
 
-/** Puts a new certificate in the place of the old one. */
+/** Replaces the old certificate with a new one. */
 export async function saveIssued(db: Db, lease: Lease, issued: IssuedCertificate): Promise<void> {
   await db.updateTable("certificate").set(issued).where(holds(lease)).execute();
 }
 
-/** How many orders were begun in the last three hours; an authority bounds them. */
+/** Returns how many orders were started in the last three hours; authorities limit that number. */
 export async function recentOrders(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom("certificate")
@@ -139,7 +139,7 @@ export async function recentOrders(db: Db): Promise<number> {
   return count;
 }
 
-/** The account of a directory. */
+/** Returns the account at a directory. */
 export async function accountOf(db: Db, directory: string) {
   return db
     .selectFrom("acme_account")
@@ -148,7 +148,7 @@ export async function accountOf(db: Db, directory: string) {
     .executeTakeFirst();
 }
 
-/** Stores the key of a new account; one that another process stored at the same time is kept. */
+/** Stores the key of a new account; keeps the account that another process has stored at the same time. */
 export async function insertAccount(db: Db, directory: string, sealed_key: Buffer): Promise<void> {
   await db
     .insertInto("acme_account")
@@ -161,7 +161,7 @@ export async function saveAccountUrl(db: Db, directory: string, url: string): Pr
   await db.updateTable("acme_account").set({ url }).where("directory", "=", directory).execute();
 }
 
-/** Forgets an account that the authority does not accept any more. `url`: unless another one was registered meanwhile. */
+/** Deletes an account that the authority no longer accepts, unless another one (a different `url`) was registered meanwhile. */
 export async function deleteAccount(db: Db, directory: string, url: string | null): Promise<void> {
   await db
     .deleteFrom("acme_account")
@@ -185,13 +185,16 @@ export async function deleteChallenge(db: Db, token: string): Promise<void> {
   await db.deleteFrom("acme_challenge").where("token", "=", token).execute();
 }
 
-/** What a challenge is answered with, whatever hostname it was asked under: its token is not to be guessed. */
+/** Returns the answer to an ACME challenge. The hostname of the request does not matter, because the token cannot be guessed. */
 export async function challengeAnswer(db: Db, token: string): Promise<string | undefined> {
   const row = await db.selectFrom("acme_challenge").select("answer").where("token", "=", token).executeTakeFirst();
   return row?.answer;
 }
 
-/** Changes when another certificate is to be served: with the rows, and when the next one in force ends. */
+/**
+ * Returns a text that changes whenever other certificates are to be served: with each change of the rows, and when the next certificate
+ * expires.
+ */
 export async function certificatesMark(db: Db): Promise<string> {
   const { rows } = await sql<{ mark: string }>`
     select changes || ' ' || coalesce((select min(not_after) from certificate where ${serves})::text, '') as mark from certificate_mark`.execute(
@@ -200,14 +203,14 @@ export async function certificatesMark(db: Db): Promise<string> {
   return rows[0]?.mark ?? "";
 }
 
-/** The certificates that serve now. `version` is another one after each change of the row. */
+/** Returns the certificates that are served now. `version` changes with each change of the row. */
 export async function servingCertificates(db: Db) {
   const { rows } = await sql<{ id: string; hostname: string; version: string }>`
     select id, hostname, xmin::text as version from certificate where ${serves} order by id`.execute(db);
   return rows;
 }
 
-/** What these serve with, keys sealed. */
+/** Returns the chains and sealed keys of these certificates. */
 export async function sealedCertificates(db: Db, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const { rows } = await sql<{ id: string; hostname: string; chain_pem: string; sealed_key: Buffer }>`
@@ -219,7 +222,7 @@ export async function sealedCertificates(db: Db, ids: readonly string[]) {
 
 const serves = sql`wanted and chain_pem is not null and not_after > now()`;
 
-/** Certificates in force whose renewal is planned. */
+/** Returns valid certificates whose renewal is planned. */
 export async function plannedRenewals(db: Db) {
   const { rows } = await sql<{ id: string; chain_pem: string; not_after: string; next_attempt_at: string }>`
     select id, chain_pem, not_after, next_attempt_at from certificate
@@ -227,7 +230,7 @@ export async function plannedRenewals(db: Db) {
   return rows;
 }
 
-/** Renews a certificate earlier than planned; one whose renewal has begun meanwhile is left alone. */
+/** Moves a planned renewal to an earlier time, unless the renewal has started meanwhile. */
 export async function forwardRenewal(db: Db, id: string, change: { at: Date; detail: string }): Promise<void> {
   await db
     .updateTable("certificate")

@@ -4,18 +4,19 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-// Let's Encrypt: 300 orders of an account in three hours. Renewals of others must find room too.
+// Let's Encrypt allows 300 orders per account in three hours. Below that limit, renewals must still fit in.
 export const mostOrders = 250;
 
 type Refused = Extract<OrderOutcome, { outcome: "refused" }>;
 
-/** What a refused order means for its certificate. */
+/** Returns what a refused order means for its certificate: the message and the pause before the next attempt. */
 export function evaluateRefusal(refused: Refused, failures: number, nowMs: number): { detail: string; nextMs: number } {
   const nextMs = Math.max(pauseMs(refused.reason, failures), (refused.not_before?.getTime() ?? 0) - nowMs);
   return { detail: `${openings[refused.reason]} ${sentence(refused.detail)}`, nextMs };
 }
 
-// Let's Encrypt: 5 failed validations of a name in an hour, so at most 3 in the first one. An authority that was not reached counted nothing.
+// Let's Encrypt allows 5 failed validations of a name per hour, so make at most 3 in the first hour. Attempts that did not reach the
+// authority do not count.
 function pauseMs(reason: Refused["reason"], failures: number): number {
   const doubled = 2 ** Math.min(failures, 10);
   if (reason === "unreachable" || reason === "publish") return Math.min(hourMs, minuteMs * doubled);
@@ -40,24 +41,24 @@ function sentence(detail: string): string {
   return /[.!?]$/.test(clean) ? clean : `${clean}.`;
 }
 
-/** When to renew: at two thirds of the lifetime, or when the authority suggests it, if that is sooner. */
+/** Returns when to renew: at two thirds of the lifetime, or earlier if the authority suggests it. */
 export function renewalTime({ not_before, not_after }: Validity, suggested: RenewalWindow | null): Date {
   const [from, to] = [not_before.getTime(), not_after.getTime()];
   const usual = from + ((to - from) * 2) / 3;
   return new Date(suggested === null ? usual : Math.min(usual, momentIn(suggested).getTime()));
 }
 
-/** The new time of a renewal that is planned for later than the authority suggests by now; null: the plan stands. */
+/** Returns the new time of a renewal planned for later than the authority now suggests; null: the plan stands. */
 export function earlierRenewal(planned: Date, suggested: RenewalWindow | null): Date | null {
   return suggested !== null && suggested.to < planned ? momentIn(suggested) : null;
 }
 
-// RFC 9773 §4.2: a random moment, so that not every client renews at the same time.
+// RFC 9773 §4.2: a random time in the window, so that clients do not all renew at once.
 function momentIn({ from, to }: RenewalWindow): Date {
   return new Date(from.getTime() + Math.random() * (to.getTime() - from.getTime()));
 }
 
-/** What the status of a certificate in force says. */
+/** Returns the status text of a valid certificate. */
 export function validText(notAfter: Date, renewAt: Date): string {
   return `Valid until ${notAfter.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
 }
@@ -67,7 +68,7 @@ export interface Validity {
   readonly not_after: Date;
 }
 
-/** What an attempt's text says beside the certificate that the name has. */
+/** Combines the text of an attempt with the state of the name's present certificate. */
 export function besidePresent(not_after: string | null, text: string, nowMs: number): string {
   if (not_after === null) return text;
   const end = new Date(not_after).toISOString();
@@ -76,14 +77,17 @@ export function besidePresent(not_after: string | null, text: string, nowMs: num
     : `The certificate ended at ${end}; the name is served over HTTP. ${text}`;
 }
 
-/** When to look again at a name that cannot have a certificate yet: often while its owner is probably creating the records. */
+/**
+ * Returns the pause before the next check of a name that cannot have a certificate yet. Checks are frequent at first, while the owner is
+ * probably creating the DNS records.
+ */
 export function nextLookMs(createdAt: string, nowMs: number): number {
   const ageMs = nowMs - Date.parse(createdAt);
   if (ageMs < hourMs) return 15_000;
   return ageMs < dayMs ? 5 * minuteMs : hourMs;
 }
 
-/** Whether a certificate for these names serves a hostname. */
+/** Returns whether a certificate for these names is valid for a hostname. */
 export function covers(names: ReadonlySet<string>, hostname: string): boolean {
   return names.has(hostname) || names.has(hostname.replace(/^[^.]+/, "*"));
 }

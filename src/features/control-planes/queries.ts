@@ -1,18 +1,18 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** A process of Berth as it reports itself. */
+/** A Berth process as it reports itself. */
 export interface ControlPlane {
-  /** Of its machine, as the platform's status calls it. */
+  /** The name of its machine, as in the platform's status. */
   readonly name: string;
-  /** As in leases. */
+  /** The process's identity in leases. */
   readonly owner: string;
   readonly roles: readonly string[];
-  /** Where other processes reach its control port. */
+  /** The URL of its control port, for other processes. */
   readonly url: string;
 }
 
-/** Writes down that a control plane lives, and forgets those that are silent for a day. */
+/** Records that a control plane is alive, and deletes those silent for a day. */
 export async function saveControlPlane(db: Db, { roles, ...plane }: ControlPlane): Promise<void> {
   const row = { ...plane, roles: [...roles], seen_at: sql<string>`now()` };
   await db
@@ -26,12 +26,12 @@ export async function saveControlPlane(db: Db, { roles, ...plane }: ControlPlane
     .execute();
 }
 
-/** One that has ended: requests no longer go there, and no other process has taken its name meanwhile. */
+/** Removes a stopped control plane, so that no requests go there, unless another process has taken over its name. */
 export async function removeControlPlane(db: Db, { name, owner }: ControlPlane): Promise<void> {
   await db.deleteFrom("control_plane").where("name", "=", name).where("owner", "=", owner).execute();
 }
 
-/** The control planes that were seen in the last 10 seconds. */
+/** Returns the control planes that reported within the last 10 seconds. */
 export async function liveControlPlanes(db: Db | Tx) {
   return db
     .selectFrom("control_plane")
@@ -45,11 +45,11 @@ const primaryFact = "primary";
 
 /** The control plane that holds repositories, applications, databases and logs. */
 export interface Primary {
-  /** Its machine and data folder, as in the rows of what runs there. */
+  /** Identifies its machine and data folder, as in the rows of what runs there. */
   readonly machine: string;
   /** Its name in the platform's status. */
   readonly name: string;
-  /** The fingerprint of the SSH host key of git. */
+  /** The fingerprint of git's SSH host key. */
   readonly ssh_host_key: string;
 }
 
@@ -58,7 +58,7 @@ export async function findPrimary(db: Db): Promise<Primary | undefined> {
   return row?.value as unknown as Primary | undefined;
 }
 
-/** Stores the primary unless another machine is it, whose name it returns. */
+/** Records this machine as the primary, unless another machine already is; returns that machine's name. */
 export async function claimPrimary(db: Db, primary: Primary, replaces: boolean): Promise<string | undefined> {
   const value = JSON.stringify(primary);
   const { rows } = await sql`
