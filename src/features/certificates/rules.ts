@@ -4,7 +4,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-// Let's Encrypt allows 300 orders per account in three hours. Below that limit, renewals must still fit in.
+// Let's Encrypt allows 300 orders per account in three hours. The lower limit leaves room for renewals of other certificates.
 export const mostOrders = 250;
 
 type Refused = Extract<OrderOutcome, { outcome: "refused" }>;

@@ -7,13 +7,13 @@ import { nextRouteVersion } from "./routes.ts";
 export interface AwaitEdges {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Routes when left out. */
+  /** Defaults to the routes. */
   readonly of?: Confirmed;
 }
 
 /**
  * Waits until every live edge serves what was committed before this call. The version is drawn after those commits, and an edge draws its
- * own before it reads the rows: one that is not smaller has read them.
+ * own version before it reads the rows, so an edge that reports at least this version has read them.
  */
 export async function awaitEdges(
   { db, wakeups }: { readonly db: Db; readonly wakeups: Pick<Wakeups, "on" | "send"> },

@@ -6,7 +6,7 @@ import { compareKeys } from "./rules.ts";
 
 type CompareContext = Context<"deployments.compare">;
 
-/** What changed between two deployments of a project. */
+/** Compares two deployments of a project. */
 export async function compareDeployments(
   ctx: CompareContext,
   numbers: { readonly from?: number | undefined; readonly to?: number | undefined },
@@ -34,7 +34,7 @@ async function changedFiles(ctx: CompareContext, from: string, to: string): Prom
   const { repositories } = ctx.platform.ports;
   const between = (a: string, b: string) =>
     repositories.changedPaths(ctx.project.id, { from: a, to: b, quarantine: null }, limits.files_listed);
-  // A commit that is gone answers null, and git refuses to compare with it.
+  // Comparing a commit with itself returns null if the commit no longer exists; git would refuse to compare with it.
   if ((await between(to, to)) === null) return null;
   const paths = await between(from, to);
   return paths === null ? null : [...paths];

@@ -4,8 +4,8 @@ import type { Context } from "../context.ts";
 import { privateHostProblem } from "../registries/registries.ts";
 
 /**
- * Deploys a ready image as a source of one file, a Dockerfile that starts from it: so it is pulled, checked, logged, deployed and rolled back like
- * all that is built, and the commit says what serves.
+ * Deploys a ready image by building a Dockerfile that starts from it. So the image is pulled, checked, logged, deployed and rolled back
+ * like any build, and its commit records what is served.
  */
 export async function deployImage(ctx: Context<"deployments.create">, image: string, commit: string | undefined) {
   if (commit !== undefined) return ctx.fail("invalid_request", { error: "Give either `commit` or `image`." });

@@ -6,7 +6,7 @@ import { isOwnFault } from "./rules.ts";
 
 interface Awaited<Code> {
   readonly signal: AbortSignal;
-  /** Says that what was deployed is not healthy. */
+  /** The error code for an unhealthy deployment. */
   readonly unhealthy: Code;
 }
 
@@ -22,7 +22,7 @@ type Fail = (
   more?: { readonly error?: string; readonly hint?: string },
 ) => never;
 
-/** The deployment once it serves. Refuses when it does not. */
+/** Waits until the deployment is served and returns it. Refuses when it fails. */
 export function deploymentOutcome<Code extends "previous_unhealthy" | "restart_failed">(
   ctx: Pick<Waits, "platform" | "caller"> & { readonly fail: unknown },
   id: string,
@@ -44,7 +44,7 @@ export function deploymentOutcome<Code extends "previous_unhealthy" | "restart_f
   });
 }
 
-/** Only what the application did itself makes it unhealthy. */
+/** Only a failure that the application caused makes it unhealthy. */
 function refuse(fail: Fail, failure: Failure, unhealthy: "previous_unhealthy" | "restart_failed"): never {
   const { code, summary: error, hint } = failure;
   if (code === "project_deleted" || code === "org_suspended") return fail(code);

@@ -66,7 +66,7 @@ export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes 
 export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
-/** What dependencies a deployment needs of the world. */
+/** The dependencies for creating a deployment. */
 export interface DeployDependencies {
   readonly vault: Vault;
   readonly wakeups: Wakeups;
@@ -76,11 +76,11 @@ interface MadeDeployment {
   readonly outcome: "made";
   readonly id: string;
   readonly number: number;
-  /** Of a rollback: the names of the project's variables that it changes. */
+  /** For a rollback: the names of the project's variables that it changes. */
   readonly changed_variables?: readonly string[];
 }
 
-/** A made deployment, or why there can be none now: what always may stand against it, and what only its maker knows. */
+/** A created deployment, or why none can be created now: for a general reason, or for one that is specific to the kind of deployment. */
 export type CreateDeploymentResult<Reason extends string> =
   | MadeDeployment
   | { readonly outcome: "in_progress" | "project_deleted" | "org_suspended" | Reason };
@@ -97,13 +97,13 @@ interface BuiltSource extends Source {
   readonly trigger: "push" | "upload" | "follow" | "redeploy";
   readonly branch: string;
   readonly old_commit: string | null;
-  /** What the source says of itself; the project's own settings win. */
+  /** Settings from the source; the project's own settings override them. */
   readonly settings?: { readonly port?: number | undefined; readonly health_path?: string | undefined };
-  /** The control plane that a pusher waits at. */
+  /** The control plane on which a push waits, if any. */
   readonly owner: string | null;
 }
 
-/** Deploys what a build made, with the settings and variables of this moment. */
+/** Deploys a build's image with the current settings and variables. */
 export async function deployBuild(
   dependencies: DeployDependencies,
   tx: Tx,
@@ -127,22 +127,22 @@ export async function deployBuild(
 }
 
 /**
- * Of two pushes that both began at one commit, git moves the branch for the first alone. The second must not go live, because
- * the branch would never say so.
+ * Returns whether another push has moved the branch. Of two pushes that start at the same commit, git moves the branch only for the first,
+ * so the second must not go live: the branch would never point at it.
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   if (source.trigger === "redeploy") return false;
   const deployed = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
   if (deployed === undefined || deployed.commit === source.old_commit) return false;
-  // A branch also moves without a deployment, when a push changes no watched path: only what went live meanwhile counts.
+  // A push that changes no watched path moves the branch without a deployment, so only deployments that went live meanwhile count.
   const sinceMs = (await buildCreatedAt(tx, source)) - (deployed.old_commit === source.old_commit ? switchMs : 0);
   return Date.parse(deployed.activated_at ?? "") > sinceMs;
 }
 
-/** A switch that began before a build was queued may be committed after it. */
+/** A switch that started before a build was queued may commit after it. */
 const switchMs = 60_000;
 
-/** Starts the active image anew with the variables of this moment: because they changed, or because a caller wants a restart. */
+/** Restarts the active image with the current variables, because they changed or a caller asked for a restart. */
 export async function restartDeployment(
   dependencies: DeployDependencies,
   tx: Tx,
@@ -163,16 +163,16 @@ export async function restartDeployment(
     health_path: active.health_path,
     variables,
     rolled_back_from: null,
-    // A restart stands where the restarted one stood, so that a rollback after it goes back to another image.
+    // A restart keeps the rollback position of the deployment that it restarts, so that a later rollback goes back to another image.
     restored_from: trigger === "restart" ? (active.restored_from ?? active.id) : null,
     lease_owner: null,
   });
 }
 
 /**
- * Deploys what served before, image and variables: the deployment of this number, or the last good earlier one. When it goes live, its
- * variables become the project's. What a rollback brought back stands where it stood: a second rollback goes
- * one further back, and never to what the first one left behind.
+ * Deploys an earlier image with its variables: of the deployment with this number, or of the last good one before the active. When it goes
+ * live, its variables become the project's. A rollback keeps the position of the deployment that it restores, so a second rollback goes one
+ * further back, never to the deployment that the first one replaced.
  */
 export async function rollBack(
   dependencies: DeployDependencies,
@@ -211,25 +211,25 @@ export async function rollBack(
   return { ...made, changed_variables: differingKeys(await variablesOf(tx, dependencies.vault, project), variables) };
 }
 
-/** The names of variables that are not the same in both. */
+/** Returns the names of variables that differ between the two sets. */
 function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): readonly string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => a[key] !== b[key]).toSorted();
 }
 
-/** What became of a step of a switch: `lease_lost` when another worker has claimed or ended the deployment. */
+/** The result of a step of a switch. `lease_lost`: another worker has claimed or ended the deployment. */
 export type Switched = "done" | "project_deleted" | "org_suspended" | "lease_lost";
 
-/** Routes the project's requests to the deployment, if the project may be served now. The active one stays as it is. */
+/** Routes the project's requests to the deployment, if the project may be served now. The active deployment keeps running. */
 export function routeTo(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
   return switchStep(tx, lease, deployment, () => setSwitching(tx, deployment));
 }
 
-/** Ends the active one's types that must not run twice. They start again when this deployment fails. */
+/** Stops those process types of the active deployment that must not run twice. They start again if this deployment fails. */
 export function takeOver(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
   return switchStep(tx, lease, deployment, () => setTakingOver(tx, deployment));
 }
 
-/** Lets the deployment take the active one's place. */
+/** Makes the deployment the active one, in place of the present one. */
 export function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
   return switchStep(tx, lease, deployment, async () => {
     await setActive(tx, deployment);
@@ -252,8 +252,8 @@ async function switchStep(
 }
 
 /**
- * Ends a deployment that will not serve; false when the lease was lost. Variables that the application does not bear are not tried
- * again; a change that failed for any other reason stays to be made.
+ * Ends a deployment that failed; returns false when the lease was lost. If the application failed with changed variables, that change is
+ * not retried; after any other failure it is.
  */
 export async function failDeployment(
   db: Db,
@@ -262,7 +262,7 @@ export async function failDeployment(
   failure: Failure,
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
-    // In the order of `activate`, so that the two never wait for each other.
+    // Lock in the same order as `activate`, so that the two cannot deadlock.
     await lockProjectStatus(tx, deployment.org_id, deployment.project_id);
     if (!(await setFailed(tx, lease, failure))) return false;
     if (deployment.trigger === "variables" && isOwnFault(failure)) await settleVariables(tx, deployment);
@@ -270,7 +270,7 @@ export async function failDeployment(
   });
 }
 
-/** The variables that a deployment was made with. */
+/** Decrypts the variables that a deployment was created with. */
 export function openVariables(
   vault: Vault,
   deployment: { project_id: string; id: string; sealed_variables: Buffer },
@@ -280,7 +280,7 @@ export function openVariables(
   ) as Record<string, string>;
 }
 
-/** The variables that the deployment of this number was made with; undefined when there is none. */
+/** Returns the variables that the deployment with this number was created with; undefined when there is no such deployment. */
 export async function variablesOfDeployment(
   vault: Vault,
   tx: Tx,

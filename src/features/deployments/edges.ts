@@ -1,20 +1,20 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 
-/** An edge as the control plane of its machine reports it. */
+/** An edge's state as the control plane on its machine reports it. */
 export interface EdgeReport {
   readonly id: string;
   readonly machine: string;
   readonly kind: string;
-  /** What was committed before this version was drawn is served. */
+  /** The edge serves everything that was committed before this version was drawn. */
   readonly route_version: number;
-  /** The version of the certificates that it serves with; 0 before the first. */
+  /** The version of the certificates that it serves; 0 before the first. */
   readonly certificate_version: number;
-  /** Requests and tunnels that are open to draining replicas, by host:port. */
+  /** Open requests and tunnels to draining replicas, by host:port. */
   readonly open_requests: Readonly<Record<string, number>>;
 }
 
-/** Stores what an edge serves by at this moment. */
+/** Stores an edge's current state. */
 export async function saveEdge(db: Db, edge: EdgeReport): Promise<void> {
   const report = { ...edge, open_requests: JSON.stringify(edge.open_requests), seen_at: sql<string>`now()` };
   await db
@@ -24,15 +24,15 @@ export async function saveEdge(db: Db, edge: EdgeReport): Promise<void> {
     .execute();
 }
 
-/** An edge that was stopped confirms nothing any more, and is not waited for. */
+/** Removes a stopped edge, so that nothing waits for its confirmation. */
 export async function removeEdge(db: Db, id: string): Promise<void> {
   await db.deleteFrom("edge").where("id", "=", id).execute();
 }
 
-/** What an edge confirms a version of. */
+/** The versions that an edge confirms. */
 export type Confirmed = "route_version" | "certificate_version";
 
-/** Whether all edges seen in the last 10 seconds serve by this version. */
+/** Returns whether all edges seen in the last 10 seconds serve at least this version. */
 export async function edgesConfirm(
   db: Db,
   version: number,
@@ -46,7 +46,7 @@ export async function edgesConfirm(
   return behind === 0 ? "confirmed" : "behind";
 }
 
-/** Whether a live edge has requests open to one of these targets (host:port). */
+/** Returns whether a live edge has requests open to one of these targets (host:port). */
 export async function hasOpenRequests(db: Db, targets: readonly string[]): Promise<boolean> {
   const { rows } = await sql`
     select 1 from edge, jsonb_each_text(open_requests) as open(target, count)

@@ -3,7 +3,9 @@ import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** Ends the deployment that a build has on its way; the fence takes it away from its worker. Undefined when there is none. */
+/**
+ * Fails the build's deployment that is in progress; raising the fence takes it away from its worker. Returns undefined when there is none.
+ */
 export async function endComing(
   db: Db | Tx,
   build: { readonly org_id: string; readonly id: string },

@@ -5,10 +5,10 @@ import { freshLease, holds, type Lease } from "../../store/leases.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { lockProject } from "../projects/projects.ts";
 
-/** Good deployments whose images are kept for rollbacks, beside the one that serves. Semantics, §6. */
+/** Number of earlier good images kept for rollbacks, in addition to the active one. Semantics, §6. */
 const keptGood = 5;
 
-/** Projects that have deployments, oldest first. */
+/** Returns the projects that have deployments, oldest first. */
 export async function projectsWithImages(db: Db): Promise<readonly { id: string; org_id: string }[]> {
   return db
     .selectFrom("project")
@@ -18,16 +18,16 @@ export async function projectsWithImages(db: Db): Promise<readonly { id: string;
     .execute();
 }
 
-/** The right to remove these images of a project; its builds wait until `endPruning`, or until the lease runs out. */
+/** The right to remove these images of a project. The project's builds wait until `endPruning`, or until the lease expires. */
 export interface Pruning {
   readonly lease: Lease;
   readonly images: readonly string[];
 }
 
 /**
- * Claims those of these images that are no longer needed, and marks their deployments so that no rollback asks for them. Needed are
- * those of deployments that serve or are on their way, and of the newest good ones. Undefined when none is to be removed, and while a
- * build is queued or runs: it may be about to make the same image again.
+ * Claims those of these images that are no longer needed, and marks their deployments so that no rollback uses them. Images of active or
+ * coming deployments and of the newest good ones are needed. Returns undefined when none can be removed, and while a build is queued or
+ * running, because it may create the same image again.
  */
 export async function claimPruning(
   db: Db,
@@ -36,7 +36,7 @@ export async function claimPruning(
 ): Promise<Pruning | undefined> {
   if (images.length === 0) return undefined;
   return db.transaction().execute(async (tx) => {
-    // A build is queued under the same lock, so it comes either before this or after the claim.
+    // Builds are queued under the same lock, so a build comes either before this check or after the claim.
     await lockProject(tx, { org_id: project.org_id, project_id: project.id });
     if (await hasOpenBuild(tx, project)) return undefined;
     const needed = await neededImages(tx, project);
@@ -49,7 +49,7 @@ export async function claimPruning(
   });
 }
 
-/** Lets the project's builds begin again. */
+/** Allows the project's builds to start again. */
 export async function endPruning(db: Db, wakeups: Wakeups, lease: Lease): Promise<void> {
   await db.deleteFrom("image_pruning").where(holds(lease)).execute();
   await wakeups.send(db, "builds", lease.id);
@@ -77,7 +77,7 @@ async function neededImages(tx: Tx, project: { id: string; org_id: string }): Pr
   return new Set(rows.map((row) => row.image_ref));
 }
 
-/** Undefined while another process removes images of the project. */
+/** Claims the project; returns undefined while another process removes its images. */
 async function claim(tx: Tx, project: { id: string; org_id: string }, owner: string): Promise<Lease | undefined> {
   const { rows } = await sql<{ id: string; fence: number }>`
     insert into image_pruning (id, org_id, project_id, lease_owner, lease_until)

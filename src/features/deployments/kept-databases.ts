@@ -4,8 +4,8 @@ import type { ProjectKey } from "../projects/projects.ts";
 const onItsWay = ["pending", "starting", "active"] as const;
 
 /**
- * What serves or is on its way keeps this database, which is live until now, whatever becomes live: started again after a crash it must
- * not write into another one than before.
+ * Pins the active and coming deployments to this database before another one becomes live. When such a deployment restarts after a crash,
+ * it must not write to a different database than before.
  */
 export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<void> {
   await tx
@@ -18,7 +18,7 @@ export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, n
     .execute();
 }
 
-/** Whether something that serves or is on its way keeps this database. */
+/** Returns whether an active or coming deployment is pinned to this database. */
 export async function isDatabaseUsed(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<boolean> {
   const row = await tx
     .selectFrom("deployment")

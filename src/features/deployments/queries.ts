@@ -6,7 +6,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 import { lockProject } from "../projects/projects.ts";
 
-/** The columns that callers see. */
+/** The columns that the API returns. */
 export const shown = [
   "id",
   "number",
@@ -22,7 +22,7 @@ export const shown = [
   "failure",
 ] as const;
 
-/** The newest deployments of a project, or the newest of those before a number; one more than a page shows. */
+/** Returns the newest deployments of a project, or the newest before a number; one more than a page shows. */
 export async function listDeployments(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
   const query = db
     .selectFrom("deployment")
@@ -39,16 +39,16 @@ export async function getDeployment(db: Db | Tx, orgId: string, id: string) {
   return db.selectFrom("deployment").select(shown).where("org_id", "=", orgId).where("id", "=", id).executeTakeFirst();
 }
 
-/** A project that may be served, or why it may not. */
+/** Whether a project may be served, with its settings or the reason against it. */
 export type ProjectStatus =
   | { readonly standing: "living"; readonly port: number | null; readonly health_path: string | null }
   | { readonly standing: "project_deleted" | "org_suspended" };
 
-/** Serialises numbering and switching per project, and says whether it may be served now. */
+/** Locks the project, to serialise numbering and switching, and returns whether it may be served now. */
 export async function lockProjectStatus(tx: Tx, orgId: string, projectId: string): Promise<ProjectStatus> {
   const project = await lockProject(tx, { org_id: orgId, project_id: projectId });
   if (project === undefined || project.deleted_at !== null) return { standing: "project_deleted" };
-  // Read after the lock was got, because waiting for it may have taken long.
+  // Read this after locking, because waiting for the lock may have taken long.
   const { suspended_at } = await tx
     .selectFrom("organization")
     .select("suspended_at")
@@ -69,7 +69,7 @@ export async function comingDeployment(db: Db | Tx, orgId: string, projectId: st
   return row !== undefined;
 }
 
-/** A deployment as it is asked for. */
+/** A new deployment's row. */
 export interface DeploymentRow {
   readonly id: string;
   readonly org_id: string;
@@ -102,7 +102,7 @@ export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<numb
   return inserted.number;
 }
 
-/** A deployment that is on its way, with all that starting it needs. */
+/** A claimed deployment with everything that is needed to start it. */
 export interface TakenDeployment {
   readonly id: string;
   readonly org_id: string;
@@ -110,7 +110,7 @@ export interface TakenDeployment {
   readonly project_number: number;
   readonly slug: string;
   readonly hostname: string;
-  /** Visitors get the maintenance page. */
+  /** Visitors see the maintenance page. */
   readonly in_maintenance: boolean;
   readonly number: number;
   readonly status: "pending" | "starting";
@@ -119,7 +119,7 @@ export interface TakenDeployment {
   readonly commit: string;
   readonly branch: string;
   readonly old_commit: string | null;
-  /** What the commit's berth.json says of cron jobs. */
+  /** The cron jobs in the commit's berth.json. */
   readonly settings: { readonly crons?: readonly { path: string; schedule: string }[] } | null;
   readonly image: Image;
   readonly port: number | null;
@@ -127,13 +127,13 @@ export interface TakenDeployment {
   readonly sealed_variables: Buffer;
   readonly sealed_cron_secret: Buffer;
   readonly fence: number;
-  /** Its control plane died in the middle, or could not close it. */
+  /** Its control plane ended during the deployment, or could not close it. */
   readonly abandoned: boolean;
   readonly deleted_at: string | null;
   readonly suspended_at: string | null;
 }
 
-/** Takes a deployment that is on its way and has no worker; undefined when there is none. */
+/** Claims a deployment that is in progress and has no worker; returns undefined when there is none. */
 export async function takeDeployment(
   db: Db,
   owner: string,
@@ -154,7 +154,7 @@ export async function takeDeployment(
   return taken.rows[0];
 }
 
-/** Ends what is on its way; false when the lease was lost. */
+/** Fails a deployment in progress; returns false when the lease was lost. */
 export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise<boolean> {
   const done = await tx
     .updateTable("deployment")
@@ -165,7 +165,7 @@ export async function setFailed(tx: Tx, lease: Lease, failure: Failure): Promise
   return done.numUpdatedRows === 1n;
 }
 
-/** Whether the lease still holds; the row is then locked until the transaction ends. */
+/** Locks the deployment's row until the transaction ends; returns whether the lease still holds. */
 export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   const row = await tx
     .selectFrom("deployment")
@@ -177,7 +177,7 @@ export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   return row !== undefined;
 }
 
-/** The project's requests go to a deployment that is still starting; when it fails they go to the active one again. */
+/** Routes the project's requests to a deployment that is still starting; if it fails, they go to the active one again. */
 export async function setSwitching(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
   await tx
     .updateTable("deployment")
@@ -187,7 +187,7 @@ export async function setSwitching(tx: Tx, { id, org_id }: TakenDeployment): Pro
     .execute();
 }
 
-/** The types of the active one that must not run twice end, so that this one's can start. */
+/** Stops those process types of the active deployment that must not run twice, so that this deployment's can start. */
 export async function setTakingOver(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
   await tx
     .updateTable("deployment")
@@ -197,7 +197,7 @@ export async function setTakingOver(tx: Tx, { id, org_id }: TakenDeployment): Pr
     .execute();
 }
 
-/** The process types of a deployment, with what its project says of them. */
+/** Returns the process types of a deployment, with the project's settings for them. */
 export async function processesOf(db: Db | Tx, deploymentId: string): Promise<readonly ProcessRow[]> {
   const { rows } = await sql<ProcessRow>`
     select process, command, replicas, overlap from deployment_process where deployment_id = ${deploymentId}
@@ -209,11 +209,11 @@ export interface ProcessRow {
   readonly process: string;
   readonly command: string;
   readonly replicas: number;
-  /** Whether old and new ones may run beside each other. */
+  /** Whether old and new replicas may run at the same time. */
   readonly overlap: boolean;
 }
 
-/** Whether another deployment of the project still has replicas of these types. */
+/** Returns whether another deployment of the project still has replicas of these types. */
 export async function othersRun(
   db: Db,
   { id, project_id }: TakenDeployment,
@@ -225,7 +225,7 @@ export async function othersRun(
   return rows.length > 0;
 }
 
-/** The old one retires, the new one is active. Its lease stays until its log is complete (`endSwitch`). */
+/** Retires the active deployment and activates this one. Its lease stays until its log is complete (`endSwitch`). */
 export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<void> {
   const { id, org_id, project_id, branch } = deployment;
   await tx
@@ -249,17 +249,17 @@ export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<vo
     .execute();
 }
 
-/** The deployment's log is complete: waiting callers may learn of its outcome. */
+/** Releases a deployment whose log is complete, so that waiting callers see its outcome. */
 export async function endSwitch(db: Db, lease: Lease): Promise<void> {
   await db
     .updateTable("deployment")
-    // A heartbeat that comes late finds another fence and changes nothing.
+    // A late heartbeat finds another fence and changes nothing.
     .set({ lease_until: null, fence: sql`fence + 1` })
     .where(holds(lease))
     .execute();
 }
 
-/** Whether a deployment is active but its log not yet complete. */
+/** Returns whether a deployment is active but its log not yet complete. */
 export async function isSwitching(db: Db, orgId: string, id: string): Promise<boolean> {
   const row = await db
     .selectFrom("deployment")
@@ -282,12 +282,12 @@ export async function activeOf(db: Db | Tx, orgId: string, projectId: string) {
     .executeTakeFirst();
 }
 
-/** The newest good deployment with a number below `number`; undefined when there is none. */
+/** Returns the newest good deployment with a number below `number`; undefined when there is none. */
 export async function goodBefore(tx: Tx, orgId: string, projectId: string, number: number) {
   return goodDeployments(tx, orgId, projectId).where("number", "<", number).executeTakeFirst();
 }
 
-/** The good deployment of this number; undefined when there is none that can serve again. */
+/** Returns the deployment with this number if it was good and its image still exists; otherwise undefined. */
 export async function goodOf(tx: Tx, orgId: string, projectId: string, number: number) {
   return goodDeployments(tx, orgId, projectId).where("number", "=", number).executeTakeFirst();
 }
@@ -315,13 +315,13 @@ export async function numberOf(tx: Tx, orgId: string, id: string): Promise<numbe
   return row?.number;
 }
 
-// A restart that the platform failed is tried again after 5 s, 10 s, 20 s … 43 min.
+// A restart that failed through the platform's fault is retried after 5 s, 10 s, 20 s … 43 min.
 const isResting = sql<boolean>`(
   select max(f.finished_at) + make_interval(secs => 5 * 2 ^ least(count(*) - 1, 9)) > now() from deployment f
   where f.project_id = project.id and f.trigger = 'variables' and f.status = 'failed'
     and f.variables_changed_at = project.variables_changed_at)`;
 
-/** Projects whose variables changed more than two seconds ago and that can restart now. */
+/** Returns the projects whose variables changed more than two seconds ago and that can restart now. */
 export async function projectsToRestart(db: Db) {
   return db
     .selectFrom("project")
@@ -356,7 +356,7 @@ export async function setReplicas(tx: Tx, orgId: string, projectId: string, repl
     .execute();
 }
 
-/** When a build was asked for, in milliseconds. */
+/** Returns when a build was requested, in milliseconds since 1970. */
 export async function buildCreatedAt(tx: Tx, build: { org_id: string; build_id: string }): Promise<number> {
   const row = await tx
     .selectFrom("build")
@@ -367,7 +367,7 @@ export async function buildCreatedAt(tx: Tx, build: { org_id: string; build_id: 
   return Date.parse(row.created_at);
 }
 
-/** The newest push to the branch that went live, and the commit it began at. Undefined when there was none. */
+/** Returns the newest commit of the branch that went live, and the commit that its push started at; undefined when there is none. */
 export async function deployedCommit(
   tx: Db | Tx,
   orgId: string,

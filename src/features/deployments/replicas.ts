@@ -5,23 +5,23 @@ import { parseWorkloadId } from "./workload-id.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
 
-/** What is known of one replica of a deployment. */
+/** The state of one replica of a deployment. */
 export interface ReplicaRow {
   readonly ordinal: number;
-  /** The newest start. */
+  /** The number of its latest start. */
   readonly attempt: number;
   readonly state: ReplicaState;
-  /** The start that passed its health check; 0 when none may have traffic. */
+  /** The start that passed its health check; 0 while the replica must not get traffic. */
   readonly ready_attempt: number;
   readonly restarts: number;
   readonly next_start_at: string | null;
   readonly host: string | null;
   readonly port: number | null;
-  /** When its state changed last. */
+  /** When its state last changed. */
   readonly since: string;
 }
 
-/** The replicas of a deployment that is being released, with how those that ended did. */
+/** Returns the replicas of a deployment that is being released, with exit codes of those that ended. */
 export async function releasedReplicas(db: Db, deploymentId: string) {
   return db
     .selectFrom("replica")
@@ -31,9 +31,9 @@ export async function releasedReplicas(db: Db, deploymentId: string) {
     .execute();
 }
 
-/** A process type of a deployment that ought to run, or of which something is left, with its replicas. */
+/** A process type of a deployment, with its replicas: it should be running, or something of it is left. */
 export interface WorkloadRow {
-  /** The runtime's name of it, see `workloadId`. */
+  /** Its name in the runtime; see `workloadId`. */
   readonly id: string;
   readonly deployment_id: string;
   readonly process: string;
@@ -44,35 +44,37 @@ export interface WorkloadRow {
   readonly health_path: string | null;
   readonly slug: string;
   readonly hostname: string;
-  /** How many replicas there ought to be. */
+  /** The desired number of replicas. */
   readonly replicas: number;
-  /** The type must not run twice, and a deployment on its way is about to start it: it ends here first. */
+  /** The type must not run twice and a coming deployment is about to start it, so this one stops first. */
   readonly yields: boolean;
-  /** The type must not run twice, and another deployment still has some of it. */
+  /** The type must not run twice, and another deployment still has replicas of it. */
   readonly waits: boolean;
-  /** Replicas that were started before this are started anew. */
+  /** Replicas started before this time are restarted. */
   readonly restart_at: string | null;
-  /** Since when what is to end may drain. */
+  /** When the replicas that are to stop may start to drain. */
   readonly ending_since: string | null;
   readonly deleted_at: string | null;
   readonly suspended_at: string | null;
   readonly replica_rows: readonly ReplicaRow[];
 }
 
-/** What is read: the projects that changed since a snapshot, all without one; or the projects of these workloads, these in any case. */
+/**
+ * What to read: the projects that changed since a snapshot (null: all), or the projects of these workloads, whose rows are always included.
+ */
 type Asked = { readonly since: string | null } | { readonly ids: readonly string[] };
 
 export interface WorkloadChanges {
-  /** What these rows were read by; the next read leaves out what it showed. */
+  /** The transaction snapshot of this read; the next read returns only what changed after it. */
   readonly snapshot: string;
-  /** The projects that were read, those without workloads too. */
+  /** The projects that were read, including those without workloads. */
   readonly projects: readonly string[];
   readonly workloads: readonly WorkloadRow[];
 }
 
 /**
- * The process types of the deployments that this machine runs or ought to run. One that another machine runs is that machine's; a row that
- * names no machine is anyone's. A pure function of rows whose changes `route_change` notes.
+ * Returns the process types of the deployments that this machine runs or should run. A workload that another machine runs belongs to that
+ * machine; one without a machine may run on any. The result depends only on rows whose changes `route_change` records.
  */
 export async function changedWorkloads(db: Db, machine: string, asked: Asked): Promise<WorkloadChanges> {
   const deployments = "ids" in asked ? asked.ids.map((id) => parseWorkloadId(id).deployment_id) : [];
@@ -129,7 +131,7 @@ export interface ReplicaAttempt extends ReplicaKey {
   readonly attempt: number;
 }
 
-/** Draws the number of the replica's next start on this machine; above `seen`, the number of one that runs or ran. */
+/** Reserves the number of the replica's next start on this machine, above `seen`, the number of a start already known to the runtime. */
 export async function claimAttempt(db: Db, key: ReplicaKey, machine: string, seen = 0): Promise<number> {
   const state = { state: "starting", machine, host: null, port: null, ready_attempt: 0 } as const;
   const row = await db
@@ -145,7 +147,7 @@ export async function claimAttempt(db: Db, key: ReplicaKey, machine: string, see
   return row.attempt;
 }
 
-/** The replica runs at this address; it gets traffic once it is ready. */
+/** Records that the replica runs at this address; it gets traffic once it is ready. */
 export async function markRunning(
   db: Db,
   replica: ReplicaAttempt & { readonly machine: string; readonly host: string | null; readonly port: number | null },
@@ -164,7 +166,7 @@ export async function markRunning(
     .execute();
 }
 
-/** This start of the replica passed its health check. */
+/** Records that this start of the replica passed its health check. */
 export async function markReady(db: Db, { deployment_id, process, ordinal, attempt }: ReplicaAttempt): Promise<void> {
   await db
     .updateTable("replica")
@@ -177,7 +179,7 @@ export async function markReady(db: Db, { deployment_id, process, ordinal, attem
     .execute();
 }
 
-/** These replicas leave the routes: whatever the other rows say meanwhile, they get no new request. */
+/** Takes these replicas out of the routes: they get no new requests, whatever other rows say. */
 export async function markDraining(db: Db, workload: WorkloadKey, ordinals: readonly number[]): Promise<void> {
   await db
     .updateTable("replica")
@@ -189,7 +191,7 @@ export async function markDraining(db: Db, workload: WorkloadKey, ordinals: read
     .execute();
 }
 
-/** A replica that was to end stays; it gets traffic again after its next health check. */
+/** Keeps a replica that was to stop; it gets traffic again after its next health check. */
 export async function markKept(db: Db, workload: WorkloadKey, ordinal: number): Promise<void> {
   await db
     .updateTable("replica")
@@ -201,7 +203,7 @@ export async function markKept(db: Db, workload: WorkloadKey, ordinal: number): 
     .execute();
 }
 
-/** These replicas are gone. Their numbers are remembered while the deployment can run again. */
+/** Records that these replicas are gone. Their start numbers are kept as long as the deployment can run again. */
 export async function markStopped(
   db: Db,
   workload: WorkloadKey,
@@ -232,7 +234,7 @@ export interface CrashRow extends ReplicaAttempt {
   readonly pauseMs: number;
 }
 
-/** Records that a replica ended and starts again after the pause. False when the row has this end already. */
+/** Records that a replica ended and will start again after the pause. Returns false when this end was already recorded. */
 export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
   const { attempt, pauseMs, deployment_id, process, ordinal, org_id, ...how } = crash;
   const done = await db

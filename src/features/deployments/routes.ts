@@ -3,27 +3,27 @@ import type { Route, RouteState } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
 
-/** The routes of one project: its own hostname and those that are served for it. None when the project is gone. */
+/** The routes of one project: its own hostname and its other hostnames. Empty when the project is gone. */
 export interface ProjectRoutes {
   readonly project_id: string;
   readonly routes: readonly Route[];
 }
 
 export interface RouteChanges {
-  /** What these rows were read by; the next read leaves out what it showed. */
+  /** The transaction snapshot of this read; the next read returns only what changed after it. */
   readonly snapshot: string;
   readonly projects: readonly ProjectRoutes[];
   /** Addresses (host:port) of replicas that left the routes and may still have open requests. */
   readonly draining: readonly string[];
 }
 
-/** Keeps the planner from joining whole tables, which it does while their statistics are older than their rows. */
+/** Keeps the planner from joining whole tables, which it does while table statistics are out of date. */
 const lookedUpOneByOne = sql`limit 1`;
 
 /**
- * The routes of all projects whose route may have changed since the snapshot, of all projects without one. A pure function of the rows:
- * requests go to the deployment whose switch is under way, else to the active one, and there to the running replicas whose present start
- * passed its health check, but for those that a scale-down will end.
+ * Returns the routes of all projects whose route may have changed since the snapshot, or of all projects when `since` is null. The result
+ * depends only on the rows. Requests go to the deployment being switched to, else to the active one; there they go to running replicas
+ * whose latest start passed its health check, except those that a scale-down will stop.
  */
 export async function changedRoutes(db: Db, since: string | null): Promise<RouteChanges> {
   const { rows } = await sql<{ snapshot: string; rows: readonly RouteRow[]; draining: readonly string[] }>`
@@ -70,18 +70,18 @@ function routesOf({ project_id, hostname, state, domains, ...row }: RouteRow): P
   return { project_id, routes: hostnames.map((name) => ({ hostname: name, ...rest, https: "off" })) };
 }
 
-/** Grows over all control planes. */
+/** Draws the next version, which is higher than any before it on all control planes. */
 export async function nextRouteVersion(db: Db): Promise<number> {
   const row = await sql<{ version: number }>`select nextval('route_version') as version`.execute(db);
   return (row.rows[0] as { version: number }).version;
 }
 
-// Far more than are drawn while one statement runs.
+// Far more than are drawn during one statement.
 const versionsInAStatement = 1000;
 
 /**
- * To be called at the start of a control plane: lifts the next version above the present time in milliseconds, of which fewer are drawn than
- * pass. An edge ignores older versions than it has, for ever if the database was reset or restored from a backup meanwhile.
+ * Raises the next version above the current time in milliseconds, at the start of a control plane; fewer versions are drawn than
+ * milliseconds pass. Otherwise, after a database reset or restore, an edge would ignore new versions because they are older than its own.
  */
 export async function raiseRouteVersion(db: Db): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -89,7 +89,7 @@ export async function raiseRouteVersion(db: Db): Promise<void> {
     await sql`
       select setval('route_version', wanted) from route_version, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as wanted) as present
       where last_value + ${sql.lit(versionsInAStatement)} < wanted`.execute(tx);
-    // A restored database may carry transaction numbers of another server, which would stay "in the future" here.
+    // A restored database may contain transaction numbers of another server, which would lie in the future here.
     await sql`update route_change set changed_by = pg_current_xact_id() where changed_by > pg_current_xact_id()`.execute(
       tx,
     );

@@ -4,7 +4,7 @@ const ofOthers = new Set(["interrupted", "platform_fault", "project_deleted", "o
 
 type Values = Readonly<Record<string, string>>;
 
-/** How the keys of two sets of variables differ; values are compared and never returned. */
+/** Compares the keys of two sets of variables; values are compared but never returned. */
 export function compareKeys(from: Values, to: Values): Record<"added" | "removed" | "changed", string[]> {
   const [before, after] = [Object.keys(from).toSorted(), Object.keys(to).toSorted()];
   return {
@@ -14,7 +14,7 @@ export function compareKeys(from: Values, to: Values): Record<"added" | "removed
   };
 }
 
-/** Whether a deployment failed by what was deployed, so that the same would fail again. */
+/** Returns whether the deployed application caused the failure, so that a retry would fail too. */
 export function isOwnFault(failure: Pick<Failure, "code">): boolean {
   return !ofOthers.has(failure.code);
 }

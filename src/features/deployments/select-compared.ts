@@ -1,13 +1,13 @@
 import type { Db, Tx } from "../../store/database.ts";
 import { shown } from "./queries.ts";
 
-/** A deployment as it is compared. */
+/** A deployment to compare. */
 export type ComparedRow = NonNullable<Awaited<ReturnType<typeof selectCompared>>>;
 
 interface Wanted {
   readonly org_id: string;
   readonly project_id: string;
-  /** Left out: the newest one, or the newest one that served before `servedBefore`. */
+  /** Undefined: the newest deployment, or the newest before `servedBefore` that went live. */
   readonly number: number | undefined;
   readonly servedBefore?: number;
 }

@@ -3,7 +3,7 @@ import type { Image } from "../../ports/builder.ts";
 import type { Db } from "../../store/database.ts";
 import { parseWorkloadId } from "./workload-id.ts";
 
-/** A deployment with what its project adds to it: all that starting it takes. */
+/** A deployment with everything from its project that is needed to start it. */
 export interface WorkloadSource {
   readonly id: string;
   readonly org_id: string;
@@ -19,7 +19,7 @@ export interface WorkloadSource {
   readonly sealed_cron_secret: Buffer;
 }
 
-/** Throws when there is no such deployment. */
+/** Returns a deployment with its project's part; throws when there is no such deployment. */
 export async function workloadSource(db: Db, orgId: string, id: string): Promise<WorkloadSource> {
   const { rows } = await sql<WorkloadSource>`
     select d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, d.number, d.commit, d.image, d.port,
@@ -29,7 +29,7 @@ export async function workloadSource(db: Db, orgId: string, id: string): Promise
   return rows[0];
 }
 
-/** Whose output these workloads write: their deployments, in any order. */
+/** Returns the deployments whose output these workloads write, in any order. */
 export async function outputOwners(db: Db, workloadIds: readonly string[]) {
   if (workloadIds.length === 0) return [];
   const ids = new Set(workloadIds.map((id) => parseWorkloadId(id).deployment_id));
@@ -46,7 +46,7 @@ export async function outputOwners(db: Db, workloadIds: readonly string[]) {
   });
 }
 
-/** The secrets that a deployment's applications get, but for those of its database. */
+/** Returns the sealed secrets of a deployment's applications, except those of its database. */
 export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
   return db
     .selectFrom("deployment")
@@ -58,9 +58,9 @@ export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
 }
 
 /**
- * The newest push of each project that went live: its branch must point at its commit, also when a restart with new variables or a
- * rollback has taken its place meanwhile. Left out are those of the last minute, whose push may just be moving the branch, unless
- * they are older than `since`, when the process that moved it has ended.
+ * Returns the newest push of each project that went live, so that its branch can be pointed at its commit, even if a restart or rollback
+ * has replaced it since. Leaves out pushes of the last minute, which may still be moving the branch, unless they are older than `since`:
+ * then the process that moved it has ended.
  */
 export async function pushedDeployments(db: Db, since: Date): Promise<readonly PushedDeployment[]> {
   const { rows } = await sql<PushedDeployment>`

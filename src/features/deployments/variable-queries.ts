@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** Takes the mark of a needed restart from the change of variables that this deployment already has. A later change keeps its mark. */
+/** Clears the project's pending restart if this deployment already has the variable change that caused it. A later change stays pending. */
 export async function settleVariables(
   tx: Tx,
   deployment: { readonly id: string; readonly org_id: string },
@@ -12,7 +12,7 @@ export async function settleVariables(
       and p.variables_changed_at = d.variables_changed_at`.execute(tx);
 }
 
-/** The sealed variables of any deployment of the project, by its number. */
+/** Returns the sealed variables of a deployment of the project, by its number. */
 export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: string, number: number) {
   return db
     .selectFrom("deployment")
@@ -23,7 +23,7 @@ export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: s
     .executeTakeFirst();
 }
 
-/** The variables that become the project's when this rollback goes live. */
+/** Stores the variables that become the project's when this rollback goes live. */
 export async function setRestoredVariables(
   tx: Tx,
   id: string,
@@ -37,7 +37,7 @@ export async function setRestoredVariables(
     .execute();
 }
 
-/** Makes the variables of a rollback the project's. A variable that was set while the rollback was under way stays. */
+/** Makes the variables of a rollback the project's. Variables set while the rollback was in progress are kept. */
 export async function restoreVariables(tx: Tx, { id }: { readonly id: string }): Promise<void> {
   await sql`delete from project_variable v using deployment d where d.id = ${id} and d.restored_variables is not null
     and v.org_id = d.org_id and v.project_id = d.project_id and v.updated_at <= d.created_at`.execute(tx);
