@@ -138,8 +138,8 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
-    for (const worker of await this.#workers()) {
-      // A late answer must not look like nothing open: replicas would end below their requests.
+    // A late answer must not look like nothing open: replicas would end below their requests.
+    for (const worker of await this.#allWorkers()) {
       const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch((error: Error) => {
         if (identify(worker.pid) !== undefined) throw error;
         return [];
@@ -316,6 +316,15 @@ class ControlledHaproxy implements HaproxyEdge {
     const read = await poolOf(worker, size);
     this.#pools.set(worker.pid, read);
     return read;
+  }
+
+  /** Rejects while HAProxy runs and its present worker does not answer. */
+  async #allWorkers(): Promise<Worker[]> {
+    const haproxy = await this.#haproxy();
+    const { present, old } = await haproxy.workers();
+    if (present !== undefined) return [present, ...old];
+    if (haproxy.current() !== undefined) throw new Error("HAProxy does not answer in time.");
+    return old;
   }
 
   async #workers(): Promise<Worker[]> {

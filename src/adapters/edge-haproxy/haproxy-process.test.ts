@@ -9,7 +9,7 @@ import { start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
-import { makeCertificate, say, Stage, startLoad } from "../../ports/edge-stage.suite.ts";
+import { makeCertificate, say, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
@@ -140,6 +140,20 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     assert.equal(await starved.worker(30_000, 1), undefined);
     process.kill(pid, "SIGCONT");
     restart();
+  });
+
+  test("a worker that does not answer in time is not taken for one with nothing open", async () => {
+    const gate = Promise.withResolvers<void>();
+    const app = await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")));
+    await stage.serve({ "late.test": [app] });
+    const response = await stage.open_({ host: "late.test", agent: stage.newAgent() });
+    const pid = Number(await worker());
+    await freeze(pid);
+    await assert.rejects(stage.open(app), /does not answer in time/);
+    process.kill(pid, "SIGCONT");
+    assert.equal(await stage.open(app), 1);
+    gate.resolve();
+    assert.equal(await text(response), "ab");
   });
 
   test("HAProxy that hangs is ended and started again", async () => {

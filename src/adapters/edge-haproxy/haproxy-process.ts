@@ -173,7 +173,8 @@ export class HaproxyProcess {
 
   /** Ends master and workers: once nothing is open any more or the grace is over. */
   async end(record: HaproxyRecord, graceMs: number, workers: readonly Worker[]): Promise<void> {
-    const identities = workers.flatMap(({ pid }) => identify(pid) ?? []);
+    // A worker that does not answer is none of `workers`, and would keep the port.
+    const identities = [...childrenOf(record.identity.pid), ...workers.flatMap(({ pid }) => identify(pid) ?? [])];
     const ended = () => (isAlive(record.identity) ? undefined : true);
     if (graceMs > 0) {
       sendSignal(record.identity, "SIGUSR1");
