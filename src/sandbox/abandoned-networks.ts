@@ -2,21 +2,21 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { run } from "../kit/exec.ts";
 
-/** A note is gone after a reboot, as tables and namespaces are. */
+/** Below /run, so that a reboot removes the notes together with the nft tables and network namespaces they describe. */
 const usualNotes = "/run/berth-networks";
 
-/** What the network of one data folder is made of; all names of a tag are `b<tag>-…`, `berth-<tag>-…` and `berth_<tag>`. */
+/** The network of one data folder. All names derived from its tag are `b<tag>-…`, `berth-<tag>-…` and `berth_<tag>`. */
 export interface NetworkNote {
   readonly tag: string;
-  /** Inside of the data folder. */
+  /** A folder inside the data folder. */
   readonly stateDir: string;
-  /** Its addresses, as `10.64.16.0/20`. */
+  /** Its addresses in CIDR notation, such as `10.64.16.0/20`. */
   readonly block: string;
 }
 
 /**
- * The networks whose data folder was deleted while they stood, and in which no process is left: each packet of the machine would pass
- * their tables for ever.
+ * Returns the networks whose data folder was deleted while they were set up and whose namespaces hold no process. Left alone, their tables
+ * would filter every packet of the machine for ever.
  */
 export async function abandonedNetworks(ip: string, notes: string = usualNotes): Promise<readonly NetworkNote[]> {
   if (!existsSync(notes)) return [];
@@ -26,7 +26,7 @@ export async function abandonedNetworks(ip: string, notes: string = usualNotes):
   return orphans.filter((_, index) => !busy[index]);
 }
 
-/** Remembers outside of the data folder that its network stands on this machine. */
+/** Records outside the data folder that its network exists on this machine. */
 export function noteNetwork(note: NetworkNote, notes: string = usualNotes): void {
   mkdirSync(notes, { recursive: true, mode: 0o700 });
   writeFileSync(join(notes, note.tag), JSON.stringify(note), { mode: 0o600 });
@@ -36,7 +36,7 @@ export function forgetNetwork(tag: string, notes: string = usualNotes): void {
   rmSync(join(notes, tag), { force: true });
 }
 
-/** The namespaces of a network, as `ip netns` names them. */
+/** Returns the network namespaces of a tag, as `ip netns` names them. */
 export function spacesOf(tag: string): readonly string[] {
   const folder = "/run/netns";
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith(`berth-${tag}-`)) : [];
@@ -50,7 +50,7 @@ async function hasProcesses(ip: string, tag: string): Promise<boolean> {
   return false;
 }
 
-/** Another start may be writing or removing the same note; what cannot be read is left to the next start. */
+/** Returns no note when the file can't be read: another Berth process may be writing or removing it, and the next start tries again. */
 function readNote(file: string): readonly NetworkNote[] {
   try {
     return [JSON.parse(readFileSync(file, "utf8")) as NetworkNote];

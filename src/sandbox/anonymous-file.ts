@@ -3,14 +3,14 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 
 /**
- * A descriptor at offset 0 of a file without a name that holds these bytes: no other process can open the file, and the kernel frees it with
- * the last descriptor. The file is in memory where the machine has /dev/shm. The caller closes the descriptor.
+ * Returns a descriptor, at offset 0, of an unnamed file that holds these bytes. No other process can open the file, and the kernel frees it
+ * with its last descriptor, which the caller closes. The file is in memory if the machine has /dev/shm.
  */
 export function anonymousFile(bytes: Uint8Array | string, fallbackDir: string): number {
   const content = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
   const fd = openNameless("/dev/shm") ?? openNameless(fallbackDir) ?? openUnlinked(fallbackDir);
   try {
-    // Written by position, so that the descriptor's own offset stays at 0 for the reader.
+    // Write by position, so that the descriptor's own offset stays at 0 for the reader.
     for (let done = 0; done < content.length;) done += writeSync(fd, content, done, content.length - done, done);
     return fd;
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Debian and Alpine, Fedora and RHEL, openSUSE, Arch and others.
+// In order: Debian and Alpine, Fedora and RHEL, openSUSE, Arch and others.
 const systemBundles = [
   "/etc/ssl/certs/ca-certificates.crt",
   "/etc/pki/tls/certs/ca-bundle.crt",
@@ -10,7 +10,7 @@ const systemBundles = [
   "/etc/ssl/cert.pem",
 ];
 
-/** The file of certificates that sandboxes trust: the system's, with the given one added; null when there is none. */
+/** Returns the CA bundle that sandboxes trust: the system's, with `caFile` appended; null if there is neither. */
 export function trustedCertificates(stateDir: string, caFile?: string): string | null {
   const system = systemBundles.find((path) => existsSync(path)) ?? null;
   if (caFile === undefined) return system;
@@ -24,7 +24,7 @@ export function trustedCertificates(stateDir: string, caFile?: string): string |
   return path;
 }
 
-/** The variables by which OpenSSL, Node, curl, git, pip, Python's requests and Go find a file of certificates. */
+/** Returns the environment variables that point OpenSSL, Node, curl, git, pip, Python's requests and Go to a CA bundle. */
 export function certificateVariables(path: string): Record<string, string> {
   const names = [
     "SSL_CERT_FILE",

@@ -5,31 +5,31 @@ import type { Command } from "../kit/exec.ts";
 import { groupPlaces } from "./group-places.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
 
-/** Control groups of version 1, 2 or both, one group a sandbox below `name` in each hierarchy that can be written. */
+/** Control groups of version 1, 2 or both: one group per sandbox, below `name`, in each hierarchy that Berth can write. */
 export interface Cgroups {
-  /** Which of `memory_limit`, `process_limit`, `cpu_limit`, `group_kill` work here. */
+  /** Which of `memory_limit`, `process_limit`, `cpu_limit`, `group_kill` work on this machine. */
   readonly parts: readonly string[];
-  /** Makes the group of a sandbox; answers the files a process writes 0 to in order to join. */
+  /** Creates the group of a sandbox. Returns the files to which a process writes 0 to join it. */
   open(id: string, limits: SandboxLimits | null): readonly string[];
-  /** What of it the sandbox itself sees, so that Node sizes its heap by the limit. */
+  /** The binds that show a sandbox its own limits, so that Node sizes its heap by them. */
   visible(id: string): readonly SandboxBind[];
   usage(id: string): SandboxUsage | undefined;
   outOfMemory(id: string): boolean;
-  /** Kills its members. Version 2 does it at once; with version 1 one that is being born may be missed: then it is worth a second call. */
+  /** Kills the group's members. Version 2 does so atomically; version 1 may miss a process that is being forked, so call it again. */
   kill(id: string): void;
   remove(id: string): Promise<void>;
   ids(): readonly string[];
-  /** Removes the empty parents. */
+  /** Removes the parent groups once they are empty. */
   dismantle(): void;
 }
 
-/** Finds the hierarchies by really making a group with limits in each. */
+/** Finds the usable hierarchies by creating a group with limits in each. */
 export function openCgroups(name: string): Cgroups {
   const hierarchies = findHierarchies().flatMap((hierarchy) => usable(hierarchy, name));
   return new WrittenCgroups(hierarchies);
 }
 
-/** The command that joins groups, by the files that `open` named, before it becomes `command`; it leaves no core dumps. */
+/** Returns a command that joins the groups of `files` (from `open`), disables core dumps, then execs `command`. */
 export function joinGroups(files: readonly string[], command: Command): Command {
   if (files.length === 0) return command;
   const script = join(import.meta.dirname, "enter.sh");
@@ -53,7 +53,7 @@ function findHierarchies(): Hierarchy[] {
   for (const line of readText("/proc/self/mounts").split("\n")) {
     const [, root = "", type, options = ""] = line.split(" ");
     if (type === "cgroup") found.push({ version: 1, root, controllers: options.split(",").filter(isWanted) });
-    // A machine may mount an empty version 2 beside version 1: only the controllers listed there count.
+    // A machine may mount version 2 without controllers beside version 1, so only those listed in cgroup.controllers count.
     if (type === "cgroup2")
       found.push({
         version: 2,
@@ -64,7 +64,7 @@ function findHierarchies(): Hierarchy[] {
   return found.filter((hierarchy) => hierarchy.version === 2 || hierarchy.controllers.length > 0);
 }
 
-/** The groups of `name` in the first place of the hierarchy that lets us make groups with limits. */
+/** Returns the groups of `name` in the first place of the hierarchy where Berth can create groups with limits; empty if there is none. */
 function usable(hierarchy: Hierarchy, name: string): Hierarchy[] {
   const places =
     hierarchy.version === 1
@@ -130,7 +130,7 @@ function limitFiles(hierarchy: Hierarchy, limits: SandboxLimits): [string, strin
   return files;
 }
 
-/** Swap counts as memory where the kernel accounts for it; where it does not, these files are absent. */
+/** Counts swap as memory if the kernel accounts for swap; otherwise these files don't exist. */
 function noSwap(hierarchy: Hierarchy, limits: SandboxLimits): [string, string][] {
   if (!hierarchy.controllers.includes("memory")) return [];
   return hierarchy.version === 1
@@ -155,7 +155,7 @@ class WrittenCgroups implements Cgroups {
       const folder = join(hierarchy.root, id);
       mkdirSync(folder, { recursive: true });
       if (limits) {
-        // Version 1 wants memory with swap to be no less than memory at any moment, whichever way a limit changes.
+        // Version 1 requires memory.memsw to be at least memory at every moment, whether a limit rises or falls.
         for (const [file, value] of noSwap(hierarchy, limits)) tryWrite(join(folder, file), value);
         for (const [file, value] of limitFiles(hierarchy, limits)) writeFileSync(join(folder, file), value);
         for (const [file, value] of noSwap(hierarchy, limits)) tryWrite(join(folder, file), value);
@@ -197,7 +197,7 @@ class WrittenCgroups implements Cgroups {
   }
 
   async remove(id: string): Promise<void> {
-    // A group can be removed only when its last process is reaped, which takes a moment after a kill.
+    // A group can't be removed before its last process is reaped, which takes a moment after a kill.
     for (let attempt = 0; attempt < 50; attempt += 1) {
       if (this.#hierarchies.map((hierarchy) => tryRemoveTree(join(hierarchy.root, id))).every(Boolean)) return;
       this.kill(id);
@@ -230,7 +230,7 @@ class WrittenCgroups implements Cgroups {
   }
 }
 
-/** Without the page cache, which the kernel gives back before it kills. */
+/** Excludes the page cache, which the kernel reclaims before it kills a process. */
 function usedMemory(version: 1 | 2, folder: string): number {
   const stat = readText(join(folder, "memory.stat"));
   if (version === 1) return field(stat, "total_rss") + field(stat, "total_shmem");
@@ -269,7 +269,7 @@ function tryRemove(folder: string): boolean {
   }
 }
 
-/** With the groups that a container engine made below it. */
+/** Also removes the groups that a container engine created below it. */
 function tryRemoveTree(folder: string): boolean {
   if (tryRemove(folder)) return true;
   for (const name of foldersIn(folder)) tryRemoveTree(join(folder, name));
@@ -293,6 +293,6 @@ function tryKill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended by itself in between.
+    // The process has exited in the meantime.
   }
 }

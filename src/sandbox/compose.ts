@@ -11,15 +11,15 @@ import { stageWords, type StageLayer } from "./stage.ts";
 import type { SandboxApp, SandboxBind, SandboxParts, SandboxSpec } from "./spec.ts";
 
 /**
- * How far a sandbox goes on this machine. `isolated`: namespaces of its own, where root first becomes the project's user. `bare`: the machine
- * gives no namespaces, so that only the project's user separates, where root can become that user.
+ * How strongly this machine isolates a sandbox. `isolated`: namespaces of its own, where root first becomes the project's user. `bare`: the
+ * machine offers no namespaces, so only the project's user separates sandboxes, and only if Berth can switch to it.
  */
 export interface Containment {
   readonly level: "isolated" | "bare";
-  /** Whether root becomes the project's user. */
+  /** Whether Berth runs as root and switches to the project's user. */
   readonly switchesUser: boolean;
   readonly disableUserns: boolean;
-  /** Where changes to a private folder of the application go; null: it is read-only. */
+  /** Where changes to a private application folder are stored; null: the folder is read-only. */
   readonly layer: "disk" | "memory" | null;
 }
 
@@ -28,7 +28,7 @@ export interface Composition {
   readonly containment: Containment;
   readonly parts: SandboxParts;
   readonly stateDir: string;
-  /** The empty file system that private folders of applications start from, and its size. */
+  /** Image of the empty file system that holds changes to a private application folder, and its size. */
   readonly layerTemplate: string;
   readonly layerBytes: number;
   readonly nodeBin: string;
@@ -40,7 +40,7 @@ export interface Composition {
   readonly network: OpenedNetwork;
   readonly groupFiles: readonly string[];
   readonly groupBinds: readonly SandboxBind[];
-  /** Where no control group limits processes, the kernel's per-user limit does. */
+  /** The kernel's per-user process limit (RLIMIT_NPROC), used where no control group limits processes; null if one does. */
   readonly processLimit: number | null;
 }
 
@@ -53,7 +53,7 @@ const folder = import.meta.dirname;
 const certificatesInside = "/opt/berth/ca-certificates.pem";
 const defaultMemoryBytes = 64 * 1024 * 1024;
 
-/** Makes the command line that enters the sandbox. Its descriptors carry the environment, so that no argument holds a secret. */
+/** Builds the command line that enters the sandbox. The environment is passed through a descriptor, so that no argument holds a secret. */
 export function compose(plan: Composition): Composed {
   if (isMounted(plan)) refuseLinkedTargets(mounts(plan));
   const fds = new Descriptors(plan.stateDir, plan.spec.controlled ? 4 : 3);
@@ -71,7 +71,7 @@ export function compose(plan: Composition): Composed {
   }
 }
 
-/** Descriptors in the order the child gets them: `first`, and so on. */
+/** Descriptors in the order the child receives them, numbered from `first`. */
 class Descriptors {
   readonly list: number[] = [];
   readonly #fallbackDir: string;
@@ -92,7 +92,7 @@ class Descriptors {
 function reachWords({ spec, network, parts, nodeBin }: Composition): string[] {
   const services = spec.network.kind === "none" ? [] : (spec.network.reach ?? []);
   if (!network.ownLoopback || services.length === 0) return [];
-  // socat reads `,` and other marks in an address as its own grammar.
+  // socat treats `,` and some other characters in an address as syntax, so use it for plain paths only.
   const plain = services.every((service) => /^[\w./@+-]+$/.test(service.socket_path));
   const programs = [parts.setpriv ?? "-", plain ? (parts.socat ?? "-") : "-", nodeBin, join(folder, "reach.mjs")];
   return ["/bin/sh", join(folder, "reach.sh"), ...programs, ...services.flatMap(serviceWords), "--"];
@@ -105,9 +105,9 @@ function containmentWords(plan: Composition, fds: Descriptors): string[] {
 }
 
 /**
- * The data folder may lie below a folder that only root may enter, so root binds what is needed to a place in a mount namespace in between.
- * Not by a bubblewrap of its own: that drops its capabilities and then cannot pass its death on to a process of another user.
- * An ordinary user does it in a user namespace, and only where something else than binds is to be mounted.
+ * The data folder may lie below a folder that only root may enter, so root first binds the sources to a staging place in an intermediate
+ * mount namespace. A second bubblewrap can't do this: it drops its capabilities and then cannot pass its death on to a process of another
+ * user. An ordinary user stages in a user namespace, and only if something other than binds must be mounted.
  */
 function isolatedWords(plan: Composition, fds: Descriptors): string[] {
   const inner = mounts(plan);
@@ -129,11 +129,11 @@ function isolatedWords(plan: Composition, fds: Descriptors): string[] {
   ];
 }
 
-/** What takes changes to the application's folder, which is the first of the mounts. */
+/** Returns what stores the changes to the application's folder, which is the first mount. */
 function layerOf({ spec, containment, layerTemplate, layerBytes }: Composition): StageLayer {
   if (spec.app?.access !== "private" || containment.layer === null) return null;
   if (containment.layer === "disk") return { template: layerTemplate };
-  // It counts as the application's memory.
+  // Memory used by the layer counts against the application's memory limit.
   return { memoryBytes: Math.min(layerBytes, spec.limits?.memoryBytes ?? layerBytes) };
 }
 
@@ -228,12 +228,12 @@ function environment(plan: Composition): Record<string, string> {
   };
 }
 
-/** In a network namespace every address belongs to the sandbox; on the host's network only the loopback is safe to listen on. */
+/** In its own network namespace a sandbox may listen on every address; on the host's network only on the loopback. */
 const listenAddress = (network: OpenedNetwork): string => (network.ownLoopback ? "0.0.0.0" : "127.0.0.1");
 
 const isMounted = (plan: Composition): boolean => plan.containment.level === "isolated";
 
-/** Where nothing is mounted, the folder of the host that would have been mounted there. */
+/** Returns where `path` of the sandbox really is: without mounts, the host folder that would be mounted there. */
 function locate(plan: Composition, path: string): string {
   if (isMounted(plan)) return path;
   const bind = mounts(plan).findLast(({ target }) => path === target || path.startsWith(`${target}/`));
@@ -259,7 +259,7 @@ function becomeUser({ spec, parts }: Composition): string[] {
   ];
 }
 
-/** Reads the environment from its descriptor in the shell that becomes the program. */
+/** Returns a shell command that reads the environment from its descriptor and then execs the program. */
 function environmentWords(plan: Composition, fds: Descriptors): string[] {
   const lines = Object.entries(environment(plan)).map(
     ([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`,

@@ -3,29 +3,32 @@ import { run, runOk, type Command } from "../kit/exec.ts";
 import { lightCommand } from "./light-sandbox.ts";
 import type { SandboxParts } from "./spec.ts";
 
-/** What of the machine a confined command sees beside the system's programs. Every path is the host's, inside too. */
+/** What a confined command sees besides the system's programs. Every path is the host's, also inside. */
 export interface Shown {
   readonly writable: readonly string[];
   readonly readable?: readonly string[];
-  /** Files of the host that are seen, read-only, at another place. */
+  /** Host files that appear, read-only, at another path. */
   readonly placed?: readonly { readonly source: string; readonly target: string }[];
-  /** The command goes on when its parent has died; ending it takes a signal to its process group. */
+  /** Whether the command survives its parent; then only a signal to its process group stops it. */
   readonly isDetached?: boolean;
 }
 
-/** Runs the platform's own programs on what tenants sent: as a user of its own, with nothing of the machine but what it is shown. */
+/** Runs the platform's own programs on tenants' data, as a separate user that sees only what it is shown. */
 export interface Confinement {
-  /** Confined commands have a loopback of their own and no other network. */
+  /** Whether confined commands have only a loopback of their own and no other network. */
   readonly hasOwnNetwork: boolean;
-  /** The command in namespaces of its own, without a network. Its descriptors and environment stay; it ends with its parent unless detached. */
+  /**
+   * Wraps a command to run in namespaces of its own, without a network. It keeps its descriptors and environment, and dies with its parent
+   * unless detached.
+   */
   confine(command: Command, shown: Shown, cwd: string): Command;
-  /** Gives a folder, with everything in it, to the user that confined commands run as. Idempotent. */
+  /** Changes the owner of a folder and everything in it to the user that confined commands run as. Idempotent. */
   own(dir: string): Promise<void>;
-  /** Gives one new file or folder to that user. */
+  /** Changes the owner of one new file or folder to that user. */
   ownOne(path: string): Promise<void>;
 }
 
-/** Nothing is confined: for machines without namespaces, and for tests. */
+/** Confines nothing: for machines without namespaces, and for tests. */
 export const unconfined: Confinement = {
   hasOwnNetwork: false,
   confine: (command) => command,
@@ -34,8 +37,9 @@ export const unconfined: Confinement = {
 };
 
 /**
- * A light sandbox for short runs of `program`: a few milliseconds instead of the tens that a full one with a control group takes. Root runs
- * it as `uid`. Tries it out; where that fails (the machine forbids namespaces, the program is no part of the system) nothing is confined.
+ * Creates a light confinement for short runs of `program`: it costs a few milliseconds, a full sandbox with a control group costs tens. If
+ * Berth is root, commands run as `uid`. Tries it once; if that fails (the machine forbids namespaces, `program` is not part of the system),
+ * nothing is confined.
  */
 export async function createConfinement(
   parts: Pick<SandboxParts, "bwrap" | "setpriv">,
@@ -56,7 +60,8 @@ export async function createConfinement(
   const tried = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
   if (tried?.exitCode !== 0) return unconfined;
   if (!isRoot) return { ...unconfined, hasOwnNetwork: true, confine };
-  // Depth first: the folder itself comes last, so that one that belongs to the user is done. -h: a link that was planted leads nowhere.
+  // Depth first: the folder itself changes last, so if the user owns it, everything below is done. -h: chown must not follow a planted
+  // link.
   const give = ["-depth", "!", "-uid", `${uid}`, "-exec", "chown", "-h", `${uid}:${uid}`, "{}", "+"];
   const own = async (dir: string) => {
     if ((await stat(dir)).uid !== uid) await runOk({ file: "find", args: [dir, ...give] });

@@ -5,13 +5,13 @@ import type { MissingSandboxPart, SandboxDescription } from "./spec.ts";
 export interface SandboxFindings {
   readonly containment: ContainmentFindings;
   readonly network: NetworkFindings;
-  /** Which limits control groups hold here. */
+  /** The limits that control groups enforce on this machine. */
   readonly groupParts: readonly string[];
-  /** Whether there is a system call filter for this processor. */
+  /** Whether Berth has a system call filter for this processor. */
   readonly hasFilter: boolean;
 }
 
-/** Says which parts of the full isolation hold here and, for each that does not, what follows and what to do. */
+/** Lists the parts of full isolation that work on this machine and, for each missing part, the consequence and the remedy. */
 export function describeSandbox(findings: SandboxFindings): SandboxDescription {
   const { containment, network, groupParts } = findings;
   const { level, switchesUser, layer } = containment.found;
@@ -90,7 +90,7 @@ function explain(part: string, { containment, network }: SandboxFindings): Missi
     network_namespace: network.reason,
     metadata_closed: network.reason,
   };
-  // A program's complaint may have many lines, of which the first names the cause.
+  // A program's error output may have many lines; the first names the cause.
   const reason = (reasons[part] ?? "").split("\n")[0] ?? "";
   return { part, effect, remedy: reason === "" ? remedy : `${remedy} (${reason})` };
 }

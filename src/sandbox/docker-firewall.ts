@@ -1,12 +1,12 @@
 import { readdirSync } from "node:fs";
 import { run } from "../kit/exec.ts";
 
-/** A rule of iptables(8), without the words that add or delete it. */
+/** The match and target of an iptables(8) rule, without the `-I`, `-C` or `-D` action. */
 type Rule = readonly string[];
 
 /**
- * Docker sets the policy of the forward chain to drop and leaves one chain to others. Lets sandboxes out there through this machine's devices
- * and answers back in: what goes to Docker's bridges is left to Docker, which opens published ports only.
+ * Adds rules to Docker's DOCKER-USER chain, because Docker sets the forward chain's policy to drop: sandboxes may send through the devices
+ * of `outward`, and replies may return. Traffic to Docker's bridges is left to Docker, which opens published ports only.
  */
 export async function admitThroughDocker(interfacePrefix: string, outward: readonly string[]): Promise<void> {
   for (const rule of dockerRules(interfacePrefix, outward)) {
@@ -15,12 +15,12 @@ export async function admitThroughDocker(interfacePrefix: string, outward: reado
   }
 }
 
-/** Takes back what `admitThroughDocker` added for these. */
+/** Removes the rules that `admitThroughDocker` added for the devices of `outward`. */
 export async function dismissFromDocker(interfacePrefix: string, outward: readonly string[]): Promise<void> {
   for (const name of outward) await iptables("-D", outwardRule(interfacePrefix, name));
 }
 
-/** Earlier versions let sandboxes through to everywhere, and their rules outlive them. */
+/** Removes the rules of earlier Berth versions, which let sandboxes through to everywhere. */
 export async function removeWideRules(interfacePrefix: string): Promise<void> {
   for (const direction of ["-i", "-o"]) {
     const removed = await iptables("-D", ["DOCKER-USER", direction, `${interfacePrefix}+`, "-j", "ACCEPT"]);
@@ -28,7 +28,7 @@ export async function removeWideRules(interfacePrefix: string): Promise<void> {
   }
 }
 
-/** What `admitThroughDocker` makes sure of. */
+/** Returns the rules that `admitThroughDocker` adds. */
 export function dockerRules(interfacePrefix: string, outward: readonly string[]): Rule[] {
   const answers = ["-m", "conntrack", "--ctstate", "ESTABLISHED,RELATED"];
   return [
@@ -37,19 +37,19 @@ export function dockerRules(interfacePrefix: string, outward: readonly string[])
   ];
 }
 
-// `ip link` names them so; other bridges, VLANs and tunnels are the operator's.
+// Docker's device names in `ip link`; other bridges, VLANs and tunnels belong to the operator.
 const docker = /^(docker.*|br-[0-9a-f]{12}|veth.*)$/;
 const ours = /^(b[0-9a-f]{4}-\d+|bprobe\d+)$/;
 
-/** Of a machine's network devices those that lead to other machines: cards, VLANs, bridges, VPNs. Not Docker's, nor those of sandboxes. */
+/** Filters network devices down to those that lead to other machines: cards, VLANs, bridges, VPNs, but neither Docker's nor sandboxes'. */
 export function outwardDevices(names: readonly string[]): string[] {
   return names.filter((name) => name !== "lo" && !docker.test(name) && !ours.test(name));
 }
 
-/** The `outwardDevices` of this machine. */
+/** Returns the `outwardDevices` of this machine. */
 export function uplinks(): string[] {
   const entries = readdirSync("/sys/class/net", { withFileTypes: true });
-  // A file, such as bonding_masters, is no device.
+  // Plain files such as bonding_masters are not devices.
   return outwardDevices(entries.filter((entry) => !entry.isFile()).map(({ name }) => name));
 }
 
@@ -57,7 +57,7 @@ const outwardRule = (interfacePrefix: string, name: string): Rule => [
   ...["DOCKER-USER", "-i", `${interfacePrefix}+`, "-o", name, "-j", "ACCEPT"],
 ];
 
-/** Undefined where there is no iptables(8). */
+/** Runs iptables(8); resolves to undefined if it is not installed. */
 function iptables(action: "-C" | "-I" | "-D", rule: Rule) {
   const args = ["-w", action, ...rule];
   return run({ file: "iptables", args }, { timeoutMs: 10_000 }).catch(() => undefined);

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxBind } from "./spec.ts";
 
-/** Numbers of the descriptors that carry made-up files into bubblewrap. */
+/** Descriptor numbers through which bubblewrap receives generated files. */
 export interface DataDescriptors {
   readonly passwd: number;
   readonly group: number;
@@ -18,7 +18,10 @@ export interface FileSystemPlan {
   readonly homeBytes: number;
 }
 
-/** The bubblewrap options that build a sandbox's file system: the system's programs, a made-up /etc, private memory file systems, and the binds. */
+/**
+ * Returns the bubblewrap options that build a sandbox's file system: the system's programs, a generated /etc, private tmpfs mounts, and the
+ * binds.
+ */
 export function fileSystemArguments(plan: FileSystemPlan): string[] {
   return [
     ...systemFolders(),
@@ -35,7 +38,7 @@ export function fileSystemArguments(plan: FileSystemPlan): string[] {
 }
 
 const isBelowUsr = (path: string): boolean => path.startsWith("/usr/") && existsSync(path);
-// bubblewrap as real root makes the parents of a mount 0700, so each one is made by hand.
+// bubblewrap as real root creates the parents of a mount with mode 0700, so create each one explicitly.
 const folder = (path: string): string[] => ["--perms", "0755", "--dir", path];
 const memory = (path: string, size: number): string[] => ["--perms", "1777", "--size", String(size), "--tmpfs", path];
 const readOnly = (path: string): string[] => ["--ro-bind-try", path, path];
@@ -50,7 +53,7 @@ function systemFolders(): string[] {
   return args;
 }
 
-/** Only what programs need to find libraries, names, certificates and the time; no host keys, no passwords. */
+/** Exposes only what programs need to find libraries, names, certificates and the time; no host keys, no passwords. */
 function etc(data: DataDescriptors): string[] {
   const wanted = [
     ...[
@@ -77,9 +80,9 @@ function etc(data: DataDescriptors): string[] {
       "pki/ca-trust/extracted",
     ],
   ];
-  // Debian links the settings of Java and Maven to here. Maven's settings.xml may hold the operator's passwords.
+  // Debian's Java and Maven link to their settings in /etc. Maven's settings.xml is left out: it may hold the operator's passwords.
   const javas = existsSync("/etc") ? readdirSync("/etc").filter((name) => /^java-\d+-openjdk$/.test(name)) : [];
-  // Debian's PHP loads its extensions by these; php.ini may hold passwords.
+  // Debian's PHP loads its extensions through these folders. php.ini is left out: it may hold passwords.
   const phps = existsSync("/etc/php") ? readdirSync("/etc/php") : [];
   const extensions = phps.flatMap((version) => [`php/${version}/mods-available`, `php/${version}/cli/conf.d`]);
   const present = [...wanted, ...javas, ...extensions].map((name) => `/etc/${name}`).filter((path) => existsSync(path));
@@ -106,8 +109,8 @@ function binds(list: readonly SandboxBind[]): string[] {
 }
 
 /**
- * Throws when the path to a target below a writable bind contains a link: code of the sandbox may have planted it, and bubblewrap would
- * follow it. bubblewrap makes missing folders itself.
+ * Throws if the path to a target below a writable bind contains a symbolic link: code in the sandbox may have planted it, and bubblewrap
+ * would follow it. bubblewrap itself creates missing folders.
  */
 export function refuseLinkedTargets(list: readonly SandboxBind[]): void {
   for (const { target } of list) {
@@ -126,7 +129,7 @@ function leadsOverLink(root: string, path: string): boolean {
   );
 }
 
-/** Below /usr or another bind nothing can be made: the mount point has to exist there. */
+/** Returns whether the target lies below /usr or another bind, where bubblewrap can't create a mount point: it must exist already. */
 function isInside(target: string, list: readonly SandboxBind[], self: SandboxBind): boolean {
   return target.startsWith("/usr/") || list.some((other) => other !== self && target.startsWith(`${other.target}/`));
 }

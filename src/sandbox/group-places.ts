@@ -2,18 +2,18 @@ import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "n
 import { basename, dirname, join } from "node:path";
 import { ownGroup, tenantGroup } from "../kit/tenant-group.ts";
 
-/** A control group below which Berth may make its own. */
+/** A control group below which Berth may create its own. */
 export interface GroupPlace {
   readonly folder: string;
-  /** Moves the processes in it into a leaf: on cgroup v2 a group whose children have limits holds no processes. */
+  /** Moves the group's processes into a leaf: on cgroup v2, a group whose children have limits must hold no processes. */
   readonly vacate?: () => void;
 }
 
 const leaf = "control-plane";
 
 /**
- * Where groups may be made in a hierarchy of cgroup v2, the best place first: the delegated group beside the service's, for root the root
- * of the hierarchy, for an ordinary user the group that systemd delegated to this process.
+ * Returns where Berth may create groups in a cgroup v2 hierarchy, best place first: the delegated group beside the service's; then, for
+ * root, the root of the hierarchy, for an ordinary user the group that systemd delegated to this process.
  */
 export function groupPlaces(root: string, own = ownGroup(), isRoot = process.getuid?.() === 0): readonly GroupPlace[] {
   const tenants = own?.root === root ? tenantGroup(own.folder) : undefined;
@@ -23,7 +23,10 @@ export function groupPlaces(root: string, own = ownGroup(), isRoot = process.get
   return isWritable(folder) ? [...beside, { folder, vacate: () => vacate(folder) }] : beside;
 }
 
-/** Moves this process, its ancestors and its descendants. Other processes there mean that the group is not ours to divide. */
+/**
+ * Moves this process, its ancestors and its descendants into the leaf. Throws if the group holds other processes: then it is not Berth's to
+ * divide.
+ */
 function vacate(folder: string): void {
   const members = readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
   const line = ancestors(process.pid);
@@ -33,12 +36,12 @@ function vacate(folder: string): void {
   for (const pid of members) writeFileSync(join(folder, leaf, "cgroup.procs"), String(pid));
 }
 
-/** The process and those it descends from. */
+/** Returns the process and its ancestors. */
 function ancestors(pid: number): readonly number[] {
   if (pid <= 1) return [];
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may hold anything.
+    // The process name, in parentheses, may contain any character, including `)`.
     const [, parent = "0"] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return [pid, ...ancestors(Number(parent))];
   } catch {

@@ -2,19 +2,22 @@ import { randomInt } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Numbers (ports, subnets) handed out to sandboxes. A number is a folder, so two processes never get the same one and a restart forgets none. */
+/**
+ * Leases numbers (ports, subnets) to sandboxes. Each lease is a folder, so two processes never get the same number and leases survive a
+ * restart.
+ */
 export interface Leases {
-  /** The number that `owner` has, or a free one for which `isFree` holds. Throws when there is none left. */
+  /** Returns the number that `owner` holds, else leases a free one for which `isFree` resolves to true. Throws if none is left. */
   claim(owner: string, isFree: (number: number) => Promise<boolean>): Promise<number>;
-  /** The numbers that an owner has. */
+  /** Returns the numbers that an owner holds. */
   held(owner: string): readonly number[];
   release(number: number): void;
   owners(): readonly string[];
 }
 
 /**
- * Leases of `first` … `first + count - 1`, kept in `folder`. The search starts behind the last number given, also after a restart, so that
- * a number rests as long as possible: an edge may still send visitors to the address of its former owner.
+ * Opens the leases of `first` … `first + count - 1` in `folder`. The search starts after the last number leased, also after a restart, so
+ * that a number stays unused as long as possible: an edge may still send requests to its former owner's address.
  */
 export function openLeases(folder: string, first: number, count: number): Leases {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -50,7 +53,7 @@ function take(folder: string, number: number, owner: string): boolean {
   return true;
 }
 
-/** Empty while the folder has no file yet, and after a crash at that point: the lease then has no owner. */
+/** Returns "" if the folder has no owner file: between mkdir and write, or after a crash at that point. */
 function ownerOf(folder: string, name: string): string {
   try {
     return readFileSync(join(folder, name, "owner"), "utf8");

@@ -2,28 +2,28 @@ import type { Command } from "../kit/exec.ts";
 import type { SandboxBind } from "./spec.ts";
 
 /**
- * A sandbox for the platform's own programs, which read what tenants made: git, PostgreSQL and its clients. It has namespaces and nothing of
- * the machine but the system's programs and its binds; a network, limits and a system call filter, which code of tenants gets besides, are
- * left out, so that it costs a few milliseconds.
+ * A sandbox for the platform's own programs that read tenants' data: git, PostgreSQL and its clients. It has namespaces and sees only the
+ * system's programs and its binds. To start in a few milliseconds, it omits the network, limits and system call filter that tenants' code
+ * gets.
  */
 export interface LightSandbox {
   readonly bwrap: string;
-  /** Root becomes this user; null: the sandbox runs as the user that Berth runs as, in a user namespace. */
+  /** The user that root switches to; null: the sandbox runs as Berth's own user, in a user namespace. */
   readonly user: { readonly uid: number; readonly setpriv: string } | null;
   readonly binds: readonly SandboxBind[];
-  /** Whether it has a /tmp, in memory. */
+  /** Whether it has a /tmp in memory. */
   readonly hasTmp?: boolean;
-  /** Default none. */
+  /** Default: no network. */
   readonly network?: "host";
-  /** Default its own. */
+  /** Default: an IPC namespace of its own. */
   readonly ipc?: "host";
-  /** The sandbox goes on when the process that started it has ended. */
+  /** Whether the sandbox survives the process that started it. */
   readonly isDetached?: boolean;
-  /** Default /. */
+  /** Default: /. */
   readonly cwd?: string;
 }
 
-/** The command that runs `command` in a light sandbox. Descriptors and environment stay as they are. */
+/** Wraps `command` to run in a light sandbox. It keeps its descriptors and environment. */
 export function lightCommand(sandbox: LightSandbox, command: Command): Command {
   const { bwrap, user, network, ipc, isDetached = false, hasTmp = false, cwd = "/" } = sandbox;
   const args = [
@@ -53,7 +53,7 @@ function memory(path: string): string[] {
   return ["--perms", "1777", "--tmpfs", path];
 }
 
-// Parents that bubblewrap makes by itself as root are closed to others, so each is made first with its mode.
+// Other users can't enter the parents that bubblewrap, as root, creates by itself, so create each one first with mode 0755.
 function bindArguments(binds: readonly SandboxBind[]): string[] {
   const parents = binds.flatMap(({ target }) => {
     const names = target.split("/").slice(1, -1);

@@ -7,14 +7,14 @@ import { isFreePort } from "./shared-network.ts";
 export interface PastaParts {
   readonly pasta: string;
   readonly setpriv: string | null;
-  /** ip(8), which shuts metadata services out; null leaves them open. */
+  /** ip(8), used to block metadata services; null leaves them reachable. */
   readonly ip: string | null;
 }
 
 /**
- * A network namespace of an ordinary user's own, with egress and one forwarded port by pasta(1).
- * The host's loopback is not mapped (`--no-map-gw`), and nothing is forwarded but that port.
- * pasta outlives its parent, and its child outlives pasta: setpriv(1), where there is one, makes each die with the one before.
+ * Creates the driver for an ordinary user: a network namespace with egress and one port forwarded by pasta(1). The host's loopback is not
+ * mapped (`--no-map-gw`), and no other port is forwarded. pasta outlives its parent, and its child outlives pasta, so setpriv(1), if
+ * installed, makes each die with its parent.
  */
 export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: readonly string[]): NetworkDriver {
   const diesWithParent = programs.setpriv === null ? [] : [programs.setpriv, "--pdeathsig", "KILL", "--"];
@@ -47,10 +47,11 @@ export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: rea
   };
 }
 
-// pasta's child has a pid namespace but the host's /proc, where bubblewrap would look for its own child under a number that is another's.
+// pasta's child has its own pid namespace but sees the host's /proc, where bubblewrap would look up its own child by a pid of another
+// process.
 const ownProc = ["unshare", "--mount", "--propagation", "slave", "--mount-proc", "--"];
 
-/** While the namespace's own root runs: bubblewrap's child no longer may. */
+/** Blocks metadata services while the namespace's root still runs: bubblewrap's child no longer has the right to. */
 function closeMetadata(ip: string | null, resolvers: readonly string[]): string[] {
   if (ip === null) return [];
   return ["/bin/sh", script, ip, ...resolvers, "--", ...closedNetworks, "--", ...closedNetworks6, "--"];

@@ -5,21 +5,24 @@ import { run, runOk } from "../kit/exec.ts";
 import { folderBytes } from "../kit/folder-bytes.ts";
 import type { SandboxApp } from "./spec.ts";
 
-/** Where the changes of sandboxes to their private folders go. */
+/** Stores the changes that sandboxes make to their private folders. */
 export interface PrivateLayers {
-  /** A file system with the two empty folders of an overlay, a copy of which takes the changes of one sandbox. Missing where it cannot be made. */
+  /**
+   * Image of a file system with an overlay's two empty folders; a copy of it stores one sandbox's changes. The file is missing if it could
+   * not be created.
+   */
   readonly template: string;
-  /** Without namespaces: the sandbox's own copy of the folder. */
+  /** Without namespaces: copies the folder for one sandbox. */
   copy(id: string, app: SandboxApp, owner: number): Promise<SandboxApp>;
-  /** What that copy takes of the disk. */
+  /** Returns how much disk space that copy uses. */
   copyBytes(id: string): Promise<number>;
-  /** Removes that copy; a missing one is fine. */
+  /** Removes that copy. Idempotent. */
   remove(id: string): Promise<void>;
   /** The sandboxes that have a copy. */
   ids(): readonly string[];
 }
 
-/** Prepares layers of `bytes` in `folder`, of which earlier starts may have left something. */
+/** Prepares layers of `bytes` in `folder` and removes templates of other sizes that earlier starts left. */
 export async function openPrivateLayers(folder: string, bytes: number): Promise<PrivateLayers> {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const template = join(folder, `empty-overlay-${bytes}.ext4`);
@@ -41,7 +44,7 @@ export async function openPrivateLayers(folder: string, bytes: number): Promise<
   };
 }
 
-/** No journal and few inodes: nothing in it outlives its sandbox, and an empty one takes 150 KiB. */
+/** Creates an ext4 image without a journal and with few inodes: its content never outlives the sandbox, and an empty one uses 150 KiB. */
 async function makeTemplate(template: string, bytes: number): Promise<void> {
   const draft = `${template}.new`;
   writeFileSync(draft, "", { mode: 0o600 });

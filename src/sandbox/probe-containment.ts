@@ -7,16 +7,16 @@ import type { SandboxOptions, SandboxSpec } from "./spec.ts";
 export interface ContainmentFindings {
   readonly found: Containment;
   readonly isRoot: boolean;
-  /** What the strongest containment said if it failed, for the remedy. */
+  /** The error of the strongest containment, if it failed; used for the remedy. */
   readonly reason: string;
 }
 
 type ComposeProbe = (containment: Containment, spec: SandboxSpec) => Composed;
 
-// Any uid will do that owns nothing here.
+// Any uid that owns nothing on this machine.
 const probeUid = 19_999;
 
-/** Enters real sandboxes, from the strongest containment down, until one can read its release, write its storage, and start a process. */
+/** Starts real sandboxes, strongest containment first, until one can read its release, write its storage, and start a process. */
 export async function probeContainment(
   options: SandboxOptions,
   composeProbe: ComposeProbe,
@@ -44,7 +44,7 @@ function candidates({ parts }: SandboxOptions, isRoot: boolean): Containment[] {
   const bare = { level: "bare", disableUserns: false, layer: null } as const;
   return [
     ...(canIsolate ? layers.map((layer) => ({ ...isolated, layer, disableUserns: true })) : []),
-    // bubblewrap before 0.8 cannot disable them; the system call filter refuses new ones all the same.
+    // bubblewrap before 0.8 can't disable user namespaces; the system call filter still refuses new ones.
     ...(canIsolate ? layers.map((layer) => ({ ...isolated, layer, disableUserns: false })) : []),
     ...(isRoot && parts.setpriv !== null ? [{ ...bare, switchesUser: true }] : []),
     { ...bare, switchesUser: false },
@@ -74,7 +74,7 @@ function specOf(folder: string, { layer }: Containment): SandboxSpec {
   };
 }
 
-/** Undefined when the sandbox worked, else what it said. */
+/** Runs the probe; returns undefined if it worked, else its error output. */
 async function enter(composed: Composed): Promise<string | undefined> {
   const { command, fds } = composed;
   try {

@@ -15,16 +15,19 @@ import { openVethNetwork, type VethNetwork } from "./veth-network.ts";
 
 export interface NetworkFindings {
   readonly driver: NetworkDriver;
-  /** Why a stronger one is not used; empty when there is none stronger or the settings ask for this one. */
+  /** Why no stronger network is used; empty if there is none or the settings ask for this one. */
   readonly reason: string;
   readonly guessedResolvers: boolean;
 }
 
-// Outside 32768-60999, from which the kernel takes the local ports of outgoing connections.
+// Outside 32768-60999, the kernel's range of local ports for outgoing connections.
 const firstPort = 20_000;
 const portCount = 10_000;
 
-/** The strongest kind of network that is allowed by the options and really works here: veth for root, pasta for others, else the host's own. */
+/**
+ * Finds the strongest network that the options allow and that works on this machine: veth for root, pasta for other users, else the host's
+ * own.
+ */
 export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers): Promise<NetworkFindings> {
   const folder = join(options.stateDir, "network");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -48,7 +51,7 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
   const tryPastaWith = (ip: string | null) =>
     attempt(() => tryPasta(options, folder, pastaOn(options, ports, resolvers, ip)));
   const wantsPasta = wanted === "pasta" || (wanted === "auto" && !isRoot);
-  // Better one that leaves metadata services open than none.
+  // A pasta network that leaves metadata services reachable is better than no isolation.
   const pasta = wantsPasta ? ((await tryPastaWith(options.parts.ip)) ?? (await tryPastaWith(null))) : undefined;
   return { driver: veth ?? pasta ?? sharedNetwork(ports), reason: [...new Set(reasons)].join("; "), guessedResolvers };
 }
@@ -70,7 +73,7 @@ async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resol
   await removeWideRules(network.interfacePrefix);
   const first = await vethFault(options, network);
   if (first === undefined) return network;
-  // The world of the probe is behind no uplink.
+  // The probe's outside server is not behind an uplink, so admit its link as well.
   const worlds = [worldLink()];
   await admitThroughDocker(network.interfacePrefix, [...uplinks(), ...worlds]);
   const second = await vethFault(options, network);
@@ -82,8 +85,8 @@ async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resol
 const worldLink = (): string => `bprobe${process.pid % 100000}`;
 
 /**
- * Two sandboxes are made: one stands for the world outside, named so that our rules do not know it. The other must reach it through the
- * host and must not reach the host itself. Undefined when that holds.
+ * Checks that a sandbox reaches an outside server through the host but not the host itself. A second namespace, with a name that Berth's
+ * rules don't match, stands for the outside. Returns undefined if both hold, else what is wrong.
  */
 async function vethFault(options: SandboxOptions, network: VethNetwork): Promise<string | undefined> {
   const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
@@ -119,7 +122,7 @@ Promise.all(process.argv.slice(1).map(reach)).then((answers) => console.log(JSON
 `;
 const listen = `require("node:net").createServer((socket) => socket.end()).listen(0, "0.0.0.0", function () { console.log(this.address().port); });`;
 
-/** A server in a network namespace of its own beside the host, at an address of the range for tests (RFC 5737, TEST-NET-3). */
+/** Starts a server in its own network namespace beside the host, at an address reserved for documentation (RFC 5737, TEST-NET-3). */
 async function openWorld({ parts, nodeBin }: SandboxOptions) {
   const ip = parts.ip as string;
   const name = worldLink();
@@ -174,7 +177,7 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<number> {
   return Number(await Promise.race([line, late]));
 }
 
-/** Really starts pasta: its namespace must come up, and the host's loopback must be out of reach from it. */
+/** Starts pasta for real: its namespace must come up, and the host's loopback must be unreachable from it. Throws otherwise. */
 async function tryPasta(options: SandboxOptions, folder: string, driver: NetworkDriver): Promise<NetworkDriver> {
   accessSync("/dev/net/tun", constants.R_OK | constants.W_OK);
   const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
@@ -186,7 +189,7 @@ async function tryPasta(options: SandboxOptions, folder: string, driver: Network
     const target = `127.0.0.1:${(host.address() as { port: number }).port}`;
     const pid = await startDetached(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, target]), log);
     const said = await until(() => readFileSync(log, "utf8").match(/\[(true|false)\]/)?.[1], { timeoutMs: 10_000 });
-    // A pasta that fails leaves a waiting child behind, in its process group.
+    // A failing pasta leaves a waiting child behind in its process group.
     killGroup(pid);
     if (said === undefined)
       throw new Error(`pasta: ${readFileSync(log, "utf8").trim().slice(-300) || "it did not start"}`);
@@ -203,6 +206,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All of it has ended.
+    // The whole group has exited.
   }
 }

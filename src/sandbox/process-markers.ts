@@ -2,17 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { processIds, readProcessFile } from "../kit/processes.ts";
 
 /**
- * Finds the processes of a sandbox by a marker, also those whose parents have died. Each state folder has markers of its own.
- * With a pid namespace the marker is in bubblewrap's command line, because its end ends all processes of the namespace.
- * Without one it is in the environment, which every child inherits.
+ * Finds the processes of a sandbox by a marker, even those whose parents have died. Each state folder has its own markers. With a pid
+ * namespace, the marker is in bubblewrap's command line: killing bubblewrap ends the whole namespace. Without one, it is in the
+ * environment, which every child inherits.
  */
 export interface ProcessMarkers {
-  /** An option of bubblewrap that does nothing else. */
+  /** A bubblewrap option that has no other effect. */
   option(id: string): string[];
   variable(id: string): Readonly<Record<string, string>>;
-  /** Kills every process that carries the marker now, except `sparedPid`, and returns how many there were. */
+  /** Kills every process that carries the marker now, except `sparedPid`. Returns how many there were. */
   kill(id: string, sparedPid?: number): number;
-  /** Kills repeatedly until no process is found: a process that is forked while its parent is killed has no known parent. */
+  /** Kills repeatedly until no process carries the marker: a process forked while its parent is being killed is missed at first. */
   end(id: string): Promise<void>;
   /** The sandboxes that have running processes. */
   ids(): readonly string[];
@@ -20,7 +20,7 @@ export interface ProcessMarkers {
 
 const variableName = "BERTH_SANDBOX";
 
-/** `tag` names the state folder: lower-case hexadecimal. */
+/** Opens the markers of a state folder, which `tag` (lower-case hexadecimal) identifies. */
 export function openProcessMarkers(tag: string): ProcessMarkers {
   const optionOf = (id: string) => ["--unsetenv", `berth-${tag}-${id}`];
   const found = new RegExp(`\0--unsetenv\0berth-${tag}-([a-z0-9_-]+)\0|(?:^|\0)${variableName}=${tag}-([a-z0-9_-]+)\0`);
@@ -50,6 +50,6 @@ function killProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // The process has exited already.
   }
 }

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 
-/** What a sandbox's /etc/resolv.conf says: the host's own text, and one that also works where 127.0.0.1 is not the host's. */
+/** Contents for a sandbox's /etc/resolv.conf: the host's own, and one that also works where 127.0.0.1 is not the host's. */
 export interface Resolvers {
   readonly shared: string;
   readonly isolated: string;
-  /** The isolated ones that have an IPv4 address. */
+  /** The IPv4 resolvers of `isolated`. */
   readonly addresses: readonly string[];
-  /** True when the host only names resolvers on its loopback, so that public ones are used instead. */
+  /** True if the host names only resolvers on its loopback, so that public ones are used instead. */
   readonly guessed: boolean;
 }
 
-// systemd-resolved lists the real servers there and puts only its own 127.0.0.53 in /etc/resolv.conf.
+// systemd-resolved lists the real servers in the second file and puts only its own 127.0.0.53 in /etc/resolv.conf.
 const candidates = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
 const publicServers = ["1.1.1.1", "8.8.8.8"];
 

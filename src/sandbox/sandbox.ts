@@ -18,8 +18,8 @@ import { describeSandbox } from "./describe-sandbox.ts";
 import type { Sandbox, SandboxCommand, SandboxOptions, SandboxResult, SandboxSpec } from "./spec.ts";
 
 /**
- * Runs code of tenants: applications, builds and commands. Tests what this machine allows and uses the strongest isolation that works;
- * `describe` lists what is missing. Throws only when the state folder cannot be used.
+ * Creates the sandbox that runs tenants' code: applications, builds and commands. Probes what this machine allows and uses the strongest
+ * isolation that works; `describe` lists what is missing. Throws only if the state folder can't be used or no process can be started.
  */
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   closeInheritedDescriptors();
@@ -66,7 +66,7 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
   const { cgroups, layers, markers } = context;
   const { driver } = network;
   const command = (spec: SandboxSpec) => open(context, driver, spec);
-  // Without control groups, the processes of a sandbox are found by their marker.
+  // Without control groups, a sandbox's processes are found by their marker.
   const hasGroups = cgroups.parts.includes("process_limit");
   const kill = (id: string, sparedPid?: number) => (hasGroups ? cgroups.kill(id) : markers.kill(id, sparedPid));
   const end = async (id: string) => {
@@ -121,11 +121,11 @@ function assemble(context: Context, containment: ContainmentFindings, network: N
 
 async function measureChanges({ containment, layers, layerBytes }: Context, id: string, pid: number) {
   if (containment.level === "bare") {
-    // A folder that is a mere copy has no limit of its own.
+    // A plain copy of the folder has no enforced limit, so measure it.
     const bytes = await layers.copyBytes(id);
     return { bytes, isOver: bytes > layerBytes };
   }
-  // An overlay answers for the file system that takes its changes.
+  // statfs on an overlay reports the file system that stores its changes.
   const found = containment.layer === "disk" ? await statfs(`/proc/${pid}/root/app`).catch(() => null) : null;
   return { bytes: found === null ? 0 : (found.blocks - found.bfree) * found.bsize, isOver: false };
 }
@@ -133,8 +133,8 @@ async function measureChanges({ containment, layers, layerBytes }: Context, id: 
 const reapEveryMs = 250;
 
 /**
- * Kills all processes of the sandbox once it times out or is aborted. The command's signal may arrive while bubblewrap is still making
- * the sandbox; the processes in it then outlive bubblewrap and hold the output open.
+ * Keeps killing the sandbox's processes once it times out or is aborted. `run` alone may signal while bubblewrap is still setting up; the
+ * sandbox's processes then outlive bubblewrap and keep the output open.
  */
 function reapWhenOver(kill: () => void, options: Pick<RunOptions, "signal" | "timeoutMs">): { end(): void } {
   let reaping: NodeJS.Timeout | undefined;
@@ -164,7 +164,7 @@ async function open(context: Context, driver: NetworkDriver, spec: SandboxSpec):
   };
 }
 
-/** Without a mount namespace nothing can be put above a folder, so the sandbox gets a copy. */
+/** Copies the folder for the sandbox, because nothing can be overlaid on it without a mount namespace. */
 async function withOwnCopy(context: Context, spec: SandboxSpec): Promise<SandboxSpec> {
   if (context.containment.level !== "bare" || spec.app?.access !== "private") return spec;
   return { ...spec, app: await context.layers.copy(spec.id, spec.app, hostUid(context, spec.uid)) };
@@ -192,7 +192,10 @@ function composeIn(context: Context, given: SandboxSpec, network: OpenedNetwork)
   return { command, fds: [...fds] };
 }
 
-/** The kernel counts the processes of a user in each user namespace; outside one, those of everything else this user runs count too. */
+/**
+ * Whether the per-user process limit counts only the sandbox: the kernel counts per user namespace, and outside one the user's other
+ * processes count too.
+ */
 const countsApart = (containment: Containment): boolean => containment.level !== "bare";
 const isRoot = (): boolean => process.geteuid?.() === 0;
 const ownUid = (): number => process.geteuid?.() ?? 0;

@@ -1,7 +1,7 @@
 /**
- * The system calls that no application and no build needs and that have broken out of sandboxes before, as a classic-BPF
- * program for `bwrap --seccomp`. Denied calls answer EPERM; those with a common fallback answer ENOSYS, so that the fallback is taken.
- * Undefined for processors whose table is not known here.
+ * Builds a classic-BPF program for `bwrap --seccomp` against the system calls that no application or build needs and that have enabled
+ * sandbox escapes. Denied calls return EPERM, those with a common fallback ENOSYS, so that callers use it. Returns undefined for processors
+ * without a system call table here.
  */
 export function seccompProgram(arch: NodeJS.Architecture = process.arch): Buffer | undefined {
   const machine = machines[arch as keyof typeof machines];
@@ -30,9 +30,9 @@ interface Machine {
   readonly ioctl: number;
 }
 
-// Same numbers everywhere: mounting of the new kind (428-433, 442, 467), pidfd_getfd, quotactl_fd.
+// Same numbers on every processor: the new mount API (428-433, 442, 467), pidfd_getfd, quotactl_fd.
 const deniedEverywhere = [428, 429, 430, 431, 432, 433, 438, 442, 443, 467];
-// io_uring_setup, io_uring_enter, io_uring_register; clone3 hides its flags from a filter, and glibc falls back to clone.
+// io_uring_setup, io_uring_enter, io_uring_register, clone3. clone3 hides its flags from a filter; glibc falls back to clone.
 const absentEverywhere = [425, 426, 427, 435];
 
 const machines: { readonly x64: Machine; readonly arm64: Machine } = {
@@ -75,7 +75,7 @@ const machines: { readonly x64: Machine; readonly arm64: Machine } = {
   },
 };
 
-/** One instruction; a jump names the label it goes to when its test holds, else it falls through. */
+/** One instruction. A jump goes to its label if its test holds, else to the next instruction. */
 interface Instruction {
   readonly code: number;
   readonly value: number;
@@ -124,7 +124,7 @@ function program(machine: Machine): Step[] {
   ];
 }
 
-/** struct sock_filter: u16 code, u8 jump-if-true, u8 jump-if-false, u32 value, in the machine's (little-endian) order. */
+/** Encodes struct sock_filter: u16 code, u8 jump-if-true, u8 jump-if-false, u32 value, in the machine's (little-endian) order. */
 function assemble(steps: readonly Step[]): Buffer {
   const labels = new Map<string, number>();
   let count = 0;

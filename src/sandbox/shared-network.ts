@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import type { Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 
-/** The host's own network: no isolation, each serving sandbox gets a free port of the host. The last resort. */
+/** Creates the driver of last resort: the host's own network, without isolation. Each serving sandbox gets a free host port. */
 export function sharedNetwork(ports: Leases): NetworkDriver {
   return {
     mode: "shared",
@@ -21,7 +21,7 @@ export function sharedNetwork(ports: Leases): NetworkDriver {
   };
 }
 
-/** Whether a server could listen there now, on every address. */
+/** Resolves to whether a server could listen on the port now, on every address. */
 export function isFreePort(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

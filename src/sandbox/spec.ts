@@ -1,14 +1,20 @@
 import type { ForwardedSocket } from "../kit/server-address.ts";
 import type { Command, ExecOptions, ExecResult, RunOptions } from "../kit/exec.ts";
 
-/** What runs in a sandbox and what it may see. Everything that is not named here, the sandbox does not have. */
+/** What runs in a sandbox and what it may see. The sandbox gets nothing that is not named here. */
 export interface SandboxSpec {
-  /** Names its control group and its network. Unique among living sandboxes, `[a-z0-9_-]`; the part before the first `-` is its family, see `sweep`. */
+  /**
+   * Names the sandbox's control group and network. Unique among running sandboxes, `[a-z0-9_-]`; the part before the first `-` is its
+   * family, see `sweep`.
+   */
   readonly id: string;
-  /** The user it runs as when Berth is root (`uidBase + project_number`); an ordinary user's sandboxes run as that user. */
+  /** The user it runs as if Berth is root (`uidBase + project_number`); otherwise it runs as Berth's own user. */
   readonly uid: number;
   readonly argv: readonly string[];
-  /** The environment, exact but for the defaults a sandbox adds when they are left out: PATH, HOME, LANG, the CA variables. May hold secrets. */
+  /**
+   * The complete environment, except for defaults that the sandbox adds when they are missing: PATH, HOME, LANG, the CA variables. May hold
+   * secrets.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
   readonly app: SandboxApp | null;
@@ -17,22 +23,22 @@ export interface SandboxSpec {
   readonly storageWritable?: boolean;
   /** Toolchains, caches and the like, mounted in this order. */
   readonly binds: readonly SandboxBind[];
-  /** Folders of the sandbox put before the system's PATH. */
+  /** Folders in the sandbox, placed before the system's PATH. */
   readonly path?: readonly string[];
-  /** Default /app, or / without one. */
+  /** Default: /app, or / if `app` is null. */
   readonly cwd?: string;
-  /** Sizes of the two memory file systems /tmp and /home/app (64 MiB each by default). They count against the memory limit. */
+  /** Sizes of the tmpfs mounts /tmp and /home/app (64 MiB each by default). They count against the memory limit. */
   readonly tmpBytes?: number;
   readonly homeBytes?: number;
   readonly network: SandboxNetwork;
   readonly limits: SandboxLimits | null;
-  /** The command reads a control stream from descriptor 3: `control` of the run. */
+  /** Whether the command reads a control stream from descriptor 3: the run's `control`. */
   readonly controlled?: boolean;
 }
 
 /**
- * `write`: changes go to the folder itself. `private`: the sandbox may change what it sees, up to `layerBytes`; the folder stays as it is and
- * the changes go with the sandbox.
+ * `write`: changes go to the folder itself. `private`: the sandbox may change its view of the folder, up to `layerBytes`; the folder stays
+ * as it is and the changes are discarded with the sandbox.
  */
 export interface SandboxApp {
   readonly source: string;
@@ -41,7 +47,10 @@ export interface SandboxApp {
 
 export interface SandboxBind {
   readonly source: string;
-  /** An absolute path; its parents are made. A target below another bind must exist there, below a writable one with no link on the way. */
+  /**
+   * An absolute path; its parents are created. A target below another bind must exist there, and no link may lie on the way to one below a
+   * writable bind.
+   */
   readonly target: string;
   readonly writable: boolean;
 }
@@ -62,9 +71,9 @@ export interface SandboxLimits {
 export interface SandboxCommand {
   readonly command: Command;
   readonly options: ExecOptions;
-  /** Where the host reaches it; null unless it serves. */
+  /** The address at which the host reaches it; null unless it serves. */
   readonly address: { readonly host: string; readonly port: number } | null;
-  /** Closes this process's copies of the descriptors. Call it once the process is started or has failed to. */
+  /** Closes this process's copies of the descriptors. Call it once the process has started or failed to. */
   close(): void;
 }
 
@@ -83,30 +92,33 @@ export interface SandboxUsage {
 }
 
 export interface Sandbox {
-  /** The host's user that a sandbox with this `uid` runs as: folders it shall write must belong to it. */
+  /** Returns the host user that a sandbox with this `uid` runs as; folders it writes must belong to that user. */
   hostUid(uid: number): number;
-  /** The isolation that worked on this machine when the sandbox was made. */
+  /** Describes the isolation that worked on this machine when the sandbox was created. */
   describe(): SandboxDescription;
-  /** Makes the control group and network of one sandbox and the command that enters it. `remove` frees them. Faults are thrown. */
+  /** Creates the control group and network of one sandbox, and the command that enters it. `remove` frees them. Throws on failure. */
   command(spec: SandboxSpec): Promise<SandboxCommand>;
-  /** Makes the network of a sandbox ahead of its run, which then does not wait for it. */
+  /** Creates a sandbox's network ahead of its run, so that the run does not wait for it. */
   prepare(id: string): Promise<void>;
   /**
-   * Runs a sandbox to its end and removes it. Abort or time-out kills everything in it at once. With `keepNetwork` its network stays for
-   * the next run under the same id, until `remove`.
+   * Runs a sandbox until its command exits, then removes it. Abort or time-out kills everything in it at once. With `keepNetwork`, its
+   * network stays for the next run under the same id, until `remove`.
    */
   run(spec: SandboxSpec, options?: SandboxRunOptions): Promise<SandboxResult>;
-  /** CPU, memory and process counts; undefined where control groups cannot be written. */
+  /** Returns CPU, memory and process counts; undefined if control groups can't be written. */
   usage(id: string): SandboxUsage | undefined;
-  /** How much of the disk its changes to a private /app take, and whether that is more than it may; `pid` is one of its processes. */
+  /** Returns how much disk space its changes to a private /app use, and whether that exceeds the limit; `pid` is one of its processes. */
   changes(id: string, pid: number): Promise<{ readonly bytes: number; readonly isOver: boolean }>;
-  /** Whether the OOM killer ended a process of the sandbox. */
+  /** Returns whether the OOM killer killed a process of the sandbox. */
   outOfMemory(id: string): boolean;
-  /** Kills all processes that are in the sandbox now, except `sparedPid`. A process that is just being forked may be missed: repeat until none is left. */
+  /** Kills all current processes of the sandbox, except `sparedPid`. May miss one that is being forked: repeat until none is left. */
   kill(id: string, sparedPid?: number): void;
-  /** Frees the control group and the network of an ended sandbox, killing what is left. Idempotent. */
+  /** Kills what is left of an ended sandbox and frees its control group and network. Idempotent. */
   remove(id: string): Promise<void>;
-  /** Removes the sandboxes of a family (`run`, `build` …) that a crash left, except those in `keep`. Returns those that could not be removed. */
+  /**
+   * Removes the sandboxes of a family (`run`, `build` …) that a crash left behind, except those in `keep`. Returns those that could not be
+   * removed.
+   */
   sweep(family: string, keep: readonly string[]): Promise<readonly string[]>;
   /** Removes the rules, routes and groups that all sandboxes share. Call it when no sandbox runs. */
   dismantle(): Promise<void>;
@@ -126,7 +138,7 @@ export interface MissingSandboxPart {
 
 export type NetworkMode = "veth" | "pasta" | "shared";
 
-/** Absolute paths of the programs a sandbox is made with; null for those the machine lacks. */
+/** Absolute paths of the programs that sandboxes need; null for those the machine lacks. */
 export interface SandboxParts {
   readonly bwrap: string | null;
   readonly setpriv: string | null;
@@ -138,19 +150,19 @@ export interface SandboxParts {
 
 export interface SandboxOptions {
   readonly parts: SandboxParts;
-  /** Where leases of addresses and ports are kept; made when it is missing. */
+  /** Folder that stores the leases of addresses and ports; created if missing. */
   readonly stateDir: string;
-  /** The platform's own Node, seen at /opt/node/bin/node unless a bind covers /opt/node. */
+  /** Berth's own Node, visible at /opt/node/bin/node unless a bind covers /opt/node. */
   readonly nodeBin: string;
   readonly network?: "auto" | NetworkMode;
   /** How much a sandbox may write to its private /app. Default 1 GiB. */
   readonly layerBytes?: number;
-  /** A certificate (PEM file) that applications trust besides the system's. */
+  /** A certificate (PEM file) that applications trust in addition to the system's. */
   readonly caFile?: string;
-  /** With the network `veth`: services that sandboxes reach although their address is closed to them, or this machine's. */
+  /** With the network `veth`: services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
-  /** With the network `veth`: ports of the edge, which sandboxes reach at this machine's addresses as every visitor does. */
+  /** With the network `veth`: ports of the edge, which sandboxes may reach at this machine's addresses like any visitor. */
   readonly edgePorts?: readonly number[];
-  /** Folders below /usr that must not be seen; the data folder when it is there. */
+  /** Folders below /usr to hide, such as the data folder if it lies there. */
   readonly hide?: readonly string[];
 }

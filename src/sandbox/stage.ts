@@ -2,20 +2,22 @@ import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** What takes the changes to the first source of a stage: a copy of a template on the disk, or memory; null: that source is mounted as it is. */
+/**
+ * What stores the changes to the first source of a stage: a copy of a template on disk, or memory; null: that source is mounted as it is.
+ */
 export type StageLayer = { readonly template: string } | { readonly memoryBytes: number } | null;
 
-/** The place in a mount namespace of its own where stage.sh mounts what a sandbox binds. */
+/** The staging place, in its own mount namespace, where stage.sh mounts a sandbox's sources. */
 export interface Stage {
   readonly sources: readonly string[];
   readonly layer: StageLayer;
-  /** Who gets the folder with the layer; null in a user namespace. */
+  /** Owner of the folder with the layer; null in a user namespace. */
   readonly owner: number | null;
-  /** Programs that must stay visible. */
+  /** Paths of programs that the staging place must not hide. */
   readonly programs: readonly string[];
 }
 
-/** The words that begin a command with a stage, and where its sources are then. */
+/** Returns the command prefix that sets up a stage, and the staged paths of its sources. */
 export function stageWords({ sources, layer, owner, programs }: Stage): {
   readonly words: readonly string[];
   readonly staged: readonly string[];
@@ -36,7 +38,7 @@ export function stageWords({ sources, layer, owner, programs }: Stage): {
   };
 }
 
-/** The mounts as fstab(5). With a layer, the first source is what lies below it. */
+/** Returns the mounts in the format of fstab(5). With a layer, the first source becomes the overlay's lower folder. */
 export function stageTable(place: string, sources: readonly string[], layer: string | null): string {
   const target = (index: number) => (layer !== null && index === 0 ? `${place}/lower` : `${place}/${index}`);
   const binds = sources.map((source, index) => `${escaped(source)} ${target(index)} none rbind 0 0\n`);
@@ -52,7 +54,7 @@ function layerLine(layer: NonNullable<StageLayer>, place: string, image: string)
 const escaped = (path: string): string =>
   path.replaceAll(/[\s\\#]/g, (mark) => `\\${mark.charCodeAt(0).toString(8).padStart(3, "0")}`);
 
-/** A folder of the root that hides nothing needed when something is mounted on it. */
+/** Returns a folder that can be mounted over without hiding anything in `needed`. */
 function stagingPlace(needed: readonly string[]): string {
   const places = ["/mnt", "/media", "/srv", "/opt", "/home", "/var/tmp", "/tmp"];
   const found = places.find((place) => existsSync(place) && !needed.some((path) => path.startsWith(`${place}/`)));

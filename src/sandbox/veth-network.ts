@@ -10,26 +10,26 @@ import { usualConnectionLimits, vethRules, type ConnectionLimits, type OpenPort 
 export interface VethParts {
   readonly ip: string;
   readonly nft: string;
-  /** What sandboxes reach although its address is closed to them, or this machine's. */
+  /** Services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly OpenPort[];
   /** See `VethRuleNames`. */
   readonly edgePorts?: readonly number[];
 }
 
 export interface VethNetwork extends NetworkDriver {
-  /** The addresses of all sandboxes, as `10.64.16.0/20`. */
+  /** The addresses of all sandboxes in CIDR notation, such as `10.64.16.0/20`. */
   readonly block: string;
-  /** Every host-side interface starts with this. */
+  /** Prefix of every host-side interface. */
   readonly interfacePrefix: string;
-  /** The host's end of a sandbox's link. */
+  /** Returns the host's address on the sandbox's link. */
   hostAddress(id: string): string | undefined;
 }
 
 /**
- * A network namespace a sandbox, joined to the host by a veth pair with a /30 of its own, made by root. Egress is masqueraded; the host's
- * addresses, the other sandboxes and metadata services of clouds are rejected by an nft table of our own. Packets for a sandbox that has
- * ended leave by no other device: an unreachable route covers the whole block. Removes what deleted data folders left on the machine.
- * Throws when the machine refuses any of it.
+ * Creates one network namespace per sandbox, joined to the host by a veth pair with its own /30; needs root. Egress is masqueraded; an nft
+ * table of Berth's own rejects packets to the host, other sandboxes and cloud metadata services. An unreachable route covers the whole
+ * block, so packets for an ended sandbox can't leave by another device. Also removes the networks of deleted data folders. Throws if the
+ * machine refuses any step.
  */
 export async function openVethNetwork(
   parts: VethParts,
@@ -44,7 +44,7 @@ export async function openVethNetwork(
   const rules = vethRules({ ...names, open: parts.open ?? [], edgePorts: parts.edgePorts ?? [] }, resolvers, limits);
   noteNetwork({ tag, stateDir, block: blockNetwork });
   for (const left of await abandonedNetworks(parts.ip)) await dismantle(parts, left);
-  // At each start anew: a restart of the machine's firewall may have flushed every table.
+  // Runs for every new sandbox: a restart of the machine's firewall may have flushed all tables.
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
     await runOk({ file: parts.nft, args: ["-f", "-"] }, { stdin: rules, timeoutMs: 10_000 });
@@ -57,13 +57,13 @@ export async function openVethNetwork(
 interface Names {
   readonly tag: string;
   readonly block: number;
-  /** Its addresses, as `10.64.16.0/20`. */
+  /** Its addresses in CIDR notation, such as `10.64.16.0/20`. */
   readonly blockNetwork: string;
   readonly interfacePrefix: string;
   readonly table: string;
 }
 
-// 10.64.0.0/10 is cut into 1024 blocks of /20, one a data folder, each with 1024 subnets of /30.
+// 10.64.0.0/10 is divided into 1024 blocks of /20, one per data folder, each with 1024 subnets of /30.
 const firstBlockAddress = ipToNumber("10.64.0.0");
 const blockCount = 1024;
 const blockSize = 4096;
@@ -72,7 +72,8 @@ const subnetsInBlock = 1024;
 function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Promise<void>): VethNetwork {
   const destroy = async (subnet: number) => {
     const [link, space] = [linkName(names, subnet), spaceName(names, subnet)];
-    // Looked for first: a new sandbox's subnet is nearly always empty, and two programs that find nothing take longer than all the rest.
+    // Check first: a new sandbox's subnet is nearly always unused, and two `ip` calls that find nothing would take longer than everything
+    // else.
     if (interfaces().includes(link)) await run({ file: parts.ip, args: ["link", "del", link] }, { timeoutMs: 10_000 });
     if (existsSync(`/run/netns/${space}`))
       await run({ file: parts.ip, args: ["netns", "del", space] }, { timeoutMs: 10_000 });
@@ -87,7 +88,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
     for (const each of made) if (each.status === "rejected") throw each.reason;
     return subnet;
   };
-  // A sandbox that is opened again before it is closed finds the network it had.
+  // A sandbox that is opened again before it is closed reuses its network.
   const standing = new Map<string, Promise<number>>();
   const stand = (id: string) => {
     const subnet = standing.get(id) ?? raise(id);
@@ -106,7 +107,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
       const port = network.kind === "serve" ? network.port : null;
       const host = addresses(names, subnet).sandbox;
       return {
-        // Not `ip netns exec`: it mounts another /sys, without the control groups. nsenter comes with setpriv (util-linux).
+        // Not `ip netns exec`, which mounts another /sys without the control groups. nsenter comes with setpriv (util-linux).
         prefix: ["nsenter", `--net=/run/netns/${spaceName(names, subnet)}`, "--"],
         isolate: false,
         ownLoopback: true,
@@ -153,7 +154,10 @@ function addresses(names: Names, subnet: number) {
   return { host: numberToIp(start + 1), sandbox: numberToIp(start + 2) };
 }
 
-/** The block of this data folder: remembered, else the first from one that its name gives which no route or address here overlaps. */
+/**
+ * Returns this data folder's block: the stored one, else the first that no route or address of this machine overlaps, counting from a start
+ * that the tag determines.
+ */
 async function settleBlock(stateDir: string, tag: string): Promise<number> {
   const file = join(stateDir, "address-block");
   if (existsSync(file)) return Number(readFileSync(file, "utf8"));
@@ -179,7 +183,7 @@ function usedBlocks(): Set<number> {
   return used;
 }
 
-/** proc(5), "net/dev": a line for each interface after two of headings. */
+/** Reads the names of interfaces from /proc/net/dev (proc(5)): one line each, after two header lines. */
 function interfaces(): string[] {
   const lines = readFileSync("/proc/net/dev", "utf8").split("\n").slice(2);
   return lines.map((line) => line.slice(0, Math.max(0, line.indexOf(":"))).trim());
@@ -194,9 +198,9 @@ interface Route {
 const covers = ({ first, last }: Route, address: number): boolean => first <= address && address <= last;
 
 /**
- * The neighbours of this machine. /proc/net/route: destination and mask in hexadecimal, least significant byte first.
- * A route of 10.64.0.0/10 or wider is a gateway's; the narrower ones of ours win over it. The unreachable route of a block has no device:
- * it says that the block is taken, not that its subnets are.
+ * Reads the IPv4 routes of this machine. /proc/net/route has destination and mask in hexadecimal, least significant byte first. Routes of
+ * /10 or wider are skipped: they lead to a gateway, and Berth's narrower ones win over them. The unreachable route of a block has no
+ * device: it marks the block as used, but not its subnets.
  */
 function routes(): Route[] {
   const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);

@@ -6,11 +6,11 @@ export interface VethRuleNames {
   readonly interfacePrefix: string;
   /** The addresses of all sandboxes of this data folder. */
   readonly blockNetwork: string;
-  /** Networks that are closed beside those of sandboxes, containers and metadata services. */
+  /** Networks to block in addition to those of sandboxes and metadata services. */
   readonly closed?: readonly string[];
-  /** Services that are open although their address is closed, or this machine's. */
+  /** Services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly OpenPort[];
-  /** Ports of the edge at this machine's addresses, which applications reach as every visitor does. */
+  /** Ports of the edge at this machine's addresses, which applications may reach like any visitor. */
   readonly edgePorts?: readonly number[];
 }
 
@@ -19,16 +19,16 @@ export interface OpenPort {
   readonly port: number;
 }
 
-/** What one sandbox may have open to the world, and how many connections a second it may open; a burst has four times as many. */
+/** How many connections one sandbox may have open, and how many it may open per second; bursts may have four times as many. */
 export interface ConnectionLimits {
   readonly connections: number;
   readonly newPerSecond: number;
 }
 
 /**
- * The nft tables that guard sandboxes with a veth pair. Declared and flushed first, so that loading them again replaces them in one
- * transaction. Rejected rather than dropped, so that an application learns at once. Packets of a table that accepts still pass the
- * host's other tables.
+ * Returns the nft tables that guard sandboxes with a veth pair. Each table is declared and flushed first, so that loading it again replaces
+ * it in one transaction. Packets are rejected rather than dropped, so that an application gets an error at once. Packets accepted here
+ * still pass the host's other tables.
  */
 export function vethRules(
   { table, interfacePrefix, blockNetwork, closed = [], open = [], edgePorts = [] }: VethRuleNames,
@@ -36,7 +36,7 @@ export function vethRules(
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
   const ours = `"${interfacePrefix}*"`;
-  // A resolver may be an address of the host itself, or of a cloud's metadata service.
+  // Allow DNS explicitly: a resolver may be an address of the host itself, or of a cloud's metadata service.
   const names =
     resolvers.length === 0
       ? ""
@@ -91,7 +91,10 @@ table ip ${table} {
 `;
 }
 
-/** The limits for this machine: all sandboxes share the kernel's table of connections, and a full table refuses every connection of the machine. */
+/**
+ * Returns the limits for this machine. All sandboxes share the kernel's connection tracking table; once it is full, the machine refuses
+ * every new connection.
+ */
 export function usualConnectionLimits(): ConnectionLimits {
   const size = readTableSize();
   return { connections: Math.min(16_384, Math.max(1024, Math.floor(size / 16))), newPerSecond: 500 };
@@ -101,7 +104,7 @@ function readTableSize(): number {
   try {
     return Number(readFileSync("/proc/sys/net/netfilter/nf_conntrack_max", "utf8"));
   } catch {
-    // The module is loaded by the first rule that needs it; this is its size on a small machine.
+    // The first rule that needs the conntrack module loads it; this is its table size on a small machine.
     return 65_536;
   }
 }
