@@ -4,9 +4,9 @@ import type { Db } from "../../store/database.ts";
 import * as queries from "./lifecycle-queries.ts";
 import { planDue, storedSchedule } from "./rules.ts";
 
-/** What one look at the due jobs brought. */
+/** The result of claiming due jobs. */
 export interface Claim {
-  /** The jobs that were due and are dealt with. */
+  /** The due jobs that were handled. */
   readonly jobIds: readonly string[];
   /** Whether more jobs may be due. */
   readonly more: boolean;
@@ -17,16 +17,17 @@ export interface Claiming {
   readonly owner: string;
   readonly now: Date;
   readonly limit: number;
-  /** How many runs of each job are kept. */
+  /** How many runs of each job to keep. */
   readonly keep: number;
 }
 
-// After a downtime a job may have as many rows as are kept of it: what is due on time must not wait for all of them.
+// After a downtime each job may need as many rows as it keeps runs. The limit per transaction keeps them from delaying jobs that are due on
+// time.
 const rowsAtOnce = 10_000;
 
 /**
- * Takes up to `limit` due jobs: writes one row for each of their due minutes and moves them to their next, in one transaction.
- * The runs it answers with wait under the owner's lease.
+ * Handles up to `limit` due jobs in one transaction: writes one row for each of their due minutes and advances them to their next minute.
+ * The returned runs wait under the owner's lease.
  */
 export async function claimDue(db: Db, claiming: Claiming): Promise<Claim> {
   const { owner, now, limit } = claiming;
@@ -57,7 +58,7 @@ interface JobPlan {
   readonly next: queries.NextMinute;
 }
 
-/** Plans one job after the other until there are rows enough for one transaction; the rest stays due. */
+/** Plans jobs one after another until one transaction has enough rows; the remaining jobs stay due. */
 function plansOf(due: readonly queries.DueJob[], claiming: Claiming): readonly JobPlan[] {
   const plans: JobPlan[] = [];
   let rows = 0;
@@ -87,8 +88,8 @@ function startOf({ busy }: queries.DueJob): Pick<queries.NewRun, "status" | "rea
 const pageSize = 1000;
 
 /**
- * Corrects jobs whose next minute lies further away than their schedule says, which is what a clock that was set back leaves behind.
- * Minutes that are lived through again have their rows already and are not run twice.
+ * Corrects jobs whose next minute is later than their schedule says, which happens when the clock is set back. Minutes that occur a second
+ * time already have rows and do not run twice.
  */
 export async function correctNextMinutes(db: Db, now: Date): Promise<void> {
   for (let afterId = ""; ;) {

@@ -12,7 +12,7 @@ interface PutContext {
 }
 type WantedJob = Pick<queries.NewJob, "name" | "schedule" | "path" | "enabled">;
 
-/** Makes and changes jobs as a file has them, all or none; jobs that it does not name stay. */
+/** Creates and changes jobs to match a file, all or none; jobs that are not in the file stay unchanged. */
 export async function importCrons(
   ctx: PutContext,
   project: ProjectKey,
@@ -26,7 +26,7 @@ export async function importCrons(
   if (count + added > limits.cron_jobs_per_project) return "too_many";
   let changed = 0;
   for (const job of wanted) {
-    // Whether a job is enabled is not the file's to say.
+    // The file does not control whether a job is enabled.
     const old = byName.has(job.name) ? await queries.selectJob(ctx.tx, project, job.name) : undefined;
     if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
   }
@@ -37,7 +37,7 @@ export interface PlannedCron extends NamedCron {
   readonly change: "created" | "changed" | "same";
 }
 
-/** What `importCrons` would make of these lines. */
+/** Returns what `importCrons` would do with these lines. */
 export async function planCrons(
   db: Db,
   project: ProjectKey,
@@ -52,7 +52,7 @@ export async function planCrons(
   });
 }
 
-/** Makes the job as described. A due minute that no scheduler has handled yet stays due unless the schedule changes. */
+/** Creates the job, or changes it to match. A due minute that no scheduler has handled yet stays due unless the schedule changes. */
 export async function put(
   ctx: PutContext,
   project: ProjectKey,

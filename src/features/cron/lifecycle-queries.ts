@@ -4,16 +4,16 @@ import type { Db, Tx } from "../../store/database.ts";
 import { freshLease } from "../../store/leases.ts";
 import { latestStartMs } from "./rules.ts";
 
-/** A job whose minute has come, locked. */
+/** A due job, locked. */
 export interface DueJob {
   readonly id: string;
   readonly schedule: string;
   readonly next_run_at: string;
-  /** An earlier scheduled run of it has not ended. */
+  /** Whether an earlier scheduled run of the job has not ended. */
   readonly busy: boolean;
 }
 
-/** Locks due jobs; those that another scheduler deals with are passed over. Those due just now come before the backlog of a downtime. */
+/** Locks due jobs, the most recently due first, before the backlog of a downtime. Skips jobs that another scheduler has locked. */
 export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<readonly DueJob[]> {
   const due = await sql<DueJob>`select j.id, j.schedule, j.next_run_at, exists (
       select from cron_run r where r.job_id = j.id and r.status = 'running' and r.trigger = 'schedule'
@@ -24,7 +24,7 @@ export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<rea
   return due.rows;
 }
 
-/** A due minute's row. A run that is to be made is `running`, and waits for its turn under the owner's lease. */
+/** The row of a due minute. A run that is to be executed has the status `running` and waits under the owner's lease. */
 export interface NewRun {
   readonly id: string;
   readonly job_id: string;
@@ -33,14 +33,14 @@ export interface NewRun {
   readonly reason: "overlap" | "too_late" | null;
 }
 
-/** A run that waits for its turn. */
+/** A run that waits to be started. */
 export interface WaitingRun {
   readonly id: string;
   readonly job_id: string;
   readonly project_id: string;
 }
 
-/** Writes due minutes down, each once whatever happens; returns those to run that were not written down before. */
+/** Inserts due minutes, each at most once. Returns the newly inserted runs that are to be executed. */
 export async function insertRuns(
   tx: Tx,
   owner: string,
@@ -70,7 +70,7 @@ export async function setNextMinutes(tx: Db | Tx, jobs: readonly NextMinute[]): 
     where cron_job.id = n.id`.execute(tx);
 }
 
-/** Jobs that are due later than now, a page by id. */
+/** Returns a page of jobs that are due later than now, ordered by id. */
 export async function laterJobs(db: Db, now: Date, page: { readonly afterId: string; readonly limit: number }) {
   return db
     .selectFrom("cron_job")
@@ -82,14 +82,14 @@ export async function laterJobs(db: Db, now: Date, page: { readonly afterId: str
     .execute();
 }
 
-/** Moves jobs' next minutes to earlier ones; a later one stays. */
+/** Moves jobs' next minutes to earlier ones; never to later ones. */
 export async function advanceNextMinutes(db: Db, jobs: readonly NextMinute[]): Promise<void> {
   await sql`update cron_job set next_run_at = n.next_run_at
     from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb) as n(id text, next_run_at timestamptz)
     where cron_job.id = n.id and cron_job.next_run_at > n.next_run_at`.execute(db);
 }
 
-/** When the next job is due; null when there are no jobs. */
+/** Returns when the next job is due; null when there are no jobs. */
 export async function nextMinute(db: Db): Promise<string | null> {
   const row = await db
     .selectFrom("cron_job")
@@ -98,7 +98,7 @@ export async function nextMinute(db: Db): Promise<string | null> {
   return row?.next ?? null;
 }
 
-/** Takes waiting runs without a holder: those that a request asked for, and those of schedulers that ended. */
+/** Claims waiting runs without a holder: those that a request created, and those of schedulers that ended. */
 export async function adoptRuns(db: Db, owner: string, limit: number): Promise<readonly WaitingRun[]> {
   const adopted = await sql<WaitingRun>`update cron_run set lease_owner = ${owner}, lease_until = ${freshLease}
     where id in (select id from cron_run where status = 'running' and started_at is null
@@ -109,11 +109,11 @@ export async function adoptRuns(db: Db, owner: string, limit: number): Promise<r
 
 export interface ActiveDeployment {
   readonly id: string;
-  /** The addresses of its ready replicas. */
+  /** Addresses of its ready replicas. */
   readonly targets: readonly { readonly host: string; readonly port: number }[];
 }
 
-/** What these projects serve with; no rows for those that serve nothing. */
+/** Returns the active deployments of these projects; projects without one are missing. */
 export async function activeDeployments(db: Db, projectIds: readonly string[]): Promise<readonly ActiveDeployment[]> {
   const found = await sql<ActiveDeployment>`select d.id, (
       select coalesce(jsonb_agg(jsonb_build_object('host', r.host, 'port', r.port) order by r.ordinal), '[]') from replica r
@@ -123,7 +123,7 @@ export async function activeDeployments(db: Db, projectIds: readonly string[]): 
   return found.rows;
 }
 
-/** What a call needs, or why there is none. */
+/** The parameters of a call, or the obstacle that prevents it. */
 export interface StartedRun {
   readonly id: string;
   readonly org_id: string;
@@ -140,8 +140,8 @@ export interface StartedRun {
 }
 
 /**
- * Marks waiting runs of this owner as called, or ends those that must not be called now. What is not among the answers is no
- * longer the owner's. After this, a run is never called again by anybody.
+ * Marks the owner's waiting runs as called, or ends those that must not be called now. A run that is missing from the result no longer
+ * belongs to the owner. Runs marked here are never called again.
  */
 export async function startRuns(
   db: Db,
@@ -174,14 +174,14 @@ export async function startRuns(
   return started.rows;
 }
 
-/** Whether a call to one of these deployments is under way. Those of schedulers that died do not count. */
+/** Returns whether a call to one of these deployments is in progress. Calls of schedulers that died do not count. */
 export async function isCalled(db: Db, deploymentIds: readonly string[]): Promise<boolean> {
   const open = await sql`select from cron_run where status = 'running' and deployment_id = any(${deploymentIds})
     and started_at is not null and lease_until > now() limit 1`.execute(db);
   return open.rows.length > 0;
 }
 
-/** How a call ended. */
+/** The result of a call. */
 export interface RunEnd {
   readonly id: string;
   readonly status: Exclude<CronRunStatus, "running" | "skipped" | "missed">;
@@ -191,7 +191,7 @@ export interface RunEnd {
   readonly response_excerpt: string | null;
 }
 
-/** Writes ends down; a run that the owner lost meanwhile stays as it is. */
+/** Stores the results of calls; skips runs that the owner has lost meanwhile. */
 export async function finishRuns(db: Db, owner: string, ends: readonly RunEnd[]): Promise<void> {
   await sql`update cron_run set status = n.status, reason = n.reason, http_status = n.http_status,
       duration_ms = n.duration_ms, response_excerpt = n.response_excerpt, lease_owner = null, lease_until = null,
@@ -201,20 +201,20 @@ export async function finishRuns(db: Db, owner: string, ends: readonly RunEnd[])
     where cron_run.id = n.id and cron_run.status = 'running' and cron_run.lease_owner = ${owner}`.execute(db);
 }
 
-/** Keeps the leases of these runs. Those that have most of their time left, or are being changed just now, are not written again. */
+/** Renews the leases of these runs. Skips leases with most of their time left, and rows that are locked. */
 export async function renewRuns(db: Db, owner: string, ids: readonly string[]): Promise<void> {
   await sql`update cron_run set lease_until = ${freshLease} where id in (
       select id from cron_run where id = any(${ids}) and status = 'running' and lease_owner = ${owner}
       and lease_until < now() + interval '24 seconds' for update skip locked)`.execute(db);
 }
 
-/** Gives waiting runs back, so that another scheduler takes them at once. */
+/** Releases waiting runs, so that another scheduler can claim them at once. */
 export async function releaseRuns(db: Db, owner: string, ids: readonly string[]): Promise<void> {
   await sql`update cron_run set lease_until = now() where id = any(${ids}) and status = 'running'
     and started_at is null and lease_owner = ${owner}`.execute(db);
 }
 
-/** Ends the runs whose scheduler ended in the middle of the call: what came of it is unknown, and it is not made again. */
+/** Ends the runs whose scheduler ended during the call: their result is unknown, and they are not called again. Returns their number. */
 export async function closeLostRuns(db: Db, now: Date): Promise<number> {
   const done = await sql`update cron_run set status = 'unknown', reason = 'interrupted', finished_at = ${now},
       lease_owner = null, lease_until = null

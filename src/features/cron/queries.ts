@@ -46,7 +46,7 @@ const jobs = (db: Db | Tx, { org_id, project_id }: ProjectKey) =>
     .where("cron_job.org_id", "=", org_id)
     .where("cron_job.project_id", "=", project_id);
 
-/** A page of a project's jobs with the newest run of each, newest job first; `beforeId` is the last one of the page before. */
+/** Returns a page of a project's jobs with the newest run of each, newest job first; `beforeId` is the last job of the previous page. */
 export async function listJobs(
   db: Db | Tx,
   project: ProjectKey,
@@ -57,14 +57,14 @@ export async function listJobs(
   return query.orderBy("cron_job.id", "desc").limit(page.limit).execute();
 }
 
-/** One job with its newest run. */
+/** Returns one job with its newest run. */
 export async function selectJob(db: Db | Tx, project: ProjectKey, name: string) {
   return jobs(db, project).where("cron_job.name", "=", name).executeTakeFirst();
 }
 
 export type JobRow = NonNullable<Awaited<ReturnType<typeof selectJob>>>;
 
-/** Every job of the project, oldest first, by what an import compares. */
+/** Returns the name, schedule and path of every job of the project, oldest first. */
 export async function namedJobs(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("cron_job")
@@ -75,7 +75,7 @@ export async function namedJobs(db: Db | Tx, { org_id, project_id }: ProjectKey)
     .execute();
 }
 
-/** Makes changes to a project's jobs wait for each other, and answers how many jobs there are. */
+/** Locks the project, to serialise changes to its jobs, and returns the number of its jobs. */
 export async function lockJobs(tx: Tx, project: ProjectKey): Promise<number> {
   const { org_id, project_id } = project;
   await lockProject(tx, project);
@@ -101,7 +101,7 @@ export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
   await tx.insertInto("cron_job").values(job).execute();
 }
 
-/** What a change may set; `next_run_at` where the schedule changed. */
+/** The properties that a change may set; `next_run_at` only if the schedule changed. */
 export type JobChange = Pick<NewJob, "schedule" | "path" | "enabled"> & Partial<Pick<NewJob, "next_run_at">>;
 
 export async function updateJob(tx: Tx, project: ProjectKey, name: string, change: JobChange): Promise<void> {
@@ -114,7 +114,7 @@ export async function updateJob(tx: Tx, project: ProjectKey, name: string, chang
     .execute();
 }
 
-/** Deletes the job with its runs; its id when there was one. */
+/** Deletes the job with its runs; returns its id, or undefined when there was none. */
 export async function deleteJob(tx: Tx, project: ProjectKey, name: string): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("cron_job")
@@ -126,7 +126,7 @@ export async function deleteJob(tx: Tx, project: ProjectKey, name: string): Prom
   return done?.id;
 }
 
-/** The job's id, locked until the transaction ends, so that two askers see each other's runs. */
+/** Locks the job until the transaction ends, so that concurrent requests see each other's runs; returns its id. */
 export async function lockJob(tx: Tx, project: ProjectKey, name: string) {
   return tx
     .selectFrom("cron_job")
@@ -138,7 +138,7 @@ export async function lockJob(tx: Tx, project: ProjectKey, name: string) {
     .executeTakeFirst();
 }
 
-/** Whether any run of the job is under way or waits for its turn. */
+/** Returns whether any run of the job is in progress or waiting. */
 export async function isRunning(tx: Tx, orgId: string, jobId: string): Promise<boolean> {
   const open = await tx
     .selectFrom("cron_run")
@@ -160,7 +160,7 @@ export interface ManualRun extends ProjectKey {
   readonly finished_at: Date | null;
 }
 
-/** Writes down a run that a request asked for; a scheduler starts it. */
+/** Inserts a run that a request asked for; a scheduler starts it. */
 export async function insertManualRun(tx: Tx, run: ManualRun) {
   return tx
     .insertInto("cron_run")

@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { latestUntil, nextAfter, parseSchedule, type CronSchedule } from "../../contract/cron-schedule.ts";
 
-/** A missed start is made up for when it is at most this old. Semantics, "Cron". */
+/** A missed run is still started when it is at most this late. Semantics, "Cron". */
 export const latestStartMs = 10 * 60_000;
 
-/** What becomes of a job's due minutes, in milliseconds since 1970. */
+/** How a job's due minutes are handled; times in milliseconds since 1970. */
 export interface DuePlan {
-  /** The one to run; undefined when it is too long ago. */
+  /** The minute to run; undefined when it is too long ago. */
   readonly startMs: number | undefined;
-  /** Newest first, no more of them than runs are kept. */
+  /** Newest first, at most as many as runs are kept. */
   readonly missedMs: readonly number[];
   readonly nextMs: number;
 }
 
-/** From when to when a job's due minutes are dealt with, and how many of its runs are kept. */
+/** The time span whose due minutes are handled, and how many of the job's runs are kept. */
 export interface DueSpan {
   readonly fromMs: number;
   readonly nowMs: number;
@@ -21,8 +21,8 @@ export interface DueSpan {
 }
 
 /**
- * Deals with every due minute of a span: the latest runs unless it is too old, the earlier ones were missed. Those beyond the newest that
- * are kept are passed over: a row of them would be deleted at once, and ten years of downtime would be five million.
+ * Plans every due minute of a span: the latest runs unless it is too old, and the earlier ones count as missed. Only the newest `keep`
+ * minutes get a row: more would be deleted at once, and ten years of downtime would need five million.
  */
 export function planDue(schedule: CronSchedule, { fromMs, nowMs, keep }: DueSpan): DuePlan {
   const due: number[] = [];
@@ -37,7 +37,7 @@ export function planDue(schedule: CronSchedule, { fromMs, nowMs, keep }: DueSpan
   return { startMs: latest, missedMs: earlier, nextMs };
 }
 
-/** The schedule of a stored job. Throws for a text that was never valid. */
+/** Parses the schedule of a stored job. Throws if it is not valid. */
 export function storedSchedule(text: string): CronSchedule {
   const parsed = parseSchedule(text);
   if ("refused" in parsed) throw new Error(`a stored cron schedule is not valid: ${parsed.refused}`);
@@ -50,14 +50,14 @@ export interface ImportedCron {
   readonly schedule: string;
 }
 
-/** A job that an import makes, changes or finds as it ought to be. */
+/** A job that an import creates, changes or leaves as it is. */
 export interface NamedCron extends ImportedCron {
   readonly name: string;
 }
 
 /**
- * Names the lines of an import. A line that a job already has exactly keeps that job; else it gets the name of its path, or that
- * name with a short hash where it is taken by a job of another path or by another line.
+ * Names the lines of an import. A line that matches an existing job exactly keeps that job's name. Any other line gets a name from its
+ * path, with a short hash if that name belongs to a job with another path or to another line.
  */
 export function nameImports(lines: readonly ImportedCron[], existing: readonly NamedCron[]): readonly NamedCron[] {
   const jobs = new Map(existing.map((job) => [job.name, job]));
@@ -78,7 +78,7 @@ function freeName(line: ImportedCron, taken: ReadonlySet<string>, jobs: Readonly
   return `${plain}-${createHash("sha256").update(lineOf(line)).digest("hex").slice(0, 8)}`;
 }
 
-// Room for a hyphen and the hash within the 64 characters of a name.
+// Leaves space for a hyphen and the hash within the 64 characters of a name.
 const nameCharacters = 55;
 
 function nameOfPath(path: string): string {
@@ -90,18 +90,18 @@ function lineOf({ path, schedule }: ImportedCron): string {
   return `${schedule} ${path}`;
 }
 
-/** A place in a list of runs. */
+/** A position in a list of runs. */
 export interface RunCursor {
   readonly scheduled_at: string;
   readonly id: string;
 }
 
-/** A place in a list of runs as text. */
+/** Formats a position in a list of runs as a cursor. */
 export function formatCursor({ scheduled_at, id }: RunCursor): string {
   return `${scheduled_at}_${id}`;
 }
 
-/** The place that a cursor's text names; undefined for a text that is no such cursor. */
+/** Parses a cursor; returns undefined when it is malformed. */
 export function parseCursor(text: string): RunCursor | undefined {
   const found = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_(run_[0-9a-z]{1,40})$/.exec(text);
   const at = found?.[1] ?? "";

@@ -116,7 +116,10 @@ type DataContext =
   | Context<"data.insert">
   | Context<"data.delete">;
 
-/** The way into the project's database, or into a further one of its instance: what the role may not enter is missing. */
+/**
+ * Returns the login to the project's database, or to another database of its instance. Databases that the role must not enter behave as
+ * missing.
+ */
 async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {
   const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (row === undefined) return ctx.fail("no_database");
@@ -126,7 +129,7 @@ async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> 
   return { spec, ...server, ...(database === undefined ? {} : { database }) };
 }
 
-// Forms send an empty search field as an empty text.
+// Forms submit an empty search field as an empty string.
 function withSearch<Q extends { readonly q?: string | undefined }>(query: Q): Q {
   return { ...query, q: query.q || undefined };
 }

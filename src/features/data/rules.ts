@@ -3,12 +3,12 @@ import type { RefusalText } from "../context.ts";
 
 type Code = "not_found" | "invalid_request" | "conflict" | "query_timeout" | "unavailable";
 
-/** How whoever asks refuses. */
+/** How the caller refuses a request. */
 interface Asking {
   readonly fail: (code: Code, more?: RefusalText) => never;
 }
 
-/** What was found; refuses when there is nothing. */
+/** Returns what was found; refuses when nothing was. */
 export function foundIn<T>(asking: Asking, looked: Looked<T>, did: keyof typeof hints): T {
   if (looked.outcome === "done") return looked.found;
   return refuse(asking, looked, did);
@@ -37,12 +37,12 @@ const hints = {
   write: "Check whether the change was made before you try again.",
 } as const;
 
-/** Where the next page starts; null when there is none. */
+/** Returns the offset of the next page; null when there is none. */
 export function nextOffset(offset: number, shown: number, more: boolean): number | null {
   return more && shown > 0 ? offset + shown : null;
 }
 
-/** Which cells of a page were cut, by the row's place on it. */
+/** Returns which cells of a page were cut, by row index. */
 export function cutCells(rows: readonly ShownRow[]): { row: number; columns: string[] }[] {
   return rows.flatMap(({ cut }, row) => (cut.length === 0 ? [] : [{ row, columns: [...cut] }]));
 }

@@ -20,7 +20,7 @@ export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-querie
 
 const secretName = "database_password";
 
-/** Gives the project a database row with random names and password; false when it has one already. */
+/** Creates the project's database row with random names and password; returns false when it already has one. */
 export async function requestDatabase(
   tx: Tx,
   vault: Vault,
@@ -37,7 +37,7 @@ export async function requestDatabase(
   });
 }
 
-/** What the postgres host needs to make or find the database. Holds the password. */
+/** Returns what the postgres host needs to create or find the database, including the password. */
 export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   const { id, project_id, project_number, role_name, database_name } = row;
   return {
@@ -51,7 +51,7 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   };
 }
 
-/** What a deployment's application gets of its database: variables of its environment (libpq's names) and the server to reach. */
+/** Returns a deployment's database: environment variables with libpq's names, and the server's address. */
 export async function databaseFor(
   db: Db,
   vault: Vault,
@@ -63,12 +63,12 @@ export async function databaseFor(
   return server ? { env: databaseEnv(vault, row, endpointFor(server)), reach: [server] } : { env: {}, reach: [] };
 }
 
-/** Where the platform finds the database's server; null while it is being made. */
+/** Returns the address of the database's server as the platform reaches it; null while it is being created. */
 export function serverOf({ host, port }: Pick<DatabaseRow, "host" | "port">): ServerAddress | null {
   return host === null || port === null ? null : { host, port };
 }
 
-/** The variables of an application that has this database and finds its server at this address. */
+/** Returns the variables of an application that has this database and reaches its server at this address. */
 export function databaseEnv(vault: Vault, row: DatabaseRow, { host, port }: ServerAddress): Record<string, string> {
   const { role_name, database_name, password } = specOf(vault, row);
   return {

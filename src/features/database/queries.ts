@@ -37,7 +37,7 @@ export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) 
     .executeTakeFirst();
 }
 
-/** The project's database as one of its deployments uses it, which may be another than the live one. */
+/** Returns the project's database as one of its deployments uses it; this may differ from the live database. */
 export async function databaseOfDeployment(
   db: Db,
   deployment: { readonly id: string; readonly org_id: string; readonly project_id: string },
@@ -67,7 +67,7 @@ export interface NewDatabase {
   readonly sealed_password: Buffer;
 }
 
-/** Inserts the row unless the project has a database; true when it was inserted. */
+/** Inserts the row unless the project has a database; returns whether it was inserted. */
 export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {
   const done = await tx
     .insertInto("project_database")
@@ -77,7 +77,7 @@ export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean>
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** A failed one is tried again. */
+/** Lets a failed database be provisioned again. */
 export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<void> {
   await tx
     .updateTable("project_database")
@@ -88,7 +88,10 @@ export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<
     .execute();
 }
 
-/** Every database that ought to run: those of living projects, and those of deleted ones that a backup, such as a purge's last one, needs. */
+/**
+ * Returns every database that should run: those of living projects, and those of deleted projects that a running backup operation needs,
+ * such as a purge's final backup.
+ */
 export async function wantedDatabases(db: Db) {
   return joined(db)
     .where((where) =>
@@ -107,7 +110,7 @@ export async function wantedDatabases(db: Db) {
     .execute();
 }
 
-/** Takes a database row for work; undefined when another worker holds it. */
+/** Claims a database row; returns undefined when another worker holds it. */
 export async function takeDatabase(db: Db, id: string, owner: string): Promise<Lease | undefined> {
   const taken = await db
     .updateTable("project_database")

@@ -24,7 +24,7 @@ export async function insertTunnel(tx: Tx, row: NewTunnel) {
   return tx.insertInto("database_tunnel").values(row).returning(shown).executeTakeFirstOrThrow();
 }
 
-/** How many tunnels of the organization have not ended. */
+/** Returns how many tunnels of the organization have not ended. */
 export async function livingTunnels(tx: Tx, orgId: string): Promise<number> {
   const { count } = await tx
     .selectFrom("database_tunnel")
@@ -36,7 +36,7 @@ export async function livingTunnels(tx: Tx, orgId: string): Promise<number> {
   return count;
 }
 
-/** A tunnel of the project. `token_id` is that of the token which may open it. */
+/** Returns a tunnel of the project. Only the token with `token_id` may open it. */
 export async function selectTunnel(db: Db | Tx, { org_id, project_id }: ProjectKey, id: string) {
   return db
     .selectFrom("database_tunnel")
@@ -47,7 +47,7 @@ export async function selectTunnel(db: Db | Tx, { org_id, project_id }: ProjectK
     .executeTakeFirst();
 }
 
-/** Opens a waiting tunnel once, and notes the role that will be made for it. */
+/** Opens a waiting tunnel, once, and records the role that will be created for it. Returns whether it was opened. */
 export async function openTunnel(db: Db, id: string, roleName: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("database_tunnel")
@@ -61,7 +61,7 @@ export async function openTunnel(db: Db, id: string, roleName: string | null): P
 
 const soon = sql<string>`now() + interval '30 seconds'`;
 
-/** Says that the tunnel's control plane still carries it. */
+/** Records that the tunnel's control plane still serves it. */
 export async function keepTunnelAlive(db: Db, id: string): Promise<void> {
   await db
     .updateTable("database_tunnel")
@@ -80,7 +80,7 @@ export async function markTunnelClosed(db: Db | Tx, id: string, reason: string):
     .execute();
 }
 
-/** Tunnels that no client opened in time, and those whose control plane is gone. */
+/** Returns tunnels that no client opened in time, and those whose control plane is gone. */
 export async function deadTunnels(db: Db) {
   return db
     .selectFrom("database_tunnel")
@@ -90,7 +90,7 @@ export async function deadTunnels(db: Db) {
     .execute();
 }
 
-/** Deletes what ended more than a week ago. */
+/** Deletes closed tunnels that were created more than a week ago. */
 export async function deleteOldTunnels(db: Db): Promise<void> {
   await db
     .deleteFrom("database_tunnel")

@@ -34,7 +34,7 @@ import {
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
 type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id">;
 
-/** Writes down a tunnel that its token may open within a minute. */
+/** Creates a tunnel that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
   const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
@@ -59,7 +59,7 @@ interface WantedBackup {
   readonly database?: string | undefined;
 }
 
-/** Asks for a tunnel that carries a backup which the project could restore. */
+/** Requests a tunnel that transfers a backup; it must be one that the project could restore. */
 export async function requestDownload(ctx: Context<"database.dump">, { backup_id, format, database }: WantedBackup) {
   if (database !== undefined) return ctx.fail("conflict", { error: "Name a database or a backup, not both." });
   const backup = await restorableBackup(ctx.tx, ctx.project.key, backup_id);
@@ -74,7 +74,7 @@ export async function requestDownload(ctx: Context<"database.dump">, { backup_id
 
 const mostFurther = 5;
 
-/** Asks for a tunnel into a database that does not exist yet. */
+/** Requests a tunnel into a new database. */
 export async function requestImport(ctx: Context<"database.import">, format: "custom" | "plain") {
   await requireRoomInDatabase(ctx);
   const { org_id, project_id } = ctx.project.key;
@@ -93,7 +93,7 @@ async function exists({ tx, project }: AskingContext, name: string): Promise<boo
   return (await restoredDatabases(tx, org_id, project_id)).some(({ database }) => database === name);
 }
 
-/** Shows a tunnel, or opens it when the request is an upgrade. */
+/** Returns a tunnel, or opens it when the request is an upgrade. */
 export async function showOrOpen(
   ctx: Context<"database.tunnel">,
   id: string,
@@ -106,7 +106,7 @@ export async function showOrOpen(
   if (!ctx.isUpgrade) return shown;
   const row = await databaseOf(ctx.platform.db, key.org_id, key.project_id);
   if (row === undefined) return ctx.fail("no_database");
-  // Another token of the organization finds it, and may not use it.
+  // Other tokens of the organization can see the tunnel but not use it.
   if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token asked for this tunnel." });
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
@@ -134,9 +134,9 @@ interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
   readonly id: string;
   readonly backup_id: string | null;
   readonly role: string | null;
-  /** As the project has it. */
+  /** The project's live database. */
   readonly own: DatabaseSpec;
-  /** With the name of the database that the tunnel leads to. */
+  /** The database that the tunnel leads to. */
   readonly spec: DatabaseSpec;
 }
 
@@ -155,7 +155,7 @@ async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
     throw error;
   } finally {
     clearInterval(timer);
-    // What cannot be done now is done by the task that looks for dead tunnels.
+    // If this fails, the task for dead tunnels does it later.
     if (opened.role !== null) await platform.ports.postgresHost.dropSessionRole(opened.own, opened.role);
     await markTunnelClosed(platform.db, id, reason);
   }
@@ -188,7 +188,7 @@ async function serveAs(opened: Opened, tunnel: Tunnel): Promise<void> {
   tunnel.tell({ type: "imported", database: database_name });
 }
 
-/** Makes the role of the session and tells the client, and it alone, how it logs in. */
+/** Creates the session's role and sends its login to the client alone. */
 async function letIn({ platform, own, spec, role }: Opened, tunnel: Tunnel): Promise<void> {
   const login = { role_name: role ?? "", password: randomBytes(24).toString("base64url") };
   await platform.ports.postgresHost.openSessionRole(own, login);
@@ -206,7 +206,7 @@ async function serveDump(opened: Opened, { bytes, signal }: Tunnel): Promise<voi
   else await consume(await archiveOf(opened, backup_id, signal));
 }
 
-/** A backup's archive; breaks at its end when the file is not what was stored. */
+/** Opens a backup's archive; the stream fails at its end when the file differs from what was stored. */
 async function archiveOf({ platform, key }: Opened, backupId: string, signal: AbortSignal): Promise<Readable> {
   const backup = await storedBackup(platform.db, key.org_id, backupId);
   const storage = platform.ports.storages.named[backup?.storage ?? ""];
@@ -220,7 +220,7 @@ async function importArchive({ platform, own, spec }: Opened, { bytes, signal }:
   await platform.ports.postgresHost.restore(own, spec.database_name, { archive: bytes, signal });
 }
 
-/** The client's own program fills the database; the client says when it is whole. */
+/** The client's own program fills the database; the client reports when the import is complete. */
 async function importByClient(opened: Opened, tunnel: Tunnel): Promise<void> {
   const isWhole = new Promise<boolean>((resolve) => {
     tunnel.onTold((message) => message["type"] === "imported" && resolve(true));
@@ -240,11 +240,11 @@ async function ended({ bytes, signal }: Tunnel): Promise<void> {
   });
 }
 
-/** A connection of the session's client to the server, which asks for its password itself. */
+/** Connects the session's client to the server, which checks the password itself. */
 async function carryConnection(address: ServerAddress, { bytes, signal }: Tunnel): Promise<void> {
   const socket = unixSocketOf(address);
   const server = socket === null ? connect({ ...address }) : connect(socket);
-  // Either side may end first, and both ways are over then.
+  // When either side ends, both directions are finished.
   await Promise.allSettled([pipeline(bytes, server, { signal }), pipeline(server, bytes, { signal })]);
   server.destroy();
 }

@@ -25,7 +25,7 @@ export const diagnosis: Handlers<"diagnosis"> = {
 type Ctx = Context<"diagnosis.get">;
 type Gathered = { state: ProjectState; unread: { route: string; code: string }[] };
 
-/** Reads what the caller may read of the project; the rest is named. */
+/** Reads what the caller may read of the project; lists the rest in `unread`. */
 async function gather(ctx: Ctx, project: ProjectState["project"]): Promise<Gathered> {
   const unread: Gathered["unread"] = [];
   const read = async <N extends RouteName>(name: N, query: Readonly<Record<string, string>> = {}) => {
@@ -33,7 +33,7 @@ async function gather(ctx: Ctx, project: ProjectState["project"]): Promise<Gathe
       return await ctx.read(name, { params: { slug: project.slug }, query });
     } catch (fault) {
       if (!(fault instanceof Refused)) throw fault;
-      // What a project doesn't have is no gap in what is known of it.
+      // Something that a project doesn't have is not missing information.
       if (!["no_database", "project_deleted"].includes(fault.code)) unread.push({ route: name, code: fault.code });
       return null;
     }
@@ -57,7 +57,7 @@ async function gather(ctx: Ctx, project: ProjectState["project"]): Promise<Gathe
 
 type Logs = Answer<"logs.list"> | null;
 
-/** What never ran has only the log of its build. */
+/** A project that never ran has only the log of its build. */
 async function orBuildLog(runtime: Logs, buildLog: () => Promise<Logs>): Promise<Logs> {
   return runtime?.lines.length === 0 ? buildLog() : runtime;
 }

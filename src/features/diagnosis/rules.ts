@@ -2,7 +2,7 @@ import type { Answer } from "../../contract/client.ts";
 import type { NextCall } from "../../contract/errors.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
 
-/** A project as the API shows it; null: could not be read, or there is none. */
+/** A project as the API shows it. Null: it could not be read, or does not exist. */
 export interface ProjectState {
   readonly project: Answer<"projects.get">;
   readonly deployments: Answer<"deployments.list"> | null;
@@ -22,7 +22,7 @@ type Rule = (state: ProjectState, now: Date) => readonly Finding[];
 
 const severities = ["down", "broken", "notice"];
 
-/** Everything that is wrong, the likeliest cause first: worst first, and within that what explains most. */
+/** Returns everything that is wrong: the most severe findings first, and among equals the one that explains most. */
 export function diagnosis(state: ProjectState, now: Date): readonly Finding[] {
   const rules =
     state.project.state === "deleted"
@@ -102,7 +102,7 @@ const failedDeployment: Rule = ({ project, deployments }) => {
   ];
 };
 
-// As the platform's own alert: five restarts within five minutes are a loop.
+// The same threshold as the platform's own alert: five restarts within five minutes are a loop.
 const loopRestarts = 5;
 const loopMs = 5 * 60_000;
 
@@ -252,7 +252,7 @@ function finding(severity: Finding["severity"], code: string, { failure = null, 
 
 const logsOf = (slug: string) => call("logs.list", { slug }, "?limit=200");
 
-/** A row with its path filled in. */
+/** Returns a route with its path parameters filled in. */
 function call(name: RouteName, params: Readonly<Record<string, string>>, query = ""): NextCall {
   const { method, path } = route(name);
   const filled = path.replaceAll(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key] ?? ""));

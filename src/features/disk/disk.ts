@@ -26,7 +26,7 @@ export {
   type StorageAccess,
 } from "./rules.ts";
 
-/** A project's use of the disk with the limits that hold for it: its own, or else the installation's. */
+/** Returns a project's disk use and its limits: its own, or else the installation's. */
 export async function diskUseOf(db: Db | Tx, project: ProjectKey, defaults: DiskLimits) {
   const { use, own } = await selectDiskUse(db, project);
   const limits: DiskLimits = {
@@ -45,8 +45,8 @@ interface Refusing<Code> {
 }
 
 /**
- * Refuses a new build while the disk of the data folder, or the one that the builder uses, is short of space. Images over the project's limit
- * are the build's own concern: it clears the project's caches first.
+ * Refuses a new build while the disk of the data folder, or the builder's disk, is short of space. Images over the project's limit are not
+ * checked here: the build clears the project's caches first and checks them itself.
  */
 export async function requireRoomForBuild({
   platform,
@@ -56,7 +56,7 @@ export async function requireRoomForBuild({
   if ((await dataDisk.observe()).is_short || (await builder.isShortOfSpace())) return fail("storage_full");
 }
 
-/** Refuses what adds to a database that is over its limit. */
+/** Refuses to add data to a database that is over its limit. */
 export async function requireRoomInDatabase({
   tx,
   project,

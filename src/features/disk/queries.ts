@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import type { DatabaseDiskState, DiskLimits, StorageAccess } from "./rules.ts";
 
-/** What a project takes of the disk, as last measured, and what it may do because of it. */
+/** A project's disk use as last measured, and the access that results from it. */
 export interface DiskUseRow extends Measured {
   readonly measured_at: string | null;
   readonly storage_access: StorageAccess;
@@ -23,7 +23,7 @@ interface OwnLimits {
   readonly images_limit_bytes: number | null;
 }
 
-/** Nothing was measured yet. */
+/** The disk use of a project that has not been measured yet. */
 const unmeasured: DiskUseRow = {
   storage_bytes: null,
   database_bytes: null,
@@ -34,7 +34,7 @@ const unmeasured: DiskUseRow = {
   database_reopens_at: null,
 };
 
-/** The use of one project, and its own limits where it has any. */
+/** Returns the disk use of one project, and its own limits if it has any. */
 export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{ use: DiskUseRow; own: OwnLimits }> {
   const row = await db
     .selectFrom("project")
@@ -53,7 +53,7 @@ export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{
   };
 }
 
-/** A project's own limits; null stands for the installation's. */
+/** Sets a project's own limits; null means the installation's. */
 export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<OwnLimits>): Promise<void> {
   await tx
     .updateTable("project")
@@ -63,7 +63,7 @@ export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<
     .execute();
 }
 
-/** Claims one project that is due to be measured, for a while; undefined when none is. */
+/** Claims one project that is due to be measured; the claim expires after a while. Returns undefined when none is due. */
 export async function takeDueProject(db: Db): Promise<(ProjectKey & { readonly project_number: number }) | undefined> {
   await sql`
     insert into disk_use (project_id, org_id, next_at) select p.id, p.org_id, now() from project p
@@ -77,7 +77,7 @@ export async function takeDueProject(db: Db): Promise<(ProjectKey & { readonly p
   return rows[0];
 }
 
-/** Writes down what was measured. It is measured again the sooner the nearer it is to a limit, and rarely when that takes long. */
+/** Stores a measurement and schedules the next one: sooner the closer the project is to its limit, later if measuring takes long. */
 export async function saveMeasured(
   db: Db,
   projectId: string,
@@ -92,7 +92,7 @@ export async function saveMeasured(
     where u.project_id = ${projectId}`.execute(db);
 }
 
-/** Writes down what a storage folder takes after something of it was deleted. */
+/** Stores the size of a storage folder after something in it was deleted. */
 export async function saveStorageSize(db: Db, projectId: string, bytes: number | null): Promise<void> {
   if (bytes === null) return;
   await sql`update disk_use set storage_bytes = ${bytes}, measured_at = now() where project_id = ${projectId}`.execute(
@@ -100,14 +100,14 @@ export async function saveStorageSize(db: Db, projectId: string, bytes: number |
   );
 }
 
-/** Lets every project be measured soon, also those that were measured just now: much was written by one of them. */
+/** Schedules all projects to be measured soon, even recently measured ones, because one of them has written a lot. */
 export async function measureAllSoon(db: Db): Promise<void> {
   await sql`update disk_use set next_at = least(next_at, greatest(now(), measured_at + interval '30 seconds'))`.execute(
     db,
   );
 }
 
-/** Writes down the size of a project's database where it has changed by more than a sixteenth or a mebibyte. */
+/** Stores the size of a project's database if it has changed by more than a mebibyte, or if compacting has started or ended. */
 export async function saveDatabaseSize(
   db: Db,
   project: ProjectKey,
@@ -122,7 +122,7 @@ export async function saveDatabaseSize(
       or abs(disk_use.database_bytes - ${size_bytes}) > 1048576`.execute(db);
 }
 
-/** A project whose access is to be decided. */
+/** A project whose access must be decided. */
 export interface Undecided extends DatabaseDiskState, ProjectKey {
   readonly storage_bytes: number;
   readonly storage_access: StorageAccess;
@@ -133,7 +133,7 @@ export interface Undecided extends DatabaseDiskState, ProjectKey {
   readonly slug: string;
 }
 
-/** The projects that are over a limit or were so; with `all`, every project that takes anything worth speaking of. */
+/** Returns the projects that are over a limit or whose access is restricted; with `all`, also every project that uses more than 64 MiB. */
 export async function undecidedProjects(db: Db, limits: DiskLimits, all: boolean): Promise<readonly Undecided[]> {
   const { rows } = await sql<Undecided>`
     select * from (select u.project_id, u.org_id, p.slug, coalesce(u.storage_bytes, 0) as storage_bytes, u.storage_access, coalesce(u.database_bytes, 0) as database_bytes,
@@ -146,7 +146,7 @@ export async function undecidedProjects(db: Db, limits: DiskLimits, all: boolean
   return rows;
 }
 
-/** What projects take on average, of those that take anything. */
+/** Returns the average use, over the projects that use anything. */
 export async function averageUse(db: Db): Promise<{ readonly storage: number; readonly database: number }> {
   const { rows } = await sql<{ storage: number; database: number }>`
     select coalesce(avg(nullif(storage_bytes, 0)), 0)::double precision as storage, coalesce(avg(nullif(database_bytes, 0)), 0)::double precision as database
@@ -154,7 +154,7 @@ export async function averageUse(db: Db): Promise<{ readonly storage: number; re
   return rows[0] ?? { storage: 0, database: 0 };
 }
 
-/** Changes the access of a project. */
+/** Stores the access of a project. */
 export async function saveAccess(
   tx: Tx,
   projectId: string,
@@ -174,7 +174,7 @@ export async function saveAccess(
     .execute();
 }
 
-/** Whether a project's storage folder is writable; `none` where the project has none. */
+/** Returns whether a project's storage folder is writable; `none` when it has no storage. */
 export async function storageAccessOf(db: Db, projectId: string): Promise<StorageAccess | "none"> {
   const row = await db
     .selectFrom("project as p")
@@ -185,7 +185,7 @@ export async function storageAccessOf(db: Db, projectId: string): Promise<Storag
   return row?.storage === false ? "none" : (row?.storage_access ?? "open");
 }
 
-/** The deployment that serves, whose replicas hold the storage folder. */
+/** Returns the active deployment, whose replicas use the storage folder. */
 export async function servingDeployment(db: Db, projectId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom("deployment")

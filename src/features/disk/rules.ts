@@ -1,18 +1,18 @@
-/** What one project may take of the disk. */
+/** How much disk space one project may use. */
 export interface DiskLimits {
   readonly storage_bytes: number;
   readonly database_bytes: number;
-  /** Images of deployments and what builds keep for the next build. */
+  /** Images of deployments, and caches that builds keep for the next build. */
   readonly images_bytes: number;
 }
 
 export type StorageAccess = "open" | "read_only";
 export type DatabaseAccess = "open" | "read_only" | "closed";
 
-/** How a project's database stands against its limit. */
+/** The access to a project's database because of its disk use. */
 export interface DatabaseDiskState {
   readonly access: DatabaseAccess;
-  /** A read-only database that grows beyond this is closed. */
+  /** A read-only database that grows beyond this size is closed. */
   readonly ceiling_bytes: number | null;
   /** How often it was closed since it was last within its limit. */
   readonly closings: number;
@@ -25,16 +25,16 @@ export interface DatabaseUse {
   readonly compacting: boolean;
 }
 
-// Below this share of its limit a project is let write again, so that it does not go to and fro at the limit itself.
+// A project may write again only below this share of its limit, so that its access does not flip back and forth at the limit.
 const reopenShare = 0.95;
 const mib = 1024 ** 2;
 const closedMs = 5 * 60_000;
 const longestClosedMs = 24 * 3_600_000;
 
 /**
- * The next state of a database. Over its limit the role is read-only by default: a session that asks to write may still delete.
- * It could also insert; a database that grows on is closed for five minutes, then ten, twenty and so on, and in between it may
- * grow by very little, so that deleting always stays possible and filling the disk does not.
+ * Returns the next state of a database. Over its limit the role is read-only by default; a session may switch to writing in order to
+ * delete. Such a session could also insert, so a database that keeps growing is closed for five minutes, then ten, twenty and so on.
+ * Between closings it may grow only a little, so deleting is always possible but filling the disk is not.
  */
 export function nextDatabaseState(use: DatabaseUse, before: DatabaseDiskState, now: Date): DatabaseDiskState {
   const { bytes, limitBytes } = use;
@@ -44,20 +44,20 @@ export function nextDatabaseState(use: DatabaseUse, before: DatabaseDiskState, n
     if (Date.parse(before.reopens_at ?? "") > now.getTime()) return before;
     return readOnly(use, before.closings);
   }
-  // VACUUM FULL writes a table anew before it gives the old one back.
+  // VACUUM FULL writes a new copy of a table before it frees the old one.
   const ceiling = (before.ceiling_bytes ?? limitBytes) + (use.compacting ? limitBytes : 0);
   return bytes > ceiling ? closed(before.closings + 1, now) : before;
 }
 
-/** The next access of a storage folder. */
+/** Returns the next access of a storage folder. */
 export function nextStorageAccess(bytes: number, limitBytes: number, before: StorageAccess): StorageAccess {
   if (bytes > limitBytes) return "read_only";
   return bytes <= limitBytes * reopenShare ? "open" : before;
 }
 
 /**
- * The limit that holds while the whole disk is short of space: those who use more than the average may not write until there is
- * room again, and the others go on.
+ * Returns the limit while the whole disk is short of space: projects that use more than the average may not write until there is space
+ * again; the others continue.
  */
 export function limitInShortage(limitBytes: number, averageBytes: number): number {
   return Math.min(limitBytes, Math.max(64 * mib, averageBytes - 1));
@@ -76,7 +76,7 @@ function closed(closings: number, now: Date): DatabaseDiskState {
   return { access: "closed", ceiling_bytes: null, closings, reopens_at };
 }
 
-/** Why a project gets no new build. */
+/** The refusal of a build because of the project's images. */
 export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
   return {
     error: `The project's images and build caches take ${gibText(bytes)} of ${gibText(images_bytes)}.`,
@@ -84,7 +84,7 @@ export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
   };
 }
 
-/** Why nothing may be added to a database. */
+/** The refusal to add data to a database over its limit. */
 export function databaseOverLimit(bytes: number, { database_bytes }: DiskLimits) {
   return {
     error: `The database takes ${gibText(bytes)} of ${gibText(database_bytes)} and is read-only.`,

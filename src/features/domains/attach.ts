@@ -4,7 +4,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { claim, holderOf, insertDomain, lockDomains } from "./queries.ts";
 
-/** A hostname for a project. */
+/** A hostname to attach to a project. */
 export interface DesiredDomain {
   readonly org_id: string;
   readonly project_id: string;
@@ -12,7 +12,7 @@ export interface DesiredDomain {
   readonly zone: string;
 }
 
-/** What became of a wish. `taken`: another organization has the hostname, and this text in a TXT record moves it. */
+/** The result of attaching a hostname. `taken`: another organization has it; a TXT record with the text `proof` moves it. */
 export type Attached =
   | { readonly outcome: "attached"; readonly id: string }
   | { readonly outcome: "already" }
@@ -21,7 +21,7 @@ export type Attached =
   | { readonly outcome: "project_deleted" }
   | { readonly outcome: "taken"; readonly proof: string };
 
-/** Gives a project a hostname that no project has. */
+/** Attaches a hostname that no project has. */
 export async function attach(tx: Tx, wanted: DesiredDomain): Promise<Attached> {
   const count = await lockDomains(tx, wanted);
   if (count === undefined) return { outcome: "project_deleted" };
@@ -33,7 +33,7 @@ export async function attach(tx: Tx, wanted: DesiredDomain): Promise<Attached> {
   return (await attachedTo(tx, wanted)) ?? { outcome: "taken", proof: await claim(tx, claimOf(wanted), false) };
 }
 
-/** The same for an organization whose TXT record was seen: the project that has the hostname loses it. */
+/** Attaches a hostname whose TXT record proves the organization's right to it; the project that has it loses it. */
 export async function takeOver(
   tx: Tx,
   wanted: DesiredDomain,

@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { DomainRow } from "./queries.ts";
 import type { DnsResult } from "./rules.ts";
 
-/** Takes hostnames that are due, so that no other control plane looks them up too. Returns their ids. */
+/** Claims hostnames that are due, so that no other control plane looks them up too. Returns their ids. */
 export async function takeDueChecks(db: Db, most: number): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     update domain set check_begun_at = now(), next_check_at = now() + interval '1 minute'
@@ -12,7 +12,7 @@ export async function takeDueChecks(db: Db, most: number): Promise<readonly stri
   return rows.map((row) => row.id);
 }
 
-/** Takes those of a project whose last lookup is older than `ageMs`. Returns their ids. */
+/** Claims a project's hostnames whose last lookup is older than `ageMs`. Returns their ids. */
 export async function takeStaleChecks(
   db: Db,
   project: { readonly org_id: string; readonly project_id: string },
@@ -26,10 +26,10 @@ export async function takeStaleChecks(
   return rows.map((row) => row.id);
 }
 
-/** What a judgement changed for the edge and for people. */
+/** What a DNS result changed for the edge and for people. */
 export type Change = "served" | "lost" | "recovered" | "none";
 
-/** Writes a judgement down. */
+/** Stores a DNS result; returns what it changed. */
 export async function writeDnsResult(tx: Tx, domain: DomainRow, evaluated: DnsResult, nextMs: number): Promise<Change> {
   const { dns_status, dns_detail, verdict } = evaluated;
   const before = await tx
@@ -67,7 +67,7 @@ function changeOf(
   return "none";
 }
 
-/** Remembers for good that the organization proved this hostname. */
+/** Records permanently that the organization has proven this hostname. */
 export async function markClaimVerified(tx: Tx, { org_id, hostname }: DomainRow): Promise<void> {
   await tx
     .updateTable("domain_claim")
@@ -78,7 +78,7 @@ export async function markClaimVerified(tx: Tx, { org_id, hostname }: DomainRow)
     .execute();
 }
 
-/** Ends the serving of names that have led elsewhere for longer than the grace time; they must be proven anew. */
+/** Stops serving names that have pointed elsewhere for longer than the grace time; they must be proven again. */
 export async function endGrace(tx: Tx, graceMs: number) {
   return tx
     .updateTable("domain")

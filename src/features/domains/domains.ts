@@ -16,7 +16,7 @@ import type { DomainSettings } from "./settings.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
 import { evaluateDns, nextCheckMs, proofName, type DnsObservation } from "./rules.ts";
 
-/** What looking up hostnames needs of the world. */
+/** The dependencies for looking up hostnames. */
 export interface Checking {
   readonly db: Db;
   readonly wakeups: Wakeups;
@@ -25,7 +25,7 @@ export interface Checking {
   readonly domains: DomainSettings;
 }
 
-/** Looks up hostnames that are due, at most `most`, and ends grace times that are over. Returns how many were looked up. */
+/** Looks up at most `most` hostnames that are due, and ends grace times that are over. Returns the number of lookups. */
 export async function checkDueDomains(platform: Checking, most: number): Promise<number> {
   await endGraceTimes(platform);
   const ids = await takeDueChecks(platform.db, most);
@@ -33,7 +33,7 @@ export async function checkDueDomains(platform: Checking, most: number): Promise
   return ids.length;
 }
 
-/** Looks up the project's hostnames whose last look is older than `ageMs`. */
+/** Looks up the project's hostnames whose last lookup is older than `ageMs`. */
 export async function checkStaleDomains(
   platform: Checking,
   project: { readonly org_id: string; readonly project_id: string },
@@ -44,7 +44,7 @@ export async function checkStaleDomains(
 
 const atOnce = 10;
 
-/** Looks these hostnames up, a few at a time, and writes down what that means. */
+/** Looks up these hostnames, a few at a time, and stores the results. */
 export async function checkDomains(platform: Checking, ids: readonly string[]): Promise<void> {
   const waiting = [...(await domainsById(platform.db, ids, ownZones(platform.domains)))];
   const work = async () => {
@@ -53,7 +53,7 @@ export async function checkDomains(platform: Checking, ids: readonly string[]): 
   await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work));
 }
 
-/** The project's own further hostnames, served or not. */
+/** Returns the hostnames attached to the project, served or not. */
 export async function hostnamesOf(
   platform: Pick<Checking, "db" | "domains">,
   project: { readonly org_id: string; readonly project_id: string },
@@ -66,7 +66,7 @@ export { zoneOf } from "./parse-hostname.ts";
 export { addressesElsewhere } from "./rules.ts";
 export { domainNamed } from "./queries.ts";
 
-/** The zones in which the platform itself has names. */
+/** Returns the zones in which the platform itself has names. */
 export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly string[] {
   return [appsDomain, controlHost].map(zoneOf).filter((zone) => zone !== null);
 }

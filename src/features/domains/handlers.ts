@@ -33,7 +33,7 @@ export const domains: Handlers<"domains"> = {
     const { key } = ctx.project;
     const { domains: own } = ctx.platform;
     const parsed = parseHostname(params.hostname, own);
-    // A name that is the platform's by now was not when it was attached.
+    // The name may have become the platform's own after it was attached, so a refused one can still be detached.
     const hostname = "refused" in parsed ? params.hostname.toLowerCase() : parsed.hostname;
     const resource = await deleteDomain(ctx.tx, key, hostname);
     if (resource === undefined) return ctx.fail("not_found");
@@ -45,7 +45,7 @@ export const domains: Handlers<"domains"> = {
 
 type AttachContext = Context<"domains.attach">;
 
-// The hostname is looked at before the project's state: a request that can never succeed gets that error first.
+// Check the hostname before the project's state, so that a request that can never succeed gets that error first.
 async function desiredDomain(ctx: AttachContext, slug: string, text: string): Promise<DesiredDomain> {
   const project = await findProject(ctx.tx, ctx.caller, slug);
   if (project === undefined) return ctx.fail("not_found");
@@ -80,7 +80,10 @@ function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "projec
   }
 }
 
-/** Another organization has the name: it moves if the caller's TXT record is there, and else the caller learns which one. */
+/**
+ * Handles a name that another organization has: moves it if the caller's TXT record exists; otherwise refuses and tells the caller which
+ * record to create.
+ */
 async function moveOrRefuse(
   ctx: AttachContext,
   wanted: DesiredDomain,
@@ -117,7 +120,7 @@ async function moveOrRefuse(
   return checkAndShow(ctx, wanted, moved);
 }
 
-// Enough for servers that answer at all; the reconciler goes on with the others.
+// Long enough for DNS servers that respond at all; the reconciler retries the others.
 const lookMs = 4000;
 
 async function checkAndShow(
@@ -128,12 +131,12 @@ async function checkAndShow(
   const { platform } = ctx;
   if (attached.outcome === "attached") await atMost(lookMs, checkDomains(platform, [attached.id]), ctx);
   const row = await domainOf(platform.db, wanted, { hostname: wanted.hostname, ownZones: ownZones(platform.domains) });
-  // Detached in the same moment.
+  // The hostname was detached just now.
   if (row === undefined) return ctx.fail("not_found");
   return presentDomain(platform.domains, row);
 }
 
-// Specification: the list shows refreshed states. Once a minute bounds what a caller can make the platform ask.
+// The specification wants refreshed states in the list. One refresh a minute limits the DNS queries that a caller can cause.
 const refreshAfterMs = 60_000;
 
 async function refreshAndList(ctx: Context<"domains.list">) {
@@ -143,7 +146,7 @@ async function refreshAndList(ctx: Context<"domains.list">) {
   return { domains: rows.map((row) => presentDomain(platform.domains, row)) };
 }
 
-/** Waits for the work, but no longer than this; it goes on by itself. */
+/** Waits for the work at most this long; the work continues afterwards. */
 async function atMost(timeMs: number, work: Promise<void>, { log }: Pick<AttachContext, "log">): Promise<void> {
   const over = new AbortController();
   const safe = work.catch((error: unknown) => log.error({ err: error }, "could not look hostnames up"));

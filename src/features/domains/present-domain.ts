@@ -8,7 +8,7 @@ import { proofName } from "./rules.ts";
 type Presented = Result<"domains.attach">;
 type Instructions = Presented["instructions"];
 
-/** A hostname as the API shows it. */
+/** Converts a hostname's row to the API's form. */
 export function presentDomain(settings: DomainSettings, row: DomainRow): Presented {
   return {
     ...row,
@@ -21,7 +21,7 @@ export function presentDomain(settings: DomainSettings, row: DomainRow): Present
 
 type CertificateFields = Pick<Presented, "ssl_status" | "ssl_detail" | "ssl_next_attempt_at">;
 
-/** How the name's certificate stands; one that nothing was ordered for may be covered by a certificate of the platform. */
+/** Returns the state of the name's certificate. A name without an ordered certificate may be covered by one of the platform's. */
 function certificateOf(settings: DomainSettings, row: DomainRow): CertificateFields {
   const { ssl_status, ssl_detail, ssl_next_attempt_at, dns_status, hostname } = row;
   if (ssl_detail !== null) return { ssl_status, ssl_detail, ssl_next_attempt_at };
@@ -50,7 +50,7 @@ function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions
     name,
     value: values[0] ?? "",
     values,
-    // Other machines cannot reach a loopback address, so its records are not listed.
+    // Other machines cannot reach a loopback address, so omit its records.
     records: [...(settings.isPublic ? records : []), ...(txt === null ? [] : [txt])],
     alias,
     txt,
@@ -60,7 +60,7 @@ function instructionsFor(settings: DomainSettings, row: DomainRow): Instructions
   };
 }
 
-// At a zone's apex stand other records, which a CNAME forbids (RFC 1034 §3.6.2).
+// A zone's apex has other records, so it cannot have a CNAME (RFC 1034 §3.6.2).
 function aliasFor({ appsDomain }: DomainSettings, row: DomainRow): Instructions["alias"] {
   if (row.hostname === row.zone || /(?:^|\.)localhost$/.test(appsDomain) || zoneOf(appsDomain) === null) return null;
   return { type: "CNAME", name: row.hostname, value: row.default_hostname };

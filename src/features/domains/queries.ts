@@ -6,10 +6,10 @@ import { lockProject, type ProjectKey } from "../projects/projects.ts";
 
 type CertificateStep = Result<"domains.attach">["ssl_steps"][number];
 
-/** A hostname with what must be proven for it. */
+/** A hostname with what its DNS records must prove. */
 export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
 
-/** The project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
+/** Returns the project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
 export async function domainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey, ownZones: readonly string[]) {
   return shown(db, ownZones)
     .where("domain.org_id", "=", org_id)
@@ -18,7 +18,7 @@ export async function domainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey,
     .execute();
 }
 
-/** One of the project's hostnames. */
+/** Returns one of the project's hostnames. */
 export async function domainOf(
   db: Db | Tx,
   { org_id, project_id }: ProjectKey,
@@ -31,7 +31,7 @@ export async function domainOf(
     .executeTakeFirst();
 }
 
-/** Hostnames by id, of any organization: for the platform's own checks. */
+/** Returns hostnames by id, of any organization, for the platform's own checks. */
 export async function domainsById(db: Db, ids: readonly string[], ownZones: readonly string[]): Promise<DomainRow[]> {
   return ids.length === 0
     ? []
@@ -71,7 +71,7 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
     ]);
 }
 
-// A certificate that serves is active whatever became of its renewal; one that ended no more.
+// While a certificate is valid its status is active, whatever happens to its renewal.
 const certificateStatus = sql<CertificateStatus>`case when certificate.chain_pem is null then coalesce(certificate.status, 'pending')
   when certificate.not_after > now() then 'active' when certificate.status = 'issuing' then 'issuing' else 'failed' end`;
 const certificateNextAttempt = sql<
@@ -79,9 +79,9 @@ const certificateNextAttempt = sql<
 >`case when certificate.status <> 'issuing' then certificate.next_attempt_at end`;
 const certificateSteps = sql<CertificateStep[]>`coalesce(certificate.steps, '[]')`;
 
-// Another organization had this very name, or served one of the same zone: there may be a wildcard record that leads here, and
-// the first organization to attach a name below it would have it. The platform's own zones are guarded in the same way.
-// A name that is served keeps what it has proven.
+// Another organization had this very name, or served one in the same zone. Then a wildcard record may point here, and the first
+// organization to attach a name below it would get that name. The platform's own zones are protected in the same way; names already served
+// need no new proof.
 function needsTxt(ownZones: readonly string[]) {
   return sql<boolean>`(domain.verified_at is null and (domain.zone = any(${[...ownZones]}::text[]) or exists (
     select from domain_claim other where other.org_id <> domain.org_id
@@ -89,7 +89,7 @@ function needsTxt(ownZones: readonly string[]) {
         or (other.zone = domain.zone and other.verified_at is not null)))))`;
 }
 
-/** Lets changes to a project's hostnames wait for each other and counts them; undefined when the project is deleted. */
+/** Locks the project, to serialise changes to its hostnames, and counts them; returns undefined when the project is deleted. */
 export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number | undefined> {
   const { org_id, project_id } = project;
   const locked = await lockProject(tx, project);
@@ -103,7 +103,7 @@ export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number |
   return count;
 }
 
-/** Whether an attached hostname is served, and what its records lack; of any organization. */
+/** Returns whether an attached hostname of any organization is served, and what its records lack. */
 export async function domainNamed(db: Db, hostname: string) {
   return db
     .selectFrom("domain")
@@ -112,7 +112,7 @@ export async function domainNamed(db: Db, hostname: string) {
     .executeTakeFirst();
 }
 
-/** Whose a hostname is now, over all organizations. What it answers must not leave the server. */
+/** Returns who has a hostname now, in any organization. The result must not leave the server. */
 export async function holderOf(db: Db | Tx, hostname: string) {
   return db
     .selectFrom("domain")
@@ -129,7 +129,7 @@ export interface NewDomain extends ProjectKey {
   readonly txt_seen_at: Date | null;
 }
 
-/** Inserts unless a project has the hostname; true when it was inserted. One that inserts it at the same time is waited for. */
+/** Inserts the hostname unless a project has it; returns whether it was inserted. Waits for a concurrent insert of the same name. */
 export async function insertDomain(tx: Tx, domain: NewDomain): Promise<boolean> {
   const done = await tx
     .insertInto("domain")
@@ -146,7 +146,10 @@ export interface NewClaim {
   readonly proof: string;
 }
 
-/** The proof that the organization's TXT record must have: the first one it got. `held`: it has the name from now on. */
+/**
+ * Records the organization's claim to a hostname and returns the proof for its TXT record, which never changes. `held`: the organization
+ * has the hostname from now on.
+ */
 export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {
   const held_at = held ? sql<string>`now()` : null;
   const row = await tx
@@ -160,7 +163,7 @@ export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<st
   return row.proof;
 }
 
-/** Detaches the hostname; the id of its row when the project had it. */
+/** Detaches the hostname; returns the id of its row, or undefined when the project did not have it. */
 export async function deleteDomain(
   tx: Tx,
   { org_id, project_id }: ProjectKey,

@@ -2,7 +2,7 @@ import { BlockList, isIPv6 } from "node:net";
 import type { NameStatus } from "../../contract/states.ts";
 import type { DnsAnswer } from "../../ports/dns.ts";
 
-/** What is known of an attached hostname before it is looked up. */
+/** What is stored about an attached hostname before a lookup. */
 export interface KnownDomain {
   readonly hostname: string;
   readonly dns_status: NameStatus;
@@ -10,28 +10,28 @@ export interface KnownDomain {
   readonly txt_seen_at: string | null;
   readonly verified_at: string | null;
   readonly lost_at: string | null;
-  /** The text that this organization's TXT record must have. */
+  /** The text that the organization's TXT record must contain. */
   readonly proof: string;
-  /** Whether the addresses alone prove too little, because another organization has or had the name or its zone. */
+  /** Whether addresses alone are not enough proof, because another organization has or had the name or its zone. */
   readonly needs_txt: boolean;
 }
 
-/** What a look at the DNS found. */
+/** The result of a DNS lookup. */
 export interface DnsObservation {
   readonly addresses: DnsAnswer;
   readonly texts: DnsAnswer;
 }
 
-/** What a look means. */
+/** What a lookup means for the hostname. */
 export interface DnsResult {
   readonly dns_status: NameStatus;
   readonly dns_detail: string;
   readonly txt_seen: boolean;
-  /** `serve`: the name is its project's. `lost`: it was and leads elsewhere now. `keep`: nothing is concluded. */
+  /** `serve`: the name belongs to its project. `lost`: it did, and points elsewhere now. `keep`: the lookup was inconclusive. */
   readonly verdict: "serve" | "lost" | "withhold" | "keep";
 }
 
-/** Decides from what was seen. No answer of the servers changes nothing, so that a fault of DNS takes no hostname offline. */
+/** Evaluates a DNS lookup. A lookup without a response changes nothing, so that a DNS failure takes no hostname offline. */
 export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddresses: readonly string[]): DnsResult {
   if (seen.addresses.outcome === "unavailable") return unanswered(domain);
   const txt_seen = seen.texts.outcome === "found" && seen.texts.values.some((text) => text.trim() === domain.proof);
@@ -39,7 +39,7 @@ export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddres
   const found = seen.addresses.outcome === "found" ? seen.addresses.values : [];
   const own = found.filter(isOneOf(ownAddresses));
   const elsewhere = found.filter((address) => !own.includes(address));
-  // The record of a proof says whose the name is even where a proxy hides the addresses; otherwise these must lead here.
+  // The TXT record proves ownership even where a proxy hides the addresses; without it the addresses must point here.
   const isOurs = txt_seen || (own.length > 0 && isProven);
   return { ...told(domain, { own, elsewhere, isProven, txt_seen }), txt_seen, verdict: verdictOf(domain, isOurs) };
 }
@@ -89,12 +89,12 @@ function mismatchText({ hostname, proof }: KnownDomain, { own, elsewhere, txt_se
   return `The name leads to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add ${record}.`;
 }
 
-/** Where the TXT record with the proof stands. */
+/** Returns the name of the TXT record that contains the proof. */
 export function proofName(hostname: string): string {
   return `_berth.${hostname}`;
 }
 
-/** Those of a name's addresses that are none of the platform's. */
+/** Returns those of a name's addresses that are not the platform's. */
 export function addressesElsewhere(found: readonly string[], own: readonly string[]): readonly string[] {
   const isOwn = isOneOf(own);
   return found.filter((address) => !isOwn(address));
@@ -110,7 +110,7 @@ function familyOf(address: string): "ipv4" | "ipv6" {
   return isIPv6(address) ? "ipv6" : "ipv4";
 }
 
-// Cloudflare's published ranges, www.cloudflare.com/ips, of 2023-09-28: the proxy most names stand behind without their owner's knowing.
+// Cloudflare's published ranges (www.cloudflare.com/ips, 2023-09-28). Many names are behind this proxy without their owners' knowledge.
 const proxies = new BlockList();
 for (const [network, prefix] of [
   ["173.245.48.0", 20],
@@ -146,8 +146,8 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /**
- * When to look again, in milliseconds from now: a name whose owner is just writing records often, one that stands hourly.
- * `lost` names are looked at often, because each minute counts for their owner.
+ * Returns the pause before the next lookup, in milliseconds: short while the owner is probably creating records, an hour for a stable name.
+ * `lost` names are checked often, because each minute counts for their owner.
  */
 export function nextCheckMs(domain: Pick<KnownDomain, "created_at">, evaluated: DnsResult, nowMs: number): number {
   if (evaluated.verdict === "keep" || evaluated.verdict === "lost") return 2 * minuteMs;

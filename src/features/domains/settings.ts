@@ -1,15 +1,15 @@
 import type { OwnNames } from "./parse-hostname.ts";
 
-/** What the platform is called and where it is reached. All names are in lower case. */
+/** The platform's names, all in lower case, and its addresses. */
 export interface DomainSettings extends OwnNames {
-  /** IP addresses that records of users' hostnames must have; at least one. */
+  /** IP addresses that users' DNS records must point to; at least one. */
   readonly publicAddresses: readonly string[];
-  /** Whether visitors from elsewhere reach those addresses; on a machine that listens for itself alone they cannot. */
+  /** Whether other machines can reach those addresses; false on a machine that listens only locally. */
   readonly isPublic: boolean;
-  /** How long a hostname is served after its records were lost. */
+  /** How long a hostname stays served after its records stopped pointing here. */
   readonly graceMs: number;
   /** Whether a certificate is ordered for every hostname that is served. */
   readonly ordersCertificates: boolean;
-  /** Whether the edge has a certificate for a hostname, its own or one that covers it. */
+  /** Whether the edge has a certificate that covers a hostname. */
   readonly servesHttps: (hostname: string) => boolean;
 }

@@ -5,7 +5,7 @@ import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import { selectVariables, setVariablesMark } from "./queries.ts";
 import { secretName, sizeOf } from "./rules.ts";
 
-/** The project's own variables with their values. What the platform adds (`PORT`, `DATABASE_URL` …) is not among them. */
+/** Returns the project's own variables with their values, without those that the platform adds (`PORT`, `DATABASE_URL` …). */
 export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey): Promise<Record<string, string>> {
   const rows = await selectVariables(db, project);
   return Object.fromEntries(
@@ -13,12 +13,12 @@ export async function variablesOf(db: Db | Tx, vault: Vault, project: ProjectKey
   );
 }
 
-/** The names of the project's own variables. */
+/** Returns the names of the project's own variables. */
 export async function variableNames(db: Db | Tx, project: ProjectKey): Promise<readonly string[]> {
   return (await selectVariables(db, project)).map(({ key }) => key);
 }
 
-/** Variables as the project's are stored. */
+/** Seals variables for storage as the project's own. */
 export function sealVariables(vault: Vault, projectId: string, variables: Readonly<Record<string, string>>) {
   return Object.entries(variables).map(([key, value]) => ({
     key,
@@ -27,9 +27,12 @@ export function sealVariables(vault: Vault, projectId: string, variables: Readon
   }));
 }
 
-/** The application learns of changed variables, its database's included, by a restart with them; there is none to restart before its first deployment. */
+/**
+ * Schedules a restart of the application with the changed variables, including those of its database. Before the first deployment there is
+ * nothing to restart.
+ */
 export async function markVariablesChanged(wakeups: Wakeups, tx: Tx, project: ProjectKey): Promise<void> {
-  // A deployment that is being made at this moment has read the old ones already, and must be seen.
+  // A deployment that is being created has already read the old variables; the lock waits for it, so that it is marked too.
   await lockProject(tx, project);
   if (await setVariablesMark(tx, project)) await wakeups.send(tx, "releases", project.project_id);
 }

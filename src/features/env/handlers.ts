@@ -53,7 +53,7 @@ async function lockChangeable(ctx: ChangeContext, key: string): Promise<ProjectK
   return ctx.project.key;
 }
 
-/** The value that a variable had in a deployment. It leaves the platform in no answer. */
+/** Returns the value that a variable had in a deployment. No response contains it. */
 async function valueOfDeployment(ctx: Context<"env.set">, key: string, number: number): Promise<string> {
   const value = (await variablesOfDeployment(ctx.platform.vault, ctx.tx, ctx.project.key, number))?.[key];
   return value ?? ctx.fail("not_found", { error: `Deployment ${number} has no variable ${key}.` });

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** The project's own variables, by key, sealed. */
+/** Returns the project's own variables, sealed, ordered by key. */
 export async function selectVariables(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("project_variable")
@@ -30,7 +30,7 @@ export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<
     .execute();
 }
 
-/** True when there was one. */
+/** Deletes a variable; returns whether it existed. */
 export async function deleteVariable(tx: Tx, { org_id, project_id }: ProjectKey, key: string): Promise<boolean> {
   const done = await tx
     .deleteFrom("project_variable")
@@ -41,7 +41,7 @@ export async function deleteVariable(tx: Tx, { org_id, project_id }: ProjectKey,
   return done.numDeletedRows === 1n;
 }
 
-/** Marks that the running application has older variables; false when nothing runs and nothing is about to. */
+/** Marks the running application as having outdated variables; returns false when nothing runs or is about to. */
 export async function setVariablesMark(tx: Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const done = await tx
     .updateTable("project")

@@ -1,19 +1,19 @@
 import { systemVariables } from "../../contract/env.ts";
 import { limits } from "../../contract/limits.ts";
 
-/** The name that a variable's value is sealed under. */
+/** Returns the name under which a variable's value is sealed. */
 export function secretName(key: string): string {
   return `variable:${key}`;
 }
 
 const ofDatabases = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"];
 
-/** What a variable counts towards the project's limit. */
+/** Returns the size of a variable, in bytes, that counts towards the project's limit. */
 export function sizeOf(key: string, value: string): number {
   return Buffer.byteLength(key) + Buffer.byteLength(value);
 }
 
-/** Whether the variable fits beside the others. */
+/** Returns whether the variable fits within the limits, beside the others. */
 export function fits(
   others: readonly { readonly key: string; readonly size_bytes: number }[],
   key: string,
@@ -23,7 +23,7 @@ export function fits(
   return rest + sizeBytes <= limits.variables_bytes;
 }
 
-/** The variables that the platform sets for a project, by name. */
+/** Returns the names of the variables that the platform sets for a project. */
 export function systemKeys(hasDatabase: boolean): readonly string[] {
   const always = systemVariables.filter((key) => !ofDatabases.includes(key));
   return [...always, ...(hasDatabase ? ofDatabases : [])].sort();

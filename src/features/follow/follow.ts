@@ -24,7 +24,7 @@ export { retryAfterMs, showsStatuses, statusRequest } from "./rules.ts";
 
 const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
 
-/** A secret of a follow for its row. */
+/** Seals one of a follow's secrets for its row. */
 export function sealFollow(vault: Vault, id: string, part: keyof typeof names, text: string): Buffer {
   return vault.seal(id, names[part], text);
 }
@@ -41,7 +41,7 @@ export type HookAnswer =
       readonly reason: string | null;
     };
 
-/** Takes a delivery of the hook of this id: keeps a row of it, and asks for a fetch when it tells of the followed branch. */
+/** Receives a webhook delivery for the follow with this id: stores it, and requests a fetch when it concerns the followed branch. */
 export async function receiveHook(
   { db, vault, wakeups }: Pick<HandlerPlatform, "db" | "vault" | "wakeups">,
   id: string,

@@ -23,7 +23,7 @@ export const follow: Handlers<"follow"> = {
     const hostKey = hostKeyOf(ctx, body);
     const provider = body.provider ?? providerOf(url);
     const known = await queries.selectFollow(tx, project.key);
-    // Another repository has another key and secret: neither may open the one before.
+    // A different repository has its own key and secret, so the present follow must not be reused for it.
     if (known !== undefined && known.url !== url)
       return ctx.fail("conflict", {
         error: `The project follows ${known.url} already.`,
@@ -82,7 +82,7 @@ const nothingFollowed = {
   hint: "Follow one: berth follow <url>",
 };
 
-/** The columns of a host key that was given; null forgets the one before, and the next that the host shows is remembered. */
+/** Returns the columns for a given host key; null clears the stored key, so that the next key the host presents is remembered. */
 function hostKeyOf(
   { fail }: Pick<Context<"follow.set">, "fail">,
   { url, host_key }: { url: string; host_key?: string | null | undefined },

@@ -35,7 +35,7 @@ interface FollowChange {
   readonly host_keys?: string | null;
 }
 
-/** Another branch is fetched at once, whatever was fetched before. */
+/** Updates a follow. A new branch is fetched at once, whatever was fetched before. */
 export async function updateFollow(tx: Tx, id: string, change: FollowChange): Promise<FollowRow> {
   const isSame = sql<boolean>`branch = ${change.branch}`;
   return tx
@@ -53,13 +53,13 @@ export async function updateFollow(tx: Tx, id: string, change: FollowChange): Pr
     .executeTakeFirstOrThrow();
 }
 
-/** The address that was followed; undefined when there was none. */
+/** Deletes the follow; returns its address, or undefined when there was none. */
 export async function deleteFollow(tx: Tx, { org_id, project_id }: ProjectKey) {
   const query = tx.deleteFrom("project_follow").where("org_id", "=", org_id).where("project_id", "=", project_id);
   return query.returning(["id", "url", "branch"]).executeTakeFirst();
 }
 
-/** What a delivery is checked against; of a living project of an organization that is not suspended. */
+/** Returns what a delivery is checked against. Only for a living project of an organization that is not suspended. */
 export async function selectHook(db: Db, id: string) {
   return db
     .selectFrom("project_follow")
@@ -95,7 +95,7 @@ export async function insertDelivery(tx: Tx | Db, delivery: NewDelivery): Promis
 const mostForged = 50;
 const mostKept = 1000;
 
-/** Keeps the newest deliveries, and few of those that anybody can send. */
+/** Keeps the newest deliveries, and only a few of the unsigned ones, which anybody can send. */
 export async function trimDeliveries(db: Db | Tx, followId: string): Promise<void> {
   await sql`delete from follow_delivery where id in (
     select id from (select id, signed, row_number() over (partition by signed order by id desc) as place
@@ -103,7 +103,10 @@ export async function trimDeliveries(db: Db | Tx, followId: string): Promise<voi
     where place > case when signed then ${sql.lit(mostKept)} else ${sql.lit(mostForged)} end)`.execute(db);
 }
 
-/** Asks for a fetch as soon as possible. A person who asks waits for what comes of it: why the one before failed is no answer. */
+/**
+ * Requests a fetch as soon as possible. When a person asks, clears the last problem, because the person waits for the result of the new
+ * fetch.
+ */
 export async function requestFetch(tx: Tx | Db, id: string, by: "hook" | "person"): Promise<void> {
   await tx
     .updateTable("project_follow")
@@ -112,7 +115,7 @@ export async function requestFetch(tx: Tx | Db, id: string, by: "hook" | "person
     .execute();
 }
 
-/** How many fetches were asked for by hand in the last minute. */
+/** Returns how many fetches were requested manually in the last minute. */
 export async function countManual(tx: Tx, followId: string): Promise<number> {
   const query = tx.selectFrom("follow_delivery").select((of) => of.fn.countAll<number>().as("count"));
   const recent = query
@@ -122,7 +125,7 @@ export async function countManual(tx: Tx, followId: string): Promise<number> {
   return Number((await recent.executeTakeFirstOrThrow()).count);
 }
 
-/** Newest first, with what became of each, one more than a page shows. */
+/** Returns deliveries with their results, newest first, one more than a page shows. */
 export async function listDeliveries(db: Db | Tx, followId: string, cursor: string | undefined) {
   let query = db
     .selectFrom("follow_delivery as d")
@@ -148,9 +151,9 @@ export async function selectDelivery(db: Db | Tx, followId: string, id: string):
   return found;
 }
 
-/** A follow whose branch is due, with its project. */
+/** A claimed follow whose branch is due, with its project. */
 export interface TakenFollow extends FollowRow {
-  /** The database's time when it was taken. */
+  /** The database's time when it was claimed. */
   readonly began_at: string;
   readonly slug: string;
   readonly deploy_branch: string | null;
@@ -159,8 +162,8 @@ export interface TakenFollow extends FollowRow {
 }
 
 /**
- * Takes the follow that is due for longest. While a build or a deployment of its project is under way the branch is not fetched: what was
- * pushed meanwhile is one fetch then, and each build begins where the one before it has left the branch.
+ * Claims the follow that has been due longest. The branch is not fetched while a build or deployment of its project is in progress: pushes
+ * in that time become one fetch, and each build starts where the previous one left the branch.
  */
 export async function takeFollow(db: Db, owner: string, underWay: readonly string[]): Promise<TakenFollow | undefined> {
   const taken = await sql<TakenFollow>`
@@ -178,7 +181,7 @@ export async function takeFollow(db: Db, owner: string, underWay: readonly strin
   return taken.rows[0];
 }
 
-/** The deliveries that a fetch which begins now answers, the newest first. */
+/** Returns the deliveries that a fetch starting now handles, newest first. */
 export async function waitingDeliveries(db: Db, followId: string) {
   return db
     .selectFrom("follow_delivery")
@@ -193,11 +196,11 @@ export interface FetchEnd {
   readonly commit?: string;
   readonly host_keys?: string | null;
   readonly problem: string | null;
-  /** When the branch is looked at next, unless something asked for it since the fetch began. */
+  /** When to fetch the branch again, unless another fetch was requested since this one started. */
   readonly againMs: number;
 }
 
-/** Ends a fetch if the lease still holds; false when it doesn't. */
+/** Ends a fetch if the lease still holds; returns false when it doesn't. */
 export async function endFetch(
   tx: Tx,
   { began_at, host_key_pin }: Pick<TakenFollow, "began_at" | "host_key_pin">,
@@ -205,13 +208,13 @@ export async function endFetch(
   { commit, host_keys, problem, againMs }: FetchEnd,
 ): Promise<boolean> {
   const next = sql<string>`now() + make_interval(secs => ${againMs / 1000})`;
-  // Since it began something has asked for another one, maybe with other settings, whose outcome counts.
+  // Another fetch was requested since this one started, perhaps with other settings; its result counts instead.
   const isOld = sql<boolean>`next_fetch_at > ${began_at}::timestamptz`;
   const done = await tx
     .updateTable("project_follow")
     .set({
       ...(commit === undefined ? {} : { commit, fetched_at: sql`now()` }),
-      // Another key may have been set since the fetch began.
+      // The host key may have been changed since the fetch started.
       ...(host_keys === undefined
         ? {}
         : {
@@ -245,7 +248,7 @@ export async function endDeliveries(tx: Tx, ids: readonly string[], end: Deliver
     .execute();
 }
 
-/** How long until the next follow is due, in milliseconds; undefined when none is followed. */
+/** Returns how long until the next follow is due, in milliseconds; undefined when nothing is followed. */
 export async function nextFetchMs(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom("project_follow")
@@ -257,7 +260,7 @@ export async function nextFetchMs(db: Db): Promise<number | undefined> {
   return wait === null ? undefined : Math.max(0, Number(wait));
 }
 
-/** Deletes one batch of what is older than 14 days. */
+/** Deletes one batch of deliveries older than 14 days. */
 export async function deleteOldFollowDeliveries(db: Db): Promise<void> {
   await sql`delete from follow_delivery where id in (
     select id from follow_delivery where received_at < now() - interval '14 days' order by received_at limit 500)`.execute(
@@ -265,7 +268,7 @@ export async function deleteOldFollowDeliveries(db: Db): Promise<void> {
   );
 }
 
-/** Has the repository's host shown what becomes of a build. */
+/** Queues a commit status, which reports a build's state to the repository's host. */
 export async function queueCommitStatus(tx: Tx, status: { build_id: string; follow_id: string }): Promise<void> {
   await tx.insertInto("commit_status").values(status).execute();
 }
@@ -290,7 +293,7 @@ const stateOfBuild = sql`case
   when b.status = 'succeeded' and d.status in ('active', 'retired') then 'success'
   else 'failure' end`;
 
-/** Takes a build whose state is not yet shown, for `holdSeconds`; undefined when there is none. */
+/** Claims a build whose state has not been reported yet, for `holdSeconds`; returns undefined when there is none. */
 export async function takeStatus(db: Db, holdSeconds: number): Promise<DueStatus | undefined> {
   const { rows } = await sql<DueStatus>`
     update commit_status s set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
@@ -310,7 +313,7 @@ export async function takeStatus(db: Db, holdSeconds: number): Promise<DueStatus
   return rows[0];
 }
 
-/** A state that is final needs no further look. */
+/** Records a reported state; a final state is not reported again. */
 export async function markShown(tx: Tx, { build_id, follow_id, state }: DueStatus): Promise<void> {
   if (state === "pending")
     await tx
@@ -322,7 +325,7 @@ export async function markShown(tx: Tx, { build_id, follow_id, state }: DueStatu
   await tx.updateTable("project_follow").set({ status_problem: null }).where("id", "=", follow_id).execute();
 }
 
-/** Null: it is not tried again. */
+/** Records a failure to report a state. `againMs` null: no retry. */
 export async function markNotShown(tx: Tx, status: DueStatus, problem: string, againMs: number | null): Promise<void> {
   const { build_id, follow_id } = status;
   if (againMs === null) await tx.deleteFrom("commit_status").where("build_id", "=", build_id).execute();

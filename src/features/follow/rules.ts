@@ -3,20 +3,20 @@ import type { FollowProvider } from "../../contract/follow.ts";
 import { sshFingerprint } from "../../kit/ssh-fingerprint.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 
-/** A delivery as it came, unread. */
+/** A webhook delivery as received, not yet parsed. */
 export interface HookRequest {
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
 }
 
-/** What a delivery means: a fetch, or nothing and why. `signed` is false for what anybody could have sent. */
+/** The meaning of a delivery: a fetch, or none with the reason. `signed` is false for deliveries that anybody could have sent. */
 export type HookReading = { readonly event: string; readonly commit: string | null } & (
   | { readonly outcome: "fetch" }
   | { readonly outcome: "ignored"; readonly signed: boolean; readonly reason: string }
 );
 
-/** Reads a delivery of GitHub, GitLab or Gitea (and what signs like them). Nothing of it is believed but that the branch may have moved. */
+/** Parses a delivery of GitHub, GitLab, Gitea or a compatible host. Uses it only as a hint that the branch may have moved. */
 export function readHook(secret: string, branch: string, request: HookRequest): HookReading {
   const event = eventOf(request);
   if (!isSigned(secret, request)) {
@@ -48,8 +48,8 @@ function eventOf(request: HookRequest): string {
 }
 
 /**
- * Whether one of the known signatures is right: GitHub's and Gitea's HMAC of the body, GitLab's token, or its signing token in the form of
- * Standard Webhooks. GitLab's token proves the sender alone; the body is not believed anyway.
+ * Returns whether one of the known signatures is valid: GitHub's and Gitea's HMAC of the body, GitLab's token, or its signing token in the
+ * form of Standard Webhooks. GitLab's token authenticates only the sender, which is enough, because the body is not trusted anyway.
  */
 function isSigned(secret: string, request: HookRequest): boolean {
   const hmac = createHmac("sha256", secret).update(request.body).digest("hex");
@@ -65,7 +65,7 @@ function isSigned(secret: string, request: HookRequest): boolean {
     .some((each) => isSame(each, wanted));
 }
 
-// Digests are of one length, whatever is compared.
+// Compares digests, because `timingSafeEqual` needs equal lengths.
 function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
@@ -88,7 +88,7 @@ function printable(text: unknown): string {
     .slice(0, 200);
 }
 
-/** The kind of a repository's host, by the names that everybody knows. */
+/** Guesses the kind of a repository's host from well-known names. */
 export function providerOf(url: string): FollowProvider {
   const { hostname } = new URL(url);
   if (hostname === "github.com" || hostname === "ssh.github.com") return "github";
@@ -99,19 +99,19 @@ export function providerOf(url: string): FollowProvider {
 
 const minuteMs = 60_000;
 
-/** How long after so many failed fetches in a row the next one is made. */
+/** Returns the pause after this many consecutive failed fetches, in milliseconds. */
 export function retryAfterMs(failures: number, pollMs: number): number {
   return Math.min(15_000 * 4 ** Math.min(failures - 1, 6), Math.max(pollMs, 5 * minuteMs));
 }
 
-/** A host's key as it was given: a fingerprint, or a public key in a line of known_hosts(5) or without its host. */
+/** Parses a host key: a fingerprint, or a public key as a line of known_hosts(5), with or without its host. */
 export function readHostKey(text: string): { readonly pin: string; readonly line: string | null } | null {
   const words = text.trim().split(/\s+/);
   const [pin = ""] = words;
   if (words.length === 1 && /^SHA256:[A-Za-z0-9+/]{43}$/.test(pin)) return { pin, line: null };
   const at = words.findIndex((word) => keyTypes.test(word));
   const [type, key = ""] = words.slice(at);
-  // The key begins with the length and the name of its type.
+  // The decoded key starts with the length and the name of its type.
   const named = Buffer.from(key, "base64").subarray(4).toString("latin1");
   if (at < 0 || at > 1 || type === undefined || !/^[A-Za-z0-9+/]{50,2000}={0,2}$/.test(key) || !named.startsWith(type))
     return null;
@@ -120,7 +120,7 @@ export function readHostKey(text: string): { readonly pin: string; readonly line
 
 const keyTypes = /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521))$/;
 
-/** What a host is shown of a build. */
+/** The commit status that a host shows for a build. */
 export interface CommitStatus {
   readonly url: string;
   readonly provider: FollowProvider;
@@ -131,17 +131,17 @@ export interface CommitStatus {
   readonly targetUrl: string;
 }
 
-/** Whether commit statuses of this kind of host are known. */
+/** Returns whether this kind of host supports commit statuses. */
 export function showsStatuses(provider: string): boolean {
   return provider !== "other";
 }
 
-/** The request that sets a commit's status. */
+/** Returns the HTTP request that sets a commit's status. */
 export function statusRequest({ provider, ...status }: CommitStatus, token: string) {
   const { url, commit, slug, state, description, targetUrl: target_url } = status;
   const { hostname, host, protocol, pathname } = new URL(url);
   const path = pathname.replace(/^\/+|\/+$|\.git\/?$/g, "");
-  // The port of an SSH address is not the API's.
+  // The port of an SSH address is not the API's port.
   const origin = `https://${protocol === "https:" ? host : hostname}`;
   const context = `berth/${slug}`;
   const of = (address: string, authorization: Readonly<Record<string, string>>, body: object) => ({

@@ -6,40 +6,45 @@ import { releaseKey, selectKey, takeKey, writeOutcome, type Hold } from "./queri
 
 export { deleteEndedKeys } from "./queries.ts";
 
-/** A write that came with an `Idempotency-Key`. */
+/** A write request with an `Idempotency-Key`. */
 export interface KeyedRequest {
   readonly key: string;
   readonly caller: Pick<Caller, "org_id" | "token_id">;
-  /** Whatever two requests must have in common to be the same one. */
+  /** Everything that must match for two requests to count as the same. */
   readonly request: unknown;
-  /** How long it may take before it is taken for lost. */
+  /** After this time a request without an outcome counts as lost. */
   readonly holdMs: number;
 }
 
-/** What was answered; `text` is JSON, undefined when there was no body. */
+/** A stored response; `text` is JSON, undefined when there was no body. */
 export interface StoredAnswer {
   readonly status: number;
   readonly text?: string | undefined;
 }
 
-/** The right to do the request of a key. Exactly one of its endings is called. */
+/** The exclusive right to execute the request of a key. Exactly one of its methods must be called. */
 export interface HeldKey {
-  /** Keeps the answer for a day, in the transaction that makes the change or after it. Throws when the hold was lost, so that a change is not made twice. */
+  /**
+   * Stores the response for a day, in the transaction that makes the change or after it. Throws when the hold was lost, so that a change is
+   * not made twice.
+   */
   keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
-  /** The change is made in this transaction, and what comes of it is not known yet: it must not be made again. */
+  /**
+   * Records, in the transaction that makes the change, that the request must not be executed again, although its outcome is not known yet.
+   */
   commit(tx: Tx): Promise<void>;
-  /** Nothing was changed: the key may be used again at once. */
+  /** Frees the key for immediate reuse, because nothing was changed. */
   release(): Promise<void>;
 }
 
 export type Claimed = { readonly held: HeldKey } | { readonly replay: StoredAnswer };
 
-// Semantics: a key is remembered for a day.
+// Semantics: a key is stored for a day.
 const rememberedMs = 24 * 60 * 60 * 1000;
 
 /**
- * The hold on a key, or the answer that its request got before. Refuses with `idempotency_mismatch` a key of another request and with
- * `idempotency_in_progress` one whose request is under way or whose outcome was lost.
+ * Returns a hold on the key, or the response that its request got before. Throws `idempotency_mismatch` if the key belongs to another
+ * request, and `idempotency_in_progress` if its request is still running or its outcome was lost.
  */
 export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): Promise<Claimed> {
   const { key, caller, holdMs } = keyed;
@@ -51,7 +56,7 @@ export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): 
   const attempt = await takeKey(platform.db, wanted, now);
   if (attempt !== undefined) return { held: holdOf(platform, { ...owner, attempt }) };
   const known = await selectKey(platform.db, owner);
-  // Released in this moment: the next try gets it.
+  // The key was released just now; a retry will get it.
   if (known === undefined) throw inProgress();
   if (!known.request_hash.equals(request_hash)) throw new Refused("idempotency_mismatch");
   if (known.sealed_answer === null) throw inProgress();
@@ -77,5 +82,5 @@ function holdOf(platform: HandlerPlatform, hold: Hold): HeldKey {
   };
 }
 
-// Some answers hold rows of a project's database, so all are sealed: our own database alone gives none of them away.
+// Some responses contain rows of a project's database, so all are sealed: access to the platform's database alone does not reveal them.
 const secretName = (key: string) => `idempotency:${key}`;

@@ -16,8 +16,8 @@ export interface NewKey extends KeyOwner {
 }
 
 /**
- * Takes the key for a request: a new one, one that ran out, or one whose request ended without a trace. Undefined when it is not to be
- * had; then `selectKey` says why.
+ * Claims a key that is new, has expired, or whose request ended without a trace. Returns undefined if it cannot be claimed; then
+ * `selectKey` tells why.
  */
 export async function takeKey(db: Db, wanted: NewKey, now: Date): Promise<number | undefined> {
   const { request_hash, held_until, expires_at } = wanted;
@@ -68,7 +68,10 @@ const held = (db: Db | Tx, hold: Hold) =>
     .where("key", "=", hold.key)
     .where("attempt", "=", hold.attempt);
 
-/** The change is made, with this answer or with one that is not known yet. False when another request has the key by now. */
+/**
+ * Records that the change was made, with its response or, while that is unknown, without one. Returns false when another request holds the
+ * key by now.
+ */
 export async function writeOutcome(
   db: Db | Tx,
   hold: Hold,
@@ -80,7 +83,7 @@ export async function writeOutcome(
   return done.numUpdatedRows === 1n;
 }
 
-/** Frees a key whose request changed nothing. */
+/** Deletes a key whose request changed nothing. */
 export async function releaseKey(db: Db, hold: Hold): Promise<void> {
   await db
     .deleteFrom("idempotency_key")

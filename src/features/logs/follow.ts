@@ -4,28 +4,28 @@ import type { ServerEvent } from "../context.ts";
 
 type LogPage = Result<"logs.list">;
 
-/** How a log is followed. */
+/** How to follow a log. */
 export interface Following {
-  /** The newest lines, or the first ones behind a cursor. */
+  /** Reads the newest lines, or the first ones after a cursor. */
   readonly read: (after: string | undefined, limit: number) => Promise<LogPage>;
   readonly after: string | undefined;
-  /** How many of the newest lines come first when there is no cursor. */
+  /** How many of the newest lines to send first when there is no cursor. */
   readonly limit: number;
   readonly signal: AbortSignal;
-  /** Throws the refusal to end with when the log may no longer be followed. */
+  /** Throws a refusal when the log may no longer be followed. */
   readonly check: () => Promise<void>;
 }
 
-// An event has to fit into memory for every client that reads slowly: at most 200 lines of 10 kB.
+// An event must fit into memory once for every slow client: at most 200 lines of 10 kB.
 const linesAtOnce = 200;
 const pausesMs = { first: 200, most: 1000 };
 const checkEveryMs = 10_000;
-// Behind no line at all: of a log that does not exist yet every line is news.
+// The cursor before the first line: every line of a log that does not exist yet is new.
 const beginning = "0";
 
 /**
- * A log as events that do not end: each is a page, and its id the cursor behind it. Nothing is read ahead of a client that reads slowly,
- * so a client costs one page of memory. A client that comes back with its last id misses nothing and gets nothing twice.
+ * Streams a log as an endless series of events. Each event is a page, and its id the cursor after it, so a client that reconnects with its
+ * last id misses nothing and gets nothing twice. No page is read ahead of a slow client, so each client costs one page of memory.
  */
 export async function* followLog({ read, after, limit, signal, check }: Following): AsyncGenerator<ServerEvent> {
   let cursor = after;
@@ -41,12 +41,15 @@ export async function* followLog({ read, after, limit, signal, check }: Followin
       await check();
       checkedAtMs = performance.now();
     }
-    // A full page means that there is more already.
+    // A full page means that more lines are already available.
     if (page.lines.length < linesAtOnce) await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
 }
 
-/** Only the first page can be longer than an event ought to be. Its cursor stands behind its end, so the parts before it carry none. */
+/**
+ * Splits a page into events; only the first page can be larger than one event. The page's cursor points after its end, so only the last
+ * event has an id.
+ */
 function* eventsOf(page: LogPage): Generator<ServerEvent> {
   const last = Math.max(0, Math.ceil(page.lines.length / linesAtOnce) - 1) * linesAtOnce;
   for (let from = 0; from < last; from += linesAtOnce) {

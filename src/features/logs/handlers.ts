@@ -72,11 +72,11 @@ async function listBuildLines(ctx: Context<"logs.list">, projectId: string, { li
   return rest ?? pageOf(newest.id, await readFirstLines(logStore, { build_id: newest.id, offset: 0 }, wanted));
 }
 
-/** What a build that is no longer the newest has behind a cursor; undefined once nothing more comes of it. */
+/** Reads what a cursor has left in a build that is no longer the newest; returns undefined once that log is complete and read. */
 async function readRestOfEarlier(ctx: Context<"logs.list">, projectId: string, from: BuildCursor, wanted: Wanted) {
   const earlier = await selectBuildOf(ctx.tx, ctx.caller.org_id, projectId, from.build_id);
   if (earlier === undefined) return undefined;
-  // Asked before the log is read, so that no line comes between the two.
+  // Query this before reading the log, so that no line can be added in between.
   const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, earlier);
   const rest = await readFirstLines(ctx.platform.ports.logStore, from, wanted);
   return finished && rest.lines.length === 0 ? undefined : pageOf(earlier.id, rest);

@@ -3,7 +3,7 @@ import { bytesOf, firstWithin, linesOf, newestWithin, type BuildCursor } from ".
 
 const chunkBytes = 1024 * 1024;
 
-/** How many lines of a build's log are read, and which. */
+/** How many lines of a build's log to read, and which. */
 export interface Wanted {
   readonly limit: number;
   readonly isWanted: (line: string) => boolean;
@@ -12,11 +12,11 @@ export interface Wanted {
 /** Lines of a build's log. */
 export interface Part {
   readonly lines: readonly string[];
-  /** Behind the last line. */
+  /** The byte offset after the last line. */
   readonly offset: number;
 }
 
-/** The last lines of a build's log; a chunk at a time, because a log may be much larger than the answer. */
+/** Returns the last lines of a build's log. Reads chunk by chunk, because a log may be much larger than the response. */
 export async function readNewestLines(logStore: LogStore, buildId: string, { limit, isWanted }: Wanted): Promise<Part> {
   let lines: readonly string[] = [];
   for (let offset = 0; ;) {
@@ -27,7 +27,7 @@ export async function readNewestLines(logStore: LogStore, buildId: string, { lim
   }
 }
 
-/** The first lines behind a place, so that a reader who goes on misses none. */
+/** Returns the first lines after a position, so that a client that continues from there misses none. */
 export async function readFirstLines(
   logStore: LogStore,
   from: BuildCursor,

@@ -1,29 +1,29 @@
-/** Where reading of a build's log stopped. */
+/** The position in a build's log where reading stopped. */
 export interface BuildCursor {
   readonly build_id: string;
   readonly offset: number;
 }
 
-/** A place in a build's log as a cursor's text. */
+/** Formats a position in a build's log as a cursor. */
 export function formatCursor({ build_id, offset }: BuildCursor): string {
   return `${build_id}:${offset}`;
 }
 
-/** The place that a cursor's text names; undefined for a text that is no such cursor. */
+/** Parses a cursor; returns undefined when it is malformed. */
 export function parseCursor(text: string): BuildCursor | undefined {
   const found = /^(bld_[0-9a-z]{1,40}):(\d{1,12})$/.exec(text);
   return found ? { build_id: found[1] as string, offset: Number(found[2]) } : undefined;
 }
 
-/** Whether a text can be a cursor of this source. */
+/** Returns whether a text is a valid cursor of this source. */
 export function isCursorOf(source: "build" | "runtime", text: string): boolean {
   return source === "build" ? parseCursor(text) !== undefined : /^\d{1,10}:\d{1,12}$/.test(text);
 }
 
-// As much as a page of an application's log takes.
+// The same size as a page of an application's log.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** The newest lines that an answer takes: at most `limit`, of 2 MiB together as JSON, and one at least. */
+/** Returns the newest lines that fit into a response: at most `limit`, 2 MiB in total as JSON, and at least one. */
 export function newestWithin(lines: readonly string[], limit: number): readonly string[] {
   let bytes = 0;
   let from = lines.length;
@@ -35,14 +35,14 @@ export function newestWithin(lines: readonly string[], limit: number): readonly 
   return lines.slice(from);
 }
 
-/** The first lines that an answer takes, by the same measure. */
+/** Returns the first lines that fit into a response, with the same limits. */
 export function firstWithin(lines: readonly string[], limit: number): readonly string[] {
   return newestWithin(lines.toReversed(), limit).toReversed();
 }
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The instant that a parameter names, as lines carry it; a duration counts back from now. */
+/** Returns the timestamp that a parameter means, in the format of log lines; a duration counts back from now. */
 export function instantOf(text: string, now: Date): string {
   const duration = /^(\d+)([smhd])$/.exec(text);
   const ms = duration
@@ -51,20 +51,20 @@ export function instantOf(text: string, now: Date): string {
   return new Date(ms).toISOString();
 }
 
-/** Whether a line contains a text, in upper or lower case; without a text every line does. */
+/** Returns a filter for lines that contain a text, ignoring case; without a text it accepts every line. */
 export function lineFilter(grep: string | undefined): (line: string) => boolean {
   const text = grep?.toLowerCase();
   return (line) => text === undefined || line.toLowerCase().includes(text);
 }
 
-/** The complete lines of a log's text. */
+/** Splits a log's text into its complete lines. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines;
 }
 
-/** How many bytes complete lines take in a log. */
+/** Returns how many bytes these complete lines take in a log. */
 export function bytesOf(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }

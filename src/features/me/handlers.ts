@@ -5,7 +5,7 @@ export const me: Handlers<"me"> = {
   async get(ctx) {
     const { caller, platform } = ctx;
     const token = await findToken(ctx.tx, caller, caller.token_id);
-    // Revoked a moment ago.
+    // The token was revoked a moment ago.
     if (token === undefined) throw new Refused("unauthorized");
     const runtime = await platform.ports.runtime.describe();
     const { network, isolation, missing } = runtime;
