@@ -10,10 +10,10 @@ export interface RequestedAccess {
   readonly access: GitAccess;
 }
 
-/** The one text for what does not exist and for what belongs to another organization. */
+/** The same text for a repository that does not exist and for another organization's, so that it reveals neither. */
 export const missingText = "There is no such repository, or you may not see it.\n";
 
-/** Finds which of several callers (one key, many organizations) may have what is wanted. */
+/** Finds the caller that has the requested access; one SSH key may stand for callers in many organizations. */
 export async function admit(
   gate: GitGate,
   callers: readonly GitCaller[],
@@ -28,7 +28,7 @@ export async function admit(
   return { outcome: "missing" };
 }
 
-/** Whether a call that was admitted once may go on: its caller still has the right to it. */
+/** Returns whether a call that was admitted before may continue. `unavailable` does not revoke it. */
 export function mayGoOn({ outcome }: Admission): boolean {
   return outcome === "admitted" || outcome === "unavailable";
 }

@@ -6,12 +6,12 @@ import type { GitGate, PushDecision, PushRequest } from "./gate.ts";
 import type { Push } from "./push.ts";
 import { parseRefUpdates, refuseRefs } from "./ref-rules.ts";
 
-/** A thousand refs with long names fit twice over. */
+/** Twice what a thousand refs with long names need. */
 const largestQuestionBytes = 1024 * 1024;
 const endOfQuestion = "\n.\n";
 const refusal: PushDecision = { accepted: false };
 
-/** The hook's two pipes: one for its question and the decision, one for the lines that the pusher reads. */
+/** The hook's two pipes: one for its question and Berth's decision, one for the lines that the pusher reads. */
 export interface HookPipes {
   readonly question: Duplex;
   readonly lines: Duplex;
@@ -22,7 +22,10 @@ interface Deciding {
   readonly log: Log;
 }
 
-/** Puts a push to the gate once git's hook asks, and streams the gate's lines to it. Never rejects; without a question it only ends. */
+/**
+ * Waits for the question of git's hook, passes the push to the gate, and streams the gate's lines to the hook. Never rejects; if no
+ * question arrives, the push is refused.
+ */
 export async function answerHook(deciding: Deciding, push: Push, { question, lines }: HookPipes): Promise<void> {
   for (const pipe of [question, lines]) pipe.on("error", () => {});
   const text = await readQuestion(question).catch(() => null);
@@ -39,7 +42,7 @@ interface Asked {
   readonly say: (line: string) => void;
 }
 
-/** Never rejects: what cannot be decided is refused. */
+/** Never rejects: if no decision can be made, the push is refused. */
 async function decide({ gate, log }: Deciding, push: Push, { asked, say }: Asked): Promise<PushDecision> {
   const reason = asked.wants === "unknown" ? unknownOption : refuseRefs(push.project, asked.refs);
   if (reason !== null) {
@@ -66,7 +69,7 @@ interface Question extends Pick<PushRequest, "refs" | "quarantine"> {
   readonly wants: PushRequest["wants"] | "unknown";
 }
 
-/** What the hook sent, checked: the quarantine must lie inside of the push's own repository. */
+/** Parses what the hook sent; null if it is invalid. The quarantine must lie inside the push's own repository. */
 function parseQuestion(push: Push, text: string): Question | null {
   const [path = "", objects = "", alternates = "", wants = "", ...refs] = text.split("\n");
   const updates = parseRefUpdates(refs.join("\n"));
@@ -84,7 +87,7 @@ function parseQuestion(push: Push, text: string): Question | null {
 
 const isWish = (word: string): word is Question["wants"] => ["deploy", "plan", "unknown"].includes(word);
 
-/** Null when git ended without a question, or asks too long a one. */
+/** Resolves to null if git exits without a question or the question is too long. */
 function readQuestion(pipe: Duplex): Promise<string | null> {
   return new Promise((done) => {
     let text = "";

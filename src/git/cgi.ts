@@ -4,8 +4,8 @@ import type { Readable } from "node:stream";
 const longestHeadBytes = 64 * 1024;
 
 /**
- * Copies a CGI program's answer (RFC 3875 §6) to an HTTP response with back-pressure. The response stays open at its end. Resolves false
- * when the program ended without a whole head; nothing has been sent then.
+ * Copies a CGI program's response (RFC 3875 §6) to an HTTP response with back-pressure, and leaves the HTTP response open at the end.
+ * Resolves to false if the program ended before a complete header; then nothing has been sent.
  */
 export async function copyCgiAnswer(output: Readable, res: ServerResponse): Promise<boolean> {
   let head = Buffer.alloc(0);
@@ -37,7 +37,7 @@ function sendHead(res: ServerResponse, head: string): void {
   res.flushHeaders();
 }
 
-/** When the client has left, the rest is read and dropped, so that the program never blocks. */
+/** After the client has disconnected, the rest is read and dropped, so that the program never blocks. */
 async function write(res: ServerResponse, chunk: Buffer): Promise<void> {
   if (chunk.length === 0 || res.destroyed || res.write(chunk)) return;
   await new Promise<void>((done) => {

@@ -3,21 +3,22 @@ import { systemPath, type Command } from "../kit/exec.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitService } from "./paths.ts";
 
-/** Where the programs are. `prlimitBin` is util-linux's, or null on a machine without it. */
+/** Paths of the programs. `prlimitBin` is util-linux's prlimit, or null on a machine without it. */
 export interface GitPrograms {
   readonly gitBin: string;
   readonly prlimitBin: string | null;
 }
 
-// A pack of 256 MiB needs well below both; what a hostile pack (chains of growing deltas) asks for beyond is refused by the kernel.
+// Resource limits. A pack of 256 MiB needs far less memory and CPU time; a hostile pack (chains of growing deltas) is stopped by the
+// kernel.
 const bounds = { addressSpaceBytes: 3 * 1024 ** 3, cpuSeconds: 600, processes: 4096 };
 
-/** git's server program for one repository, speaking on stdin and stdout. */
+/** Returns the command of git's server program for one repository, which speaks the protocol on stdin and stdout. */
 export function serveCommand(programs: GitPrograms, service: GitService, dir: string): Command {
   return bounded(programs, [service.slice("git-".length), dir]);
 }
 
-/** git's CGI program for smart HTTP; everything it needs is in its environment. */
+/** Returns the command of git's CGI program for smart HTTP, which reads its parameters from the environment. */
 export function httpBackendCommand(programs: GitPrograms): Command {
   return bounded(programs, ["http-backend"]);
 }
@@ -26,7 +27,7 @@ function bounded({ gitBin, prlimitBin }: GitPrograms, args: readonly string[]): 
   return boundedCommand(prlimitBin, bounds, { file: gitBin, args });
 }
 
-/** The exact environment of git's server programs: no token and nothing of ours but the configuration. */
+/** Returns the complete environment of git's server programs: Berth's git configuration, and no token. */
 export function serveEnv(files: GitFiles, protocol: string | null): Record<string, string> {
   return {
     PATH: systemPath,

@@ -6,7 +6,7 @@ const sentences = {
   away: "Berth's database does not answer. Nothing was changed; try again in a minute.",
 };
 
-/** What git's client reads and which HTTP status it gets when a request ended with this error. */
+/** Returns the HTTP status, and the text for git's client, of a request that failed with this error. */
 export function faultAnswer(error: unknown): { readonly status: 500 | 503; readonly text: string } {
   const outage = outageOf(error);
   return outage === undefined

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where the transport keeps what git's programs need. */
+/** Paths of the files that git's programs need. */
 export interface GitFiles {
-  /** git's one configuration file, given as GIT_CONFIG_GLOBAL. */
+  /** git's only configuration file, passed as GIT_CONFIG_GLOBAL. */
   readonly configFile: string;
   readonly hooksDir: string;
 }
 
-/** Makes the folder with configuration and hooks, replacing an older version's. */
+/** Writes the folder with configuration and hooks, replacing an older version's. */
 export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<GitFiles> {
   const hooksDir = join(dir, "hooks");
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -17,16 +17,16 @@ export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<
   const configFile = join(dir, "gitconfig");
   await replace(configFile, configText(hooksDir, maxPackBytes), 0o644);
   await replace(join(hooksDir, "pre-receive"), preReceive, 0o755);
-  // Those of older versions.
+  // Clean up after older versions of Berth.
   await chmod(hooksDir, 0o755);
   await rm(join(hooksDir, "post-receive"), { force: true });
   for (const name of await readdir(dir)) if (/^hook-.*\.sock$/.test(name)) await rm(join(dir, name), { force: true });
   return { configFile, hooksDir };
 }
 
-// Of push options the control plane gets one word, so that no option's text can stand in the place of what git sends.
-// Descriptors 3 and 4 lead to the control plane: the question, ended by a line with a dot, and the decision go by 3, the lines for the
-// pusher by 4. It fails closed: nothing but "accepted" ends it with 0. A shell starts in a tenth of the time that Node takes.
+// The hook sends one word for all push options, so that an option's text can't be mistaken for what git sends. Descriptors 3 and 4 lead to
+// the control plane: 3 carries the question, which a line with a dot ends, and the decision; 4 carries the lines for the pusher. It fails
+// closed: it exits with 0 only on "accepted". It is a shell script because a shell starts in a tenth of Node's time.
 const preReceive = `#!/bin/sh
 wants=deploy
 i=0
@@ -43,7 +43,7 @@ echo " !     Berth is restarting; nothing was changed, push again"
 exit 1
 `;
 
-// The fsck exceptions are the harmless faults of old repositories that GitHub and GitLab accept too.
+// The fsck exceptions are harmless defects in old repositories that GitHub and GitLab also accept.
 const configText = (hooksDir: string, maxPackBytes: number) => `[core]
 \thooksPath = ${JSON.stringify(hooksDir)}
 \tfilesRefLockTimeout = 5000

@@ -13,7 +13,7 @@ import type { GitLimits } from "./limits.ts";
 import type { GitService } from "./paths.ts";
 import { Push } from "./push.ts";
 
-/** What both transports share. */
+/** What the SSH and HTTP transports share. */
 export interface GitHost {
   readonly gate: GitGate;
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
@@ -31,41 +31,41 @@ export interface GitCall {
   readonly caller: GitCaller;
   readonly project: GitProject;
   readonly protocol: string | null;
-  /** The program, given the name of the repository's folder; it runs in the folder above. */
+  /** Returns the command for the repository's folder name; it runs in the parent folder. */
   readonly command: (name: string) => Command;
   readonly env?: (dir: string) => Readonly<Record<string, string>>;
-  /** Asked once a second: whether the caller's right still stands. */
+  /** Called once a second: resolves to whether the caller still has the right. */
   readonly stillAllowed: () => Promise<boolean>;
 }
 
-/** git at work for a client. */
+/** A git process that serves a client. */
 export interface GitProcess {
   readonly organizationId: string;
   readonly child: ChildProcess & PipedStreams;
   /**
-   * Exit code for the client: after a success once everything that follows a push is done, otherwise as soon as git has ended, because
-   * the decision about a push may come much later. Never rejects.
+   * Exit code for the client. A zero code waits until the work after a push is done; any other is reported as soon as git exits, because
+   * the decision on a push may come much later. Never rejects.
    */
   readonly answered: Promise<number>;
-  /** Resolves once git has ended and everything that follows a push is done. Never rejects. */
+  /** Resolves once git has exited and the work after a push is done. Never rejects. */
   readonly ended: Promise<void>;
-  /** Records that bytes moved; a process without traffic for too long is ended. */
+  /** Records that data was transferred; a process that is idle for too long is killed. */
   touch(): void;
-  /** The client has left: a fetch ends at once, and a push that is not live yet is cancelled. */
+  /** Handles the client's disconnect: kills a fetch, and cancels a push that is not live yet. */
   clientGone(): void;
-  /** Ends the conversation with a push's hook: it tells the pusher that Berth restarts, and git refuses the push. */
+  /** Closes the pipes of a push's hook: the hook tells the pusher that Berth is restarting, and git refuses the push. */
   releaseHook(): void;
   kill(): void;
 }
 
 const recheckMs = 1000;
 const killAfterMs = 5000;
-/** git's own exit code for what it dies of; stands for a signal here. */
+/** git's own exit code for fatal errors; here also for death by a signal. */
 const diedCode = 128;
-// A signal to the control plane's process group (Ctrl-C, a supervisor) must not end git: the hook tells the pusher what happened.
+// A signal to the control plane's process group (Ctrl-C, a supervisor) must not kill git: its hook still tells the pusher what happened.
 const ownGroup = true;
 
-/** Starts git for a client; null when as many as allowed are running. */
+/** Starts git for a client; resolves to null if the limit of running git processes is reached. */
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
   if (isBusy(host, call.caller)) return null;
   const dir = await host.repositories.ensure(call.project.id);
@@ -83,10 +83,10 @@ export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess
 
 function startConfined({ confinement, files }: GitHost, call: GitCall, dir: string, pipes: number) {
   const env = { ...serveEnv(files, call.protocol), ...call.env?.(dir) };
-  // Killed with the control plane while it moves a branch, git would leave a lock that blocks every later push. It ends by itself
-  // when its pipes close.
+  // Detached: if git died with the control plane while it moves a branch, it would leave a lock that blocks every later push. It exits by
+  // itself when its pipes close.
   const shown = { writable: [dir], readable: [files.configFile, files.hooksDir], isDetached: true };
-  // git is given the folder's name alone, so that its messages never show where on the machine it lies.
+  // git gets only the folder's name, so that its messages never show where the folder is on the machine.
   const command = confinement.confine(call.command(basename(dir)), shown, dirname(dir));
   return start(command, { env, cwd: dirname(dir), ownGroup, pipes, isBackground: true });
 }
@@ -113,10 +113,10 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   let quietSinceMs = Date.now();
   const check = async () => {
     const isIdle = !isDeciding() && Date.now() - quietSinceMs > host.limits.idleMs;
-    // A database that is away for a moment takes no right from who was admitted.
+    // A short database outage does not revoke the right of an admitted caller.
     const isAllowed = isIdle || (await call.stillAllowed().catch(() => true));
     if (isAllowed && !isIdle) return;
-    // git must hear the decision: killed in the middle of it, it could not tell the pusher.
+    // git must receive the decision: if it were killed while waiting, it couldn't tell the pusher.
     if (isDeciding()) push?.abandon("Your right to push here ended: nothing was changed.");
     else kill();
   };
@@ -132,7 +132,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     releaseHook: () => pipes.forEach((pipe) => pipe.destroy()),
     touch: () => void (quietSinceMs = Date.now()),
     clientGone: () => {
-      // End of input makes git give up a push that has not arrived whole; its output has no reader any more, but git must not block on it.
+      // End of input makes git abandon a push that has not fully arrived. Its output has no reader any more, but git must not block on it.
       child.stdin.destroy();
       child.stdout.resume();
       if (push === null) kill();
@@ -142,7 +142,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
 }
 
 function exitCode(child: ChildProcess): Promise<number> {
-  // What git started and left behind would hold its output open, and the client with it.
+  // Processes that git started and left behind would keep its output open and the client waiting.
   child.once("exit", () => signalTo(child, "SIGKILL", { ownGroup }));
   return new Promise((resolve) => {
     child.on("error", () => resolve(diedCode));
@@ -150,7 +150,7 @@ function exitCode(child: ChildProcess): Promise<number> {
   });
 }
 
-/** Reports an accepted push to the gate, whatever became of it. */
+/** Reports an accepted push to the gate, whether or not git could move its refs. */
 async function finishPush(host: GitHost, push: Push): Promise<void> {
   push.abandon();
   try {

@@ -15,34 +15,34 @@ import { createSshServer } from "./ssh-server.ts";
 export interface GitServersOptions {
   readonly gate: GitGate;
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
-  /** A private folder for configuration and hooks. Made when missing. */
+  /** A private folder for configuration and hooks. Created if missing. */
   readonly dir: string;
-  /** The file of the SSH host key, made once. */
+  /** The file of the SSH host key. Created if missing. */
   readonly hostKeyFile: string;
-  /** Where SSH listens; port 0 takes a free one. */
+  /** The address on which SSH listens; port 0 picks a free one. */
   readonly ssh: { readonly host: string; readonly port: number };
   readonly log: Log;
   readonly gitBin?: string;
-  /** How git's programs are kept apart from the machine. Default: not at all. */
+  /** Isolates git's programs from the machine. Default: no isolation. */
   readonly confinement?: Confinement;
   readonly limits?: Partial<GitLimits>;
 }
 
-/** git's two ways in. */
+/** Access to git over SSH and over HTTP. */
 export interface GitServers {
-  /** Starts SSH; before it, pushes over HTTP are refused too. Rejects when the port is taken. */
+  /** Starts SSH; until then, pushes over HTTP are refused too. Rejects if the port is in use. */
   listen(): Promise<void>;
-  /** The port that SSH listens on; 0 before `listen`. */
+  /** The SSH port; 0 before `listen`. */
   readonly port: number;
-  /** Of the SSH host key, as a client shows it. */
+  /** The fingerprint of the SSH host key, as clients show it. */
   readonly fingerprint: string;
-  /** To be mounted for every path under `/git/`. */
+  /** Must be mounted for every path under `/git/`. */
   readonly httpHandler: GitHttpHandler;
-  /** Takes no more calls, waits for those that run, and ends what is left after `graceMs`. */
+  /** Accepts no more calls, waits for running ones, and kills those left after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Prepares both servers; nothing listens yet. Faults: the folder cannot be written. */
+/** Prepares both servers; nothing listens yet. Rejects if the folder can't be written. */
 export async function createGitServers(options: GitServersOptions): Promise<GitServers> {
   const host = await prepareHost(options);
   const hostKey = await readHostKey(options.hostKeyFile);
@@ -81,7 +81,7 @@ async function prepareHost(options: GitServersOptions): Promise<GitHost> {
   return { gate, repositories, files, programs, confinement, limits, log, running: new Set() };
 }
 
-// A hook that was let go needs milliseconds to tell its pusher.
+// A released hook needs milliseconds to notify its pusher.
 const refusedMs = 2000;
 const killedMs = 6000;
 

@@ -5,8 +5,8 @@ import ssh2 from "ssh2";
 import { fingerprintOf } from "./authenticate.ts";
 
 /**
- * Reads this host's ed25519 key (OpenSSH's format, mode 0600) and makes it when there is none. Two starters at once end up
- * with the same key, and a crash leaves no half of one.
+ * Reads this host's ed25519 key (OpenSSH format, mode 0600); creates it if missing. Two processes that start at once end up with the same
+ * key, and a crash never leaves a partial file.
  */
 export async function readHostKey(file: string): Promise<string> {
   const found = await readFile(file, "utf8").catch(() => null);
@@ -26,7 +26,8 @@ export async function readHostKey(file: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
-// Measured: of 3000 keys that ssh2 wrote it could not read 9, and one that is stored would fail every start.
+// Generates keys until ssh2 can read one: of 3000 keys that ssh2 wrote, it could not read 9, and storing such a key would make every start
+// fail.
 function newKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
   for (;;) {
     const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
@@ -34,7 +35,7 @@ function newKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
   }
 }
 
-/** What OpenSSH shows of a host key when it meets it: `SHA256:…`. */
+/** Returns the fingerprint that OpenSSH shows for an unknown host key: `SHA256:…`. */
 export function hostKeyFingerprint(hostKey: string): string {
   const key = ssh2.utils.parseKey(hostKey);
   if (key instanceof Error) throw key;

@@ -10,9 +10,8 @@ import { parseHttpRequest, safeProtocol, type HttpRequest } from "./paths.ts";
 export type GitHttpHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
 /**
- * Serves everything under `/git/`: smart HTTP by `git http-backend`, Basic authentication with an API token as the password and any
- * user name. Never rejects. The server it is mounted on must not limit how long a request's body takes: a transfer on which nothing
- * moves is ended here.
+ * Serves everything under `/git/`: smart HTTP through `git http-backend`, with Basic authentication (any user name, an API token as the
+ * password). Never rejects. The HTTP server it is mounted on must not limit the time for a request's body: idle transfers are ended here.
  */
 export function createGitHttpHandler(host: GitHost): GitHttpHandler {
   return async (req, res) => {
@@ -60,7 +59,7 @@ async function serve(host: GitHost, req: IncomingMessage, res: ServerResponse): 
   await connect(host, process, { req, res });
 }
 
-/** The first step of a push asks for refs and must already need the right to push. */
+/** A push begins by requesting refs; that request already needs the right to push. */
 function admitCall(host: GitHost, caller: GitCaller, request: Call): Promise<Admission> {
   const wanted: RequestedAccess = {
     path: request.path,
@@ -74,11 +73,11 @@ async function isStillAdmitted(host: GitHost, token: string, request: Call): Pro
   return caller !== null && mayGoOn(await admitCall(host, caller, request));
 }
 
-/** The variables of CGI 1.1 that http-backend reads. The token is not among them. */
+/** Returns the CGI 1.1 variables that http-backend reads. The token is not among them. */
 function cgiEnv(req: IncomingMessage, request: Call, dir: string): Record<string, string> {
   const isCall = request.kind === "call";
-  // Not CONTENT_LENGTH: when a body ends before it, as it does when this process is killed, git 2.39's http-backend reads the end of
-  // its input over and over, for ever. Without it the end is the end.
+  // No CONTENT_LENGTH: if the body ends early, as when this process is killed, git 2.39's http-backend would loop for ever at the end of
+  // its input. Without it, http-backend stops there.
   const optional = {
     CONTENT_TYPE: header(req, "content-type"),
     HTTP_CONTENT_ENCODING: header(req, "content-encoding"),
@@ -141,7 +140,7 @@ function askForToken(res: ServerResponse): void {
   });
 }
 
-// Closing after a POST spares reading the rest of a refused body.
+// Closing the connection after a POST avoids reading the rest of a refused body.
 function reply(
   res: ServerResponse,
   status: number,

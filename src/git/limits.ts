@@ -1,21 +1,21 @@
-/** What one host grants git's clients; all together bound its memory and its processes. */
+/** Limits of one host for git's clients; together they bound its memory and number of processes. */
 export interface GitLimits {
-  /** A pushed pack may not be larger (semantics §10). */
+  /** Largest size of a pushed pack (semantics §10). */
   readonly packBytes: number;
-  /** git processes at once, over both transports. */
+  /** git processes at the same time, over both transports. */
   readonly processes: number;
-  /** Of them for one organization, so that none can keep the others out. */
+  /** Of these, at most so many for one organization, so that none can block the others. */
   readonly processesPerOrganization: number;
   readonly connections: number;
-  /** Connections that have not proved a key yet (OpenSSH's MaxStartups). */
+  /** Connections that have not authenticated yet (OpenSSH's MaxStartups). */
   readonly unauthenticated: number;
-  /** Of them from one address, so that no stranger can keep the others out. */
+  /** Of these, at most so many from one address, so that no stranger can block others. */
   readonly unauthenticatedPerAddress: number;
   readonly handshakeMs: number;
-  /** Refused keys per connection. An agent offers all of its keys, one after the other. */
+  /** Refused keys per connection. An SSH agent offers all its keys in turn. */
   readonly refusedKeys: number;
   readonly channelsPerConnection: number;
-  /** A transfer, or a connection without one, on which nothing moves for this long is ended. */
+  /** A transfer, or a connection without one, is closed after this long without data. */
   readonly idleMs: number;
 }
 
@@ -25,7 +25,7 @@ export const defaultGitLimits: GitLimits = {
   processesPerOrganization: 24,
   connections: 200,
   unauthenticated: 40,
-  // Half of all: behind a proxy or an office's router many share one.
+  // Half of `unauthenticated`: many users share one address behind a proxy or an office's router.
   unauthenticatedPerAddress: 20,
   handshakeMs: 20_000,
   refusedKeys: 12,

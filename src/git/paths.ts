@@ -1,6 +1,6 @@
 import type { GitPath } from "./gate.ts";
 
-// A slug as semantics has it: lower-case letters, digits and inner hyphens, at most 40 characters.
+// A slug as defined in semantics: lower-case letters, digits and inner hyphens, at most 40 characters.
 const slug = "[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?";
 const repository = `(?<organization>${slug})/(?<project>${slug})\\.git`;
 
@@ -15,7 +15,7 @@ export interface SshRequest {
   readonly path: GitPath;
 }
 
-/** Reads the command of an SSH session: one of two verbs and one quoted path. Anything else, `~` included, is null. */
+/** Parses the command of an SSH session: one of two verbs and one quoted path. Returns null for anything else, including `~`. */
 export function parseSshCommand(command: string): SshRequest | null {
   const groups = sshCommand.exec(command)?.groups;
   return groups ? { service: groups["service"] as GitService, path: toPath(groups) } : null;
@@ -23,11 +23,11 @@ export function parseSshCommand(command: string): SshRequest | null {
 
 export type HttpRequest =
   | { readonly kind: "advertise" | "call"; readonly service: GitService; readonly path: GitPath }
-  /** A repository's path, but not one of the three endpoints of the smart protocol. */
+  /** A path in a repository that is not one of the three endpoints of the smart protocol. */
   | { readonly kind: "dumb" }
   | { readonly kind: "unknown" };
 
-/** Reads method and URL of a smart-HTTP request (gitprotocol-http(5)). */
+/** Parses method and URL of a smart-HTTP request (gitprotocol-http(5)). */
 export function parseHttpRequest(method: string, url: string): HttpRequest {
   const [pathname = "", query = ""] = url.split("?", 2);
   const groups = httpPath.exec(pathname)?.groups;
@@ -40,7 +40,7 @@ export function parseHttpRequest(method: string, url: string): HttpRequest {
   return { kind: "dumb" };
 }
 
-/** `GIT_PROTOCOL` as clients send it, or null: only `key` and `key=value` joined by colons pass on to git. */
+/** Returns a client's `GIT_PROTOCOL` if it consists only of `key` and `key=value` joined by colons, else null. */
 export function safeProtocol(value: string | undefined): string | null {
   return value !== undefined &&
     /^[a-z0-9]+(?:=[a-z0-9.]+)?(?::[a-z0-9]+(?:=[a-z0-9.]+)?){0,4}$/.test(value) &&

@@ -1,12 +1,12 @@
 import type { GitCaller, GitProject, PushDecision, PushRequest } from "./gate.ts";
 
-/** One push: who pushes where, what the hook asked, and what was decided. */
+/** One push: who pushes where, the hook's question, and the decision. */
 export class Push {
   readonly project: GitProject;
   readonly caller: GitCaller;
   /** The repository's folder. */
   readonly dir: string;
-  /** What was put to the gate; null until then. */
+  /** The request sent to the gate; null until then. */
   request: PushRequest | null = null;
   #decision: Promise<PushDecision> | null = null;
   #isDecided = false;
@@ -19,7 +19,7 @@ export class Push {
     this.dir = dir;
   }
 
-  /** Settles with the decision; never rejects. Null until the hook has asked, which it may do once. */
+  /** Resolves to the decision; never rejects. Null until the hook has asked, which it may do once. */
   get decision(): Promise<PushDecision> | null {
     return this.#decision;
   }
@@ -29,12 +29,12 @@ export class Push {
     return decision.finally(() => (this.#isDecided = true));
   }
 
-  /** Aborts when the push can no longer move a ref before it is decided. */
+  /** Aborts when the push can no longer move a ref and is not decided yet. */
   get signal(): AbortSignal {
     return this.#abandoned.signal;
   }
 
-  /** Ends the push before its decision; the pusher reads the reason if he is still connected. */
+  /** Abandons an undecided push. The pusher sees the reason if still connected. */
   abandon(reason?: string): void {
     if (this.#isDecided) return;
     this.#reason ??= reason;

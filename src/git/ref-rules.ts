@@ -1,10 +1,10 @@
 import type { GitProject, RefUpdate } from "./gate.ts";
 
-/** More refs than a person pushes; a mirror of a large repository is pushed in parts. */
+/** More refs than a person pushes; push a mirror of a large repository in parts. */
 const mostRefs = 1000;
 const noObject = /^0+$/;
 
-/** Reads what git gives its receive hooks on stdin: `<old> <new> <name>` a line. Null when it is anything else. */
+/** Parses the input of git's receive hooks: `<old> <new> <name>` per line. Returns null for anything else. */
 export function parseRefUpdates(text: string): RefUpdate[] | null {
   const refs: RefUpdate[] = [];
   for (const line of text.split("\n")) {
@@ -17,7 +17,7 @@ export function parseRefUpdates(text: string): RefUpdate[] | null {
   return refs;
 }
 
-/** Why a push is refused whatever it contains, as a sentence; null when it may be decided. */
+/** Returns, as a sentence, why a push is refused regardless of its content; null if it may be decided. */
 export function refuseRefs(project: GitProject, refs: readonly RefUpdate[]): string | null {
   if (refs.length === 0) return "The push names no branch.";
   if (refs.length > mostRefs) return `The push has more than ${mostRefs} branches and tags; push them in parts.`;

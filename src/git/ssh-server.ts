@@ -7,16 +7,16 @@ import { serveSshSession } from "./ssh-session.ts";
 
 export interface SshServer {
   listen(at: { host: string; port: number }): Promise<number>;
-  /** Takes no more connections. */
+  /** Accepts no more connections. */
   stopListening(): void;
-  /** Ends those that are left. */
+  /** Closes the remaining connections. */
   destroy(): void;
 }
 
 const keepaliveIntervalMs = 15_000;
 const keepaliveCountMax = 4;
 
-/** An SSH server that knows public keys and git's two services. `hostKey` is a private key in OpenSSH's format. */
+/** Creates an SSH server that accepts only public keys and git's two services. `hostKey` is a private key in OpenSSH's format. */
 export function createSshServer(host: GitHost, hostKey: string): SshServer {
   const sockets = new Map<string, Visitor>();
   const config = { hostKeys: [hostKey], ident: "Berth", keepaliveInterval: keepaliveIntervalMs, keepaliveCountMax };
@@ -38,7 +38,7 @@ export function createSshServer(host: GitHost, hostKey: string): SshServer {
   };
 }
 
-/** One TCP connection, and whether it has proved a key. */
+/** One TCP connection, and whether it has authenticated. */
 interface Visitor {
   readonly socket: Socket;
   readonly address: string;
@@ -50,7 +50,7 @@ interface Reception {
   readonly ssh: ssh2.Server;
 }
 
-// The sockets are ours, not ssh2's, so that a peer that never says a word can be cut off.
+// Berth accepts the sockets instead of ssh2, so that it can disconnect a peer that never sends anything.
 function acceptSocket({ limits }: GitHost, { sockets, ssh }: Reception, socket: Socket): void {
   const address = addressKey(socket.remoteAddress ?? "");
   const strangers = [...sockets.values()].filter((each) => each.identity === null);

@@ -7,7 +7,7 @@ import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
 import { parseSshCommand, safeProtocol, type SshRequest } from "./paths.ts";
 import type { SshIdentity } from "./authenticate.ts";
 
-/** What git's client shows when it can do nothing more; also git's own code for that. */
+/** Exit code for fatal errors, the same as git uses. */
 const failedCode = 128;
 
 /** Serves one session channel: a push, a fetch, or a greeting. No shell, no terminal, no forwarding. */
@@ -15,7 +15,7 @@ export function serveSshSession(host: GitHost, identity: SshIdentity, session: S
   let protocol: string | null = null;
   let isUsed = false;
   session.on("env", (accept, reject, info) => {
-    // ssh2 names the fields `key` and `val`; its types lag behind.
+    // ssh2 names the fields `key` and `val`; its type definitions are outdated.
     const { key, val } = info as unknown as { key: string; val: string };
     if (key === "GIT_PROTOCOL") protocol = safeProtocol(val);
     (key === "GIT_PROTOCOL" ? accept : reject)?.();
@@ -62,7 +62,7 @@ async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line
   await connect(line.channel, process);
 }
 
-/** A connection may outlive a key: each session, and each second of it, asks anew. */
+/** A connection may outlive a key, so every session checks again, and then once a second. */
 async function currentAdmission(host: GitHost, identity: SshIdentity, wanted: Parameters<typeof admit>[2]) {
   return admit(host.gate, await host.gate.authenticateKey(identity.fingerprint), wanted);
 }
