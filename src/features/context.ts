@@ -27,7 +27,7 @@ import type { Tunnel } from "./tunnel.ts";
 export { Refused, type RefusalText } from "./refused.ts";
 export type { Tunnel } from "./tunnel.ts";
 
-/** Who calls: one token of one organization. */
+/** The caller of a request: one token of one organization. */
 export interface Caller extends Rights {
   readonly org_id: string;
   readonly org_slug: string;
@@ -37,7 +37,7 @@ export interface Caller extends Rights {
   readonly approval_mode: boolean;
 }
 
-/** What handlers may use of the world, and how the platform is called from outside. */
+/** The dependencies of handlers, and the addresses under which users reach the platform. */
 export interface HandlerPlatform {
   readonly db: Db;
   readonly vault: Vault;
@@ -65,26 +65,26 @@ export interface HandlerPlatform {
   readonly terminals: Terminals;
   readonly domains: DomainSettings;
   readonly version: string;
-  /** The fingerprint of the SSH host key, as a client shows it. */
+  /** The fingerprint of the SSH host key, in the form that SSH clients show. */
   readonly sshHostKey: string;
-  /** Whether this machine may run the code of an organization. */
+  /** Returns whether this machine may run an organization's code. */
   readonly admitsCode: (organization: { readonly slug: string }) => boolean;
-  /** What this installation limits otherwise than the contract says. */
+  /** This installation's limits where they differ from the contract's. */
   readonly limits?: Partial<ApiLimits>;
 }
 
-/** How users reach the platform; made from the configuration. */
+/** The addresses under which users reach the platform, from the configuration. */
 export interface Addresses {
   readonly appsDomain: string;
-  /** The control plane, `http://localhost:4000`, without a slash at the end. */
+  /** The control plane's URL, such as `http://localhost:4000`, without a trailing slash. */
   readonly controlUrl: string;
-  /** `http://demo.localhost:8080` for a hostname. */
+  /** Returns the URL of a hostname, such as `http://demo.localhost:8080`. */
   readonly appUrl: (hostname: string) => string;
   readonly gitSsh: (orgSlug: string, projectSlug: string) => string;
   readonly gitHttp: (orgSlug: string, projectSlug: string) => string;
 }
 
-/** The error codes that a route may answer: its own and the common ones. */
+/** The error codes that a route may return: its own and the common ones. */
 export type CodeOf<N extends RouteName> =
   | RouteNamed<N>["errors"][number]
   | (RouteNamed<N>["living"] extends true ? "project_deleted" : never)
@@ -92,43 +92,48 @@ export type CodeOf<N extends RouteName> =
   | "not_found"
   | "unavailable";
 
-/** The living project that a path names. */
+/** The project, not deleted, that the request's path names. */
 export interface NamedProject extends ProjectRow {
   readonly key: ProjectKey;
 }
 
-/** Everything a handler works with. `tx` is the one transaction of a request that changes something; what only reads has none. */
+/**
+ * Everything a handler works with. `tx` is the request's single transaction; in requests that only read it is the database, without a
+ * transaction.
+ */
 export interface Context<N extends RouteName> {
   readonly tx: RouteNamed<N>["method"] extends "GET" ? Db : Tx;
   readonly caller: Caller;
-  /** Of rows that say `living: true`. Its organization is the caller's, unless the path of an operator's row names another. */
+  /**
+   * Only for routes with `living: true`. Belongs to the caller's organization, unless the path of an operator's route names another one.
+   */
   readonly project: RouteNamed<N>["living"] extends true ? NamedProject : never;
   readonly platform: HandlerPlatform;
   readonly now: Date;
   readonly log: Log;
   /**
-   * For handlers that wait or stream: aborts when the client leaves, the platform stops, or the caller's token no longer counts. Its reason is
-   * then the refusal to answer with.
+   * For handlers that wait or stream. Aborts when the client disconnects, the platform stops or the caller's token becomes invalid; its
+   * reason is the refusal to respond with.
    */
   readonly signal: AbortSignal;
-  /** The id of the last event that a client got before it lost its stream. */
+  /** The id of the last event that the client received before its stream broke. */
   readonly lastEventId: string | undefined;
   /**
-   * What another row shows this caller. Asks for that row's rights, and throws its refusals. Only of rows that read. `query` is as a client
-   * sends it: the row's own defaults fill the rest in.
+   * Reads another GET route as this caller, with that route's permission checks and refusals. `query` is in the form that a client sends;
+   * the route's defaults apply.
    */
   readonly read: <R extends RouteName>(row: R, input: ReadInput) => Promise<Answer<R>>;
-  /** Ends the request with this refusal; the transaction is rolled back. */
+  /** Refuses the request with this code and rolls the transaction back. */
   readonly fail: (code: CodeOf<N>, more?: RefusalText) => never;
-  /** Chooses another of the row's success statuses. */
+  /** Chooses another of the route's success statuses. */
   readonly answer: (status: RouteNamed<N>["success"][number]) => void;
-  /** Answers a GET with a stream of events instead of a result, until they end or `signal` aborts. */
+  /** Responds to a GET with a stream of events instead of a result, until they end or `signal` aborts. */
   readonly stream: (events: AsyncIterable<ServerEvent>) => never;
-  /** The request wants a tunnel. Only of rows that say `upgrades`. */
+  /** Whether the request asks for a tunnel. Only for routes with `upgrades`. */
   readonly isUpgrade: boolean;
-  /** Answers an upgrade with a tunnel, which `work` serves until it resolves or `signal` aborts. */
+  /** Responds to an upgrade with a tunnel, which `work` serves until it resolves or `signal` aborts. */
   readonly tunnel: (work: (tunnel: Tunnel) => Promise<void>) => never;
-  /** What the activity row says beyond the row's label. Keys, never values. */
+  /** Adds details to the activity entry, beyond the route's label. Variable names are allowed, their values never. */
   readonly note: (activity: ActivityNote) => void;
 }
 
@@ -137,7 +142,7 @@ export interface ReadInput {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** One event of a stream, as `text/event-stream` has it; `data` goes out as JSON. A client that comes back names the last `id` it got. */
+/** One event of a `text/event-stream`; `data` is sent as JSON. A client that reconnects sends the last `id` it received. */
 export interface ServerEvent {
   readonly id?: string;
   readonly event?: string;
@@ -145,17 +150,17 @@ export interface ServerEvent {
 }
 
 export interface ActivityNote {
-  /** `ctx.project` if left out. */
+  /** Defaults to `ctx.project`. */
   readonly project_id?: string;
   readonly target?: string;
-  /** Instead of the row's label. */
+  /** Replaces the route's label. */
   readonly action?: string;
-  /** The id of what is changed, where the path names it by a word that could come to mean another; approvals are bound to it. */
+  /** The id of the changed object, for paths whose name could later mean another object; approvals are bound to this id. */
   readonly resource?: string;
   readonly detail?: Readonly<Record<string, unknown>>;
-  /** Nothing changes: write no row. */
+  /** Nothing changes, so no activity is recorded. */
   readonly silent?: boolean;
-  /** Only the outcome decides whether something changes, and records it itself. */
+  /** The outcome decides whether something changes, and records the activity itself. */
   readonly recordedLater?: boolean;
 }
 
@@ -167,17 +172,17 @@ export interface Input<N extends RouteName> {
 }
 
 /**
- * What a handler that waits returns: the transaction is committed, then `outcome` is awaited, with no transaction open. The signal aborts
- * when the platform stops or the time for any outcome is over, not when the client leaves; its reason is then the refusal to answer with.
+ * The result of a handler that waits: the transaction is committed, then `outcome` is awaited without a transaction. The signal aborts when
+ * the platform stops or the time limit is reached, not when the client disconnects; its reason is the refusal to respond with.
  */
 export interface Waiting<T> {
   readonly outcome: (signal: AbortSignal) => Promise<T>;
   /**
-   * Looks into the world, without changing it, for what would refuse the request there, and throws that refusal. Called with no transaction
-   * open, before a human is asked and in a dryRun.
+   * Checks external state, read-only, and throws the refusal that the outcome would meet there. Called without a transaction, before a
+   * human is asked for approval and in a dry run.
    */
   readonly look?: () => Promise<void>;
-  /** The change is made by `outcome`, in the world: the activity row is written when it is done. */
+  /** `outcome` changes something outside the database, so the activity is recorded when it is done. */
   readonly changesLate?: true;
 }
 
@@ -189,7 +194,7 @@ export type Handler<N extends RouteName> = (
 type NounOf<N extends RouteName> = N extends `${infer Noun}.${string}` ? Noun : never;
 export type Noun = NounOf<RouteName>;
 
-/** All handlers of a noun: one function a row; a missing one does not compile. */
+/** All handlers of a noun, one function per route; a missing one is a compile error. */
 export type Handlers<N extends Noun> = {
   readonly [R in Routes as R["name"] extends `${N}.${infer Verb}` ? Verb : never]: Handler<R["name"]>;
 };

@@ -7,7 +7,7 @@ export interface Family {
 }
 
 export interface Sample {
-  /** Added to the family's name: `_bucket`, `_sum`, `_count` of a histogram. */
+  /** Appended to the family's name: `_bucket`, `_sum` or `_count` of a histogram. */
   readonly suffix?: string;
   readonly labels?: Readonly<Record<string, string | number>>;
   readonly value: number;
@@ -15,7 +15,7 @@ export interface Sample {
 
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Families as the text that Prometheus reads. */
+/** Formats families in the Prometheus text format. */
 export function expositionText(families: readonly Family[]): string {
   return families.map(familyText).join("");
 }

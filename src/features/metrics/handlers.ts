@@ -10,7 +10,7 @@ export const metrics: Handlers<"metrics"> = {
     const starts = bucketStarts(range, ctx.now);
     const from = starts[0] as Date;
     const key = { ...ctx.project.key, bucket_seconds: bucketSeconds, from };
-    // A statement that is not in a transaction may run beside another.
+    // These statements are not in a transaction, so they may run concurrently.
     const [found, used, restarts, replicas, deployments, page] = await Promise.all([
       queries.selectBuckets(ctx.tx, key),
       queries.selectReplicaBuckets(ctx.tx, key),

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 
-/** An application whose first page is to be looked at now. */
+/** An application whose first page is due to be probed. */
 export interface DueLook {
   readonly org_id: string;
   readonly project_id: string;
@@ -9,7 +9,8 @@ export interface DueLook {
 }
 
 /**
- * Takes pages that are due, so that no other process looks at them; the next time is about `everySeconds` away. Only what serves is looked at.
+ * Claims pages that are due, so that no other process probes them; the next probe is about `everySeconds` later. Returns only pages of
+ * projects that are served.
  */
 export async function takeDueLooks(
   db: Db,
@@ -26,7 +27,7 @@ export async function takeDueLooks(
   return rows.filter((row) => row.serves);
 }
 
-/** Every project that serves gets its turn, at a random moment of the period. */
+/** Adds every served project to the schedule, at a random time within the period. */
 export async function enlistLooks(db: Db, everySeconds: number): Promise<void> {
   await sql`
     insert into page_look (project_id, org_id, next_at)
@@ -36,19 +37,19 @@ export async function enlistLooks(db: Db, everySeconds: number): Promise<void> {
     on conflict do nothing`.execute(db);
 }
 
-/** What a look at a page saw. `failure` is null when there was an answer below 500. */
+/** The result of probing a page. `failure` is null after a response with a status below 500. */
 export interface PageLook {
   readonly http_status: number | null;
   readonly failure: string | null;
   readonly dns_ms: number | null;
   readonly connect_ms: number | null;
-  /** Null where the page is served over plain HTTP. */
+  /** Null when the page is served over plain HTTP. */
   readonly tls_ms: number | null;
   readonly first_byte_ms: number | null;
   readonly total_ms: number | null;
 }
 
-/** Keeps a look as the newest and adds it to the buckets at `at`. */
+/** Stores a probe result as the newest and adds it to the buckets at `at`. */
 export async function addLook(
   db: Db,
   project: Pick<DueLook, "org_id" | "project_id">,

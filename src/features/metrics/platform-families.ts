@@ -7,8 +7,8 @@ import type { Family, Sample } from "./exposition.ts";
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * What an edge counted, of each project and counter. Edges that were started anew have series of their own, so `sum by (project)` and
- * `rate` are right over a restart.
+ * Returns the edges' counts per project and counter. A restarted edge gets series of its own, so `sum by (project)` and `rate` stay right
+ * across restarts.
  */
 export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promise<readonly Family[]> {
   const names = await projectLabels(db);
@@ -40,7 +40,7 @@ export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promis
   ];
 }
 
-/** Counters' names may begin alike: those of HAProxy's workers differ in their ends. */
+/** Shortens a counter's name by hashing it; HAProxy workers' names differ only at the end, so a prefix would not be unique. */
 function shortName(counter: string): string {
   return createHash("sha256").update(counter).digest("hex").slice(0, 8);
 }
@@ -69,7 +69,7 @@ interface StoredRow {
   readonly restarts: number;
 }
 
-/** What is stored of active deployments' replicas and of looks at first pages, by whichever control plane. */
+/** Returns the stored measurements of active deployments' replicas and of first-page probes, from all control planes. */
 export async function storedFamilies(db: Db): Promise<readonly Family[]> {
   const names = await projectLabels(db);
   const { rows } = await sql<StoredRow>`

@@ -8,7 +8,7 @@ interface Found {
   readonly restarts: Awaited<ReturnType<typeof selectRestarts>>;
 }
 
-/** Every replica there is, or was in the range, with a bucket for each start. */
+/** Returns every replica that exists or existed in the range, with a bucket for each start time. */
 export function presentReplicas(starts: readonly Date[], found: Found): Result<"metrics.get">["replicas"] {
   const present = new Map(found.replicas.map((replica) => [nameOf(replica), replica]));
   const used = new Map(found.used.map((bucket) => [`${nameOf(bucket)} ${bucket.at}`, bucket]));
@@ -41,7 +41,7 @@ interface Named {
 }
 
 const nameOf = ({ process, ordinal }: Named): string => `${process}.${ordinal}`;
-/** `web` comes first. */
+/** Sorts `web` first. */
 const rankOf = ({ process }: Named): string => (process === "web" ? "" : process);
 
 function presentUse(bucket: ReplicaBucket | undefined) {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Bucket } from "./rules.ts";
 
-/** Whose metrics, from when on, in buckets of which width. */
+/** The project, start time and bucket width of a metrics query. */
 export interface MetricsKey {
   readonly org_id: string;
   readonly project_id: string;
@@ -10,7 +10,7 @@ export interface MetricsKey {
   readonly from: Date;
 }
 
-/** The buckets that have something in them, by their start. */
+/** Returns the non-empty buckets by their start time. */
 export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<ReadonlyMap<string, Bucket>> {
   const { rows } = await sql<Bucket & { at: string }>`
     select at, requests, errors, to_json(classes) as classes, bytes_in, bytes_out, to_json(latencies) as latencies, latency_sum_ms,
@@ -55,7 +55,7 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
     .execute();
 }
 
-/** Ends of replicas that were followed by another start, counted by bucket. */
+/** Counts, per bucket, the ends of replicas that were started again. */
 export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
   const { rows } = await sql<{ at: string; process: string; ordinal: number; restarts: number }>`
     select date_bin(make_interval(secs => ${key.bucket_seconds}), created_at, 'epoch'::timestamptz) as at,
@@ -66,7 +66,7 @@ export async function selectRestarts(db: Db | Tx, key: MetricsKey) {
   return rows;
 }
 
-/** The replicas that the active deployment has or ought to have, with their newest measurement. */
+/** Returns the replicas that the active deployment has or should have, with their latest measurement. */
 export async function selectReplicas(db: Db | Tx, orgId: string, projectId: string) {
   const { rows } = await sql<{
     process: string;
@@ -88,7 +88,7 @@ export async function selectReplicas(db: Db | Tx, orgId: string, projectId: stri
   return rows;
 }
 
-/** What went live since a moment, oldest first. */
+/** Returns the deployments that went live since a time, oldest first. */
 export async function selectMarkers(db: Db | Tx, key: Omit<MetricsKey, "bucket_seconds">) {
   return db
     .selectFrom("deployment")
@@ -101,7 +101,7 @@ export async function selectMarkers(db: Db | Tx, key: Omit<MetricsKey, "bucket_s
     .execute();
 }
 
-/** The newest look at the first page; undefined before there was one. */
+/** Returns the latest probe of the first page; undefined before the first one. */
 export async function selectPage(db: Db | Tx, orgId: string, projectId: string) {
   return db
     .selectFrom("page_look")
@@ -112,7 +112,7 @@ export async function selectPage(db: Db | Tx, orgId: string, projectId: string) 
     .executeTakeFirst();
 }
 
-/** How many requests the project's application got since then. */
+/** Counts the requests that the project's application has received since a time. */
 export async function countRequests(
   db: Db | Tx,
   project: { readonly org_id: string; readonly project_id: string },

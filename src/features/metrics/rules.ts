@@ -1,6 +1,6 @@
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 
-/** How a range is divided into buckets: as many whole ones as it holds, and the one that is not over yet. */
+/** How a range is divided into buckets: all full buckets that fit, plus the current one. */
 export const ranges = {
   "1h": { bucketSeconds: 60, buckets: 61 },
   "24h": { bucketSeconds: 900, buckets: 97 },
@@ -9,7 +9,7 @@ export const ranges = {
 
 export type Range = keyof typeof ranges;
 
-/** The starts of a range's buckets, oldest first. */
+/** Returns the start times of a range's buckets, oldest first. */
 export function bucketStarts(range: Range, now: Date): readonly Date[] {
   const { bucketSeconds, buckets } = ranges[range];
   const widthMs = bucketSeconds * 1000;
@@ -17,7 +17,7 @@ export function bucketStarts(range: Range, now: Date): readonly Date[] {
   return Array.from({ length: buckets }, (_, index) => new Date(last - (buckets - 1 - index) * widthMs));
 }
 
-/** The row that an edge's counts are stored as: each latency bucket counts its own requests alone. */
+/** Converts an edge's counts to the stored form: latency buckets are not cumulative. */
 export function countsOf(usage: EdgeUsage) {
   const { latency_buckets: cumulative, by_class, ...rest } = usage;
   return {
@@ -30,8 +30,8 @@ export function countsOf(usage: EdgeUsage) {
 }
 
 /**
- * The time that a share of the requests stayed below, in milliseconds, taking them as spread evenly over their bucket; null without
- * requests. What lies beyond the last bound is shown as that bound.
+ * Returns the latency below which this share of requests stayed, in milliseconds, assuming an even spread within each bucket; null without
+ * requests. Latencies above the last bound count as that bound.
  */
 export function quantile(latencies: readonly number[], share: number): number | null {
   const all = latencies.reduce((sum, count) => sum + count, 0);
@@ -51,17 +51,17 @@ function within(index: number, share: number): number {
   return upper === undefined ? lower : lower + (upper - lower) * share;
 }
 
-/** Two lists of counts, added element by element. */
+/** Adds two lists of counts element by element. */
 function addCounts(a: readonly number[], b: readonly number[]): number[] {
   return Array.from({ length: Math.max(a.length, b.length) }, (_, index) => (a[index] ?? 0) + (b[index] ?? 0));
 }
 
-/** With three digits behind the point, as no clock of ours is more exact. */
+/** Rounds to three decimals; our clocks are no more precise. */
 export function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** What was counted in some time. */
+/** Requests counted in a period. */
 export interface Traffic {
   readonly requests: number;
   readonly errors: number;
@@ -72,7 +72,7 @@ export interface Traffic {
   readonly latency_sum_ms: number;
 }
 
-/** What looks at the first page saw in some time; times are sums. */
+/** Results of first-page probes in a period; times are sums. */
 export interface Looks {
   readonly looks: number;
   readonly failed_looks: number;
@@ -108,7 +108,7 @@ const nothing: Bucket = {
   slowest_ms: 0,
 };
 
-/** All of them together. */
+/** Returns the sum of all buckets. */
 export function sumOf(buckets: readonly Bucket[]): Bucket {
   return buckets.reduce<Bucket>((sum, each) => {
     const added = (key: Exclude<keyof Bucket, "classes" | "latencies">) => sum[key] + each[key];
@@ -134,7 +134,7 @@ export function sumOf(buckets: readonly Bucket[]): Bucket {
   }, nothing);
 }
 
-/** A bucket as the API shows it; `seconds` is how much time it covers. */
+/** Converts a bucket to the API's form; `seconds` is the time it covers. */
 export function presentBucket(bucket: Bucket | undefined, seconds: number) {
   const { requests, errors, classes, latencies, latency_sum_ms, bytes_in, bytes_out, ...looks } = bucket ?? nothing;
   const answers = Object.fromEntries([1, 2, 3, 4, 5].map((digit) => [`${digit}xx`, classes[digit - 1] ?? 0]));

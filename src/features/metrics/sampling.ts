@@ -4,12 +4,12 @@ import type { Db } from "../../store/database.ts";
 import { countsOf } from "./rules.ts";
 
 /**
- * Adds what edges counted since the last sample to the buckets at `at`. Counters grow only, so two samplers that look at the same edge at
- * the same time, and how often, nothing is counted twice; what is older than the last look adds nothing. Unknown projects are left out.
+ * Adds what edges counted since the last sample to the buckets at `at`. Counters only grow, so nothing is counted twice, however many
+ * samplers read the same edge and however often; a reading older than the last one adds nothing. Unknown projects are skipped.
  */
 export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
   const sorted = usages.toSorted((one, other) => (one.project_id < other.project_id ? -1 : 1));
-  // All edges store at the same moment: with few projects at a time, in one order, they follow each other instead of waiting for the whole.
+  // All edges store at the same time. Small batches in a common order let them alternate instead of waiting for another edge's whole set.
   for (let start = 0; start < sorted.length; start += atOnce)
     await addSomeTraffic(db, sorted.slice(start, start + atOnce), at);
 }
@@ -19,7 +19,7 @@ const atOnce = 100;
 async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
   const counters = [...new Set(usages.map((usage) => usage.counter))].sort();
   await db.transaction().execute(async (tx) => {
-    // Two first looks at a counter would find no row to wait at.
+    // Before a counter's first sample there is no row that could be locked, so lock by name.
     for (const counter of counters)
       await sql`select pg_advisory_xact_lock(hashtextextended(${counter}, 0))`.execute(tx);
     await sql`
@@ -53,7 +53,7 @@ async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): P
   });
 }
 
-/** One measurement of a replica. CPU seconds grow from the start of the attempt. */
+/** One measurement of a replica. CPU seconds count from the start of the attempt. */
 export interface ReplicaSample {
   readonly deployment_id: string;
   readonly process: string;
@@ -64,10 +64,10 @@ export interface ReplicaSample {
   readonly processes: number;
 }
 
-// Of a replica that was not looked at for longer, it is unknown when it used its processor time.
+// After a longer gap it is unknown when the replica used its CPU time.
 const longestGapSeconds = 300;
 
-/** Adds measurements of replicas to the buckets at `at`. The processor time since the last one counts, also when another process took that. */
+/** Adds measurements of replicas to the buckets at `at`. CPU time counts from the last measurement, even if another process took it. */
 export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[], at: Date): Promise<void> {
   if (samples.length === 0) return;
   await sql`
@@ -99,14 +99,14 @@ export async function addReplicaSamples(db: Db, samples: readonly ReplicaSample[
       processes_most = greatest(m.processes_most, excluded.processes_most)`.execute(db);
 }
 
-/** How long buckets are kept, by their width. Those of an hour are what the longest range shows. */
+/** How long buckets are kept, by their width. The longest range shows hourly buckets. */
 export interface MetricRetention {
   readonly hoursOfMinutes: number;
   readonly hoursOfQuarters: number;
   readonly days: number;
 }
 
-/** Deletes what is older than it is to be kept; answers with the number of rows. */
+/** Deletes buckets that have expired; returns the number of rows. */
 export async function pruneMetrics(
   db: Db,
   { hoursOfMinutes, hoursOfQuarters, days }: MetricRetention,
@@ -124,7 +124,7 @@ export async function pruneMetrics(
       deleted += done.numAffectedRows ?? 0n;
     }
   }
-  // An edge that ended shows its counts for an hour.
+  // Delete stale counters of edges, and usage of ended replicas an hour after their last measurement.
   await sql`delete from edge_counter where seen_at < now() - interval '2 days'`.execute(db);
   await sql`delete from replica_usage u using deployment d where d.id = u.deployment_id and d.status <> 'active'
     and u.measured_at < now() - interval '1 hour'`.execute(db);
@@ -137,12 +137,12 @@ function bucketAt(at: Date) {
 
 const counts = { classes: 5, latencies: latencyBucketsMs.length + 1 } as const;
 
-/** An array written out: one whose elements a function computes costs twenty times as much, and there are millions a day. */
+/** Writes an array out element by element: a computed array costs twenty times as much, and there are millions a day. */
 function eachCount(column: keyof typeof counts, element: (n: number) => string) {
   return sql.raw(`array[${Array.from({ length: counts[column] }, (_, at) => element(at + 1)).join()}]`);
 }
 
-/** A project may have several counters: an edge and the one that it replaced. */
+/** Sums per project: a project may have several counters, for example of an edge and its replacement. */
 function sum() {
   return sql`select project_id, org_id, sum(requests)::bigint as requests, ${eachCount("classes", (n) => `sum(classes[${n}])::bigint`)} as classes, sum(bytes_in)::bigint as bytes_in,
     sum(bytes_out)::bigint as bytes_out, ${eachCount("latencies", (n) => `sum(latencies[${n}])::bigint`)} as latencies, sum(latency_sum_ms) as latency_sum_ms

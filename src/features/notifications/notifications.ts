@@ -14,7 +14,7 @@ export {
   type TakenNotification,
 } from "./queries.ts";
 
-/** What sending a message needs of the world. */
+/** The dependencies of `sendMessage`. */
 export interface Sending {
   readonly vault: Vault;
   readonly wakeups: Wakeups;
@@ -25,11 +25,14 @@ export interface NewMessage extends Pick<Message, "kind" | "subject" | "text" | 
   /** Null for a message about the platform itself. */
   readonly org_id: string | null;
   readonly created_at: Date;
-  /** After this the message is of no use. */
+  /** After this time the message is useless. */
   readonly expires_at: Date;
 }
 
-/** Hands a message to every notifier, once `tx` is committed: each delivery is a row of its own, tried again until it expires. */
+/**
+ * Queues a message for every notifier; delivery starts once `tx` is committed. Each delivery is a row of its own and is retried until it
+ * expires.
+ */
 export async function sendMessage(sending: Sending, tx: Tx | Db, message: NewMessage): Promise<void> {
   const { org_id, kind, subject, text, url, created_at, expires_at } = message;
   const rows = sending.ports.notifiers.map(({ name: notifier }) => {
@@ -42,7 +45,7 @@ export async function sendMessage(sending: Sending, tx: Tx | Db, message: NewMes
   await sending.wakeups.send(tx, "notifications");
 }
 
-/** What a stored message says. */
+/** Decrypts a stored message. */
 export function openMessage(
   vault: Vault,
   row: { readonly id: string; readonly sealed_message: Buffer },

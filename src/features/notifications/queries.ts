@@ -19,7 +19,7 @@ export async function insertNotifications(tx: Tx | Db, rows: readonly NewNotific
     .execute();
 }
 
-/** The next message that one of these notifiers can deliver and that no worker holds. */
+/** Claims the next message that one of these notifiers can deliver and that no worker holds. */
 export async function takeNotification(
   db: Db,
   owner: string,
@@ -54,14 +54,14 @@ export async function takeNotification(
 
 export type TakenNotification = NonNullable<Awaited<ReturnType<typeof takeNotification>>>;
 
-/** It is delivered; what it said is erased. */
+/** Marks a message as delivered and erases its text. */
 export async function markDelivered(db: Db, lease: Lease): Promise<void> {
   await underLease(db, lease)
     .set({ status: "delivered", sealed_message: null, last_error: null, lease_until: null, finished_at: sql`now()` })
     .execute();
 }
 
-/** It is tried again after the pause. */
+/** Schedules a message to be tried again after the pause. */
 export async function putOff(
   db: Db,
   lease: Lease,
@@ -75,7 +75,7 @@ function underLease(db: Db, lease: Lease) {
   return db.updateTable("notification").where(holds(lease));
 }
 
-/** Gives up messages whose time is over and deletes what ended long ago. Returns what was given up. */
+/** Gives up expired messages and deletes messages that ended more than 7 days ago. Returns those it gave up. */
 export async function endNotifications(db: Db) {
   await db
     .deleteFrom("notification")
@@ -91,7 +91,7 @@ export async function endNotifications(db: Db) {
     .execute();
 }
 
-/** How long until the next message is due, in milliseconds; undefined when none waits. */
+/** Returns how long until the next message is due, in milliseconds; undefined when none is queued. */
 export async function nextDueMs(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom("notification")

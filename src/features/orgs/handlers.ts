@@ -8,7 +8,7 @@ import { issueToken } from "../tokens/tokens.ts";
 import * as queries from "./queries.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
-// Semantics, "Tokens": what a token gets by default.
+// Semantics, "Tokens": the default lifetime of a token.
 const ownerTokenDays = 90;
 
 export const orgs: Handlers<"orgs"> = {
@@ -78,12 +78,12 @@ async function lock({ tx, fail }: Pick<LockContext, "tx" | "fail">, slug: string
   return (await queries.lockOrganization(tx, slug)) ?? fail("not_found");
 }
 
-// A field that is left out stays.
+// Omitted fields stay unchanged.
 function given({ name, max_projects }: Body<"orgs.update">) {
   return { ...(name === undefined ? {} : { name }), ...(max_projects === undefined ? {} : { max_projects }) };
 }
 
-/** Whoever acts for the organization's things looks again. */
+/** Wakes every task that acts for an organization. */
 const topics: readonly Topic[] = ["tokens", "apps", "edge", "cron", "releases", "builds"];
 
 async function change(

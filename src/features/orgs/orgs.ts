@@ -1,7 +1,7 @@
 import type { Db, Tx } from "../../store/database.ts";
 import { selectOrganization } from "./queries.ts";
 
-/** The organization of this slug; undefined when there is none. For rows that only a platform admin may call. */
+/** Returns the organization with this slug; undefined when there is none. Only for routes of platform admins. */
 export async function findOrganization(db: Db | Tx, _: unknown, slug: string) {
   return selectOrganization(db, slug);
 }

@@ -33,7 +33,7 @@ export interface NewOrganization {
   readonly created_at: Date;
 }
 
-/** False when the slug is taken. */
+/** Inserts an organization; returns false when the slug is taken. */
 export async function insertOrganization(tx: Tx, organization: NewOrganization): Promise<boolean> {
   const done = await tx
     .insertInto("organization")
@@ -43,7 +43,7 @@ export async function insertOrganization(tx: Tx, organization: NewOrganization):
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Whether there is an organization of this slug. */
+/** Returns the organization with this slug; undefined when there is none. */
 export async function selectOrganization(db: Db | Tx, slug: string) {
   return db.selectFrom("organization").select("id").where("slug", "=", slug).executeTakeFirst();
 }

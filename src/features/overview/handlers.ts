@@ -6,7 +6,7 @@ import { hourParts, selectOrganization, selectOverview, type OverviewRow } from 
 export const overview: Handlers<"overview"> = {
   async get(ctx) {
     const { caller, platform } = ctx;
-    // A whole hour: the minute that is under way and the 60 before it.
+    // A whole hour: the current minute and the 60 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
     const [rows, organization] = await Promise.all([
       selectOverview(ctx.tx, caller.org_id, { hourFrom, limits: platform.settings.disk }),

@@ -3,24 +3,24 @@ import type { BackupStatus, DatabaseStatus, DeploymentStatus } from "../../contr
 import type { Db, Tx } from "../../store/database.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
-/** A project as the overview has it. */
+/** A project as the overview reads it. */
 export interface OverviewRow {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
   readonly hostname: string;
   readonly deleted_at: string | null;
-  /** Of all process types together. */
+  /** Sum over all process types. */
   readonly replicas: number;
   readonly ready: number;
   readonly active: DeploymentFacts | null;
   readonly last: DeploymentFacts | null;
   readonly build_failed: boolean;
-  /** The active deployment crashed again and again within the last minutes, even if it runs at this moment. */
+  /** The active deployment crashed repeatedly within the last minutes, even if it runs at the moment. */
   readonly crashing: boolean;
   readonly requests: number;
   readonly errors: number;
-  /** Parts of the hour in which anything was counted, in no order; null for none. */
+  /** Parts of the hour in which anything was counted, unordered; null for none. */
   readonly parts: readonly HourPart[] | null;
   readonly database: DatabaseStatus | null;
   readonly backup: { readonly id: string; readonly status: BackupStatus; readonly at: string } | null;
@@ -48,15 +48,15 @@ interface HourPart {
   readonly errors: number;
 }
 
-/** Into how many parts the last hour is divided. */
+/** The number of parts that the last hour is divided into. */
 export const hourParts = 20;
 
-// One crash may be an accident.
+// A single crash may be an accident.
 const crashesInARow = 2;
 
 /**
- * All living projects of an organization with what a dashboard shows of them, newest first, in one statement. Measured with 1,000 projects
- * and a full hour of minutes for each.
+ * Returns all living projects of an organization with what the dashboard shows of them, newest first, in one statement. Measured with 1,000
+ * projects that each have an hour of minute buckets.
  */
 export async function selectOverview(
   db: Db | Tx,
@@ -109,7 +109,7 @@ export async function selectOverview(
   return rows;
 }
 
-/** What is said about the organization as a whole. */
+/** Returns the facts about the organization as a whole. */
 export async function selectOrganization(db: Db | Tx, orgId: string) {
   const { rows } = await sql<{ max_projects: number; approvals_pending: number; alerts: number }>`
     select o.max_projects, (select count(*) from approval a where a.org_id = o.id and a.status = 'pending' and a.expires_at > now())::integer
@@ -124,7 +124,7 @@ function facts(table: "a" | "l", time: "activated_at" | "at") {
     'status', ${column("status")}, 'commit', ${column("commit")}, 'message', ${column("message")}, 'at', ${wire(`${table}.${time}`)}) end`;
 }
 
-/** RFC 3339 with milliseconds inside of JSON, as the driver makes it of a column. */
+/** Formats a timestamp inside JSON as RFC 3339 with milliseconds, the same as the driver does for a column. */
 function wire(column: string) {
   return sql`to_char(date_trunc('milliseconds', ${sql.ref(column)} at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }

@@ -26,7 +26,7 @@ export const platform: Handlers<"platform"> = {
     const owned = await queries.countBelongings(tx);
     const live = new Map((await liveControlPlanes(tx)).map(({ name, roles }) => [name, roles]));
     const machines = (await queries.listMachines(tx)).map((row) => ({ ...row, roles: live.get(row.name) ?? [] }));
-    // Another control plane may be a second process on the same machine, and runs no applications.
+    // A control plane without the role `git` may be a second process on the same machine and runs no applications, so it adds no capacity.
     const running = machines.filter(({ roles }) => roles.length === 0 || roles.includes("git"));
     return {
       version: platform.version,
@@ -51,7 +51,7 @@ export const platform: Handlers<"platform"> = {
 type Machine = Awaited<ReturnType<typeof queries.listMachines>>[number];
 type Overview = Result<"platform.overview">;
 
-/** Every replica may use as much as its limits say: what they all may use together, against what there is. */
+/** Compares the machines' resources with what all replicas may use together if each reaches its limits. */
 function capacityOf(machines: readonly Machine[], replicas: number): Overview["capacity"] {
   const sum = (read: (machine: Machine) => number) => machines.reduce((total, machine) => total + read(machine), 0);
   const largest = (read: (machine: Machine) => number) => Math.max(0, ...machines.map(read));

@@ -13,8 +13,8 @@ export async function joinMachine(ctx: Context<"platform.join">): Promise<Result
 }
 
 /**
- * A machine that takes no new replicas keeps those that it has; each project with one of them is started anew, health-checked as a
- * deployment is, and so leaves it without a lost request.
+ * Sets whether a machine accepts new replicas. A draining machine keeps its replicas until each of their projects is restarted,
+ * health-checked like a deployment, so no request is lost.
  */
 export async function admitMachine(
   ctx: Context<"platform.drain">,
@@ -37,7 +37,7 @@ export async function admitMachine(
   return { changesLate: true, outcome };
 }
 
-/** Says in a dry run, and to who approves it, which projects the swarm still counts there. */
+/** Removes a machine. A dry run and the approval show which projects the swarm still counts on it. */
 export async function removeMachine(ctx: Context<"platform.dismiss">, id: string): Promise<Waiting<undefined>> {
   const pool = poolOf(ctx);
   const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);

@@ -3,7 +3,7 @@ import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** A machine as the control plane on it describes it. */
+/** A machine as its control plane describes it. */
 export interface MachineDescription {
   readonly version: string;
   readonly cpus: number;
@@ -15,15 +15,15 @@ export interface MachineDescription {
   readonly disk: {
     readonly total_bytes: number;
     readonly available_bytes: number;
-    /** Of the data folder, by kind of data; null until it was measured. */
+    /** Use of the data folder by kind of data; null until it was measured. */
     readonly used_bytes: Readonly<Record<string, number>> | null;
     readonly measured_at: string | null;
   };
-  /** What one replica may use at most. */
+  /** The resource limits of one replica. */
   readonly replica: { readonly memory_bytes: number; readonly cpus: number };
 }
 
-/** Writes down what a machine is, and that its control plane lives. */
+/** Stores a machine's description, and that its control plane is alive. */
 export async function saveMachine(
   db: Db,
   machine: { readonly name: string; readonly started_at: Date; readonly description: MachineDescription },
@@ -41,13 +41,13 @@ export async function saveMachine(
     .execute();
 }
 
-/** What a machine last said of itself. */
+/** Returns a machine's latest description of itself. */
 export async function describedMachine(db: Db, name: string): Promise<MachineDescription | undefined> {
   const row = await db.selectFrom("machine").select("description").where("name", "=", name).executeTakeFirst();
   return row?.description as unknown as MachineDescription | undefined;
 }
 
-/** The machines that were heard of within a day. */
+/** Returns the machines that reported within a day. */
 export async function listMachines(db: Db | Tx) {
   const rows = await db
     .selectFrom("machine")
@@ -61,7 +61,7 @@ async function one<T>(db: Db | Tx, query: RawBuilder<T>): Promise<T> {
   return (await query.execute(db)).rows[0] as T;
 }
 
-/** Organizations, projects, replicas. */
+/** Counts organizations, projects and replicas. */
 export async function countProjects(db: Db | Tx) {
   return one(
     db,
@@ -88,7 +88,7 @@ export async function countProjects(db: Db | Tx) {
   );
 }
 
-/** Deployments that were begun since midnight, UTC. */
+/** Counts the deployments created since midnight, UTC. */
 export async function countDeployments(db: Db | Tx) {
   return one(
     db,
@@ -100,7 +100,7 @@ export async function countDeployments(db: Db | Tx) {
   );
 }
 
-/** What else belongs to projects. */
+/** Counts what belongs to projects: databases, backups, hostnames, cron jobs. */
 export async function countBelongings(db: Db | Tx) {
   return one(
     db,
@@ -126,7 +126,7 @@ export async function countBelongings(db: Db | Tx) {
 
 const listed = 10;
 
-/** The projects with the most failures of the last 24 hours. */
+/** Returns the projects with the most failures in the last 24 hours. */
 export async function mostFailing(db: Db | Tx) {
   const { rows } = await sql<{
     organization: string;
@@ -155,10 +155,10 @@ export async function mostFailing(db: Db | Tx) {
   return rows;
 }
 
-// A mean over a handful of requests says nothing.
+// A mean over fewer requests says nothing.
 const fewestRequests = 10;
 
-/** The projects whose answers took longest on average, of the last 24 hours. */
+/** Returns the projects with the longest mean response time in the last 24 hours. */
 export async function slowest(db: Db | Tx) {
   const { rows } = await sql<{ organization: string; project: string; requests: number; mean_ms: number }>`
     select o.slug as organization, p.slug as project, sum(m.requests)::bigint as requests,
@@ -170,7 +170,7 @@ export async function slowest(db: Db | Tx) {
   return rows;
 }
 
-/** The runtime that the active deployment's image names, and its commit. */
+/** Returns the runtime of the active deployment's image, and its commit. */
 export async function activeImage(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("deployment")
@@ -181,7 +181,7 @@ export async function activeImage(db: Db | Tx, { org_id, project_id }: ProjectKe
     .executeTakeFirst();
 }
 
-/** The newest build that a move asked for, and what became of its deployment. */
+/** Returns the newest build that a move requested, and the state of its deployment. */
 export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return (
     db
@@ -196,7 +196,7 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
       .where("b.org_id", "=", org_id)
       .where("b.project_id", "=", project_id)
       .where("b.runtime", "is not", null)
-      // A ready image asks for its runtime, too.
+      // Builds of ready images name a runtime too, but are not redeploys.
       .where("b.origin", "=", "redeploy")
       .orderBy("b.number", "desc")
       .orderBy("d.number", "asc")
@@ -205,7 +205,7 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
   );
 }
 
-/** The projects with these ids. */
+/** Returns the projects with these ids, with their organizations. */
 export function projectsNamed(db: Db | Tx, ids: readonly string[]) {
   return db
     .selectFrom("project as p")

@@ -8,7 +8,7 @@ import * as queries from "./queries.ts";
 
 type Shown = Result<"platform.runtime">;
 
-/** Where `ctx.project` runs, and how its newest move goes. */
+/** Returns the runtime of `ctx.project`, and the state of its newest move. */
 export async function showRuntime(ctx: Context<"platform.runtime"> | Context<"platform.move">): Promise<Shown> {
   const { tx, project, platform } = ctx;
   const available = (await platform.ports.runtime.describe()).name.split(",");
@@ -35,8 +35,8 @@ function statusOf(build: string, deployment: string | null): NonNullable<Shown["
 }
 
 /**
- * Queues a build of the live commit for another runtime. Its image says where it runs, so nothing else changes before that deployment is
- * healthy, and a rollback leads back to where the earlier image runs.
+ * Queues a build of the live commit for another runtime. Only the image determines where it runs, so nothing else changes before that
+ * deployment is healthy, and a rollback returns to the earlier image's runtime.
  */
 export async function moveProject(ctx: Context<"platform.move">, runtime: string): Promise<Shown> {
   const { tx, project, platform, caller } = ctx;

@@ -81,7 +81,7 @@ async function setOther(
   return { replicas: saved.replicas ?? 1, overlap: saved.overlap };
 }
 
-/** A new deployment of the same image: its switch loses no request, and its failure leaves everything as it is. */
+/** Restarts everything as a new deployment of the same image: its switch loses no request, and if it fails, everything stays as it is. */
 async function restartAll(ctx: Context<"processes.restart">) {
   const made = await restartDeployment(ctx.platform, ctx.tx, ctx.project.key, "restart");
   switch (made.outcome) {
@@ -102,7 +102,7 @@ async function restartAll(ctx: Context<"processes.restart">) {
   }
 }
 
-/** In place, one replica after the other: what gets no requests has none to lose. */
+/** Restarts replicas in place, one after another; this type receives no requests that could be lost. */
 async function restartType(ctx: Context<"processes.restart">, type: Type) {
   const { deployment_id, process } = type;
   await queries.requestRestart(ctx.tx, { ...ctx.project.key, process });

@@ -11,7 +11,7 @@ export interface ProcessTypeRow {
   readonly overlap: boolean;
 }
 
-/** The types of the active deployment, `web` first. */
+/** Returns the process types of the active deployment, `web` first. */
 export async function activeTypes(db: Db | Tx, orgId: string, projectId: string): Promise<readonly ProcessTypeRow[]> {
   const { rows } = await sql<ProcessTypeRow>`
     select t.deployment_id, d.number, t.process, t.command, t.replicas, t.overlap
@@ -22,7 +22,7 @@ export async function activeTypes(db: Db | Tx, orgId: string, projectId: string)
   return rows;
 }
 
-/** A replica of any deployment of the project that has not ended for good. */
+/** A replica of any of the project's deployments that has not ended for good. */
 export interface RunningRow {
   readonly process: string;
   readonly ordinal: number;
@@ -36,7 +36,7 @@ export interface RunningRow {
   readonly cpus: number | null;
 }
 
-/** Everything that runs of the project, that of the active deployment first. */
+/** Returns the project's replicas that have not ended for good, by process type, newest deployment first. */
 export async function runningReplicas(db: Db | Tx, orgId: string, projectId: string): Promise<readonly RunningRow[]> {
   const { rows } = await sql<RunningRow>`
     select r.process, r.ordinal, d.number, r.state, r.ready_attempt = r.attempt as ready, d.status = 'active' as active, r.since, r.restarts,
@@ -60,7 +60,7 @@ export interface ProcessSetting {
   readonly overlap?: boolean;
 }
 
-/** Keeps what is left out as it is. */
+/** Saves a process type's settings; omitted ones stay unchanged. */
 export async function saveSetting(tx: Tx, { org_id, project_id, process, ...given }: ProcessSetting) {
   return tx
     .insertInto("process_setting")
@@ -70,7 +70,7 @@ export async function saveSetting(tx: Tx, { org_id, project_id, process, ...give
     .executeTakeFirstOrThrow();
 }
 
-/** Replicas of this type that were started until now are started anew. */
+/** Requests that all replicas of this type started before now are restarted. */
 export async function requestRestart(tx: Tx, setting: ProcessSetting): Promise<void> {
   await tx
     .insertInto("process_setting")
@@ -79,7 +79,7 @@ export async function requestRestart(tx: Tx, setting: ProcessSetting): Promise<v
     .execute();
 }
 
-/** How far a requested restart of a type is. */
+/** Returns the progress of a requested restart: replicas still pending, and replicas that crashed. */
 export async function restartState(db: Db, type: Pick<ProcessTypeRow, "deployment_id" | "process">) {
   const { rows } = await sql<{ pending: number; crashed: number; active: boolean }>`
     select d.status = 'active' as active,

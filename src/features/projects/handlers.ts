@@ -102,7 +102,10 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   return locked ?? ctx.fail("not_found");
 }
 
-/** The hostname for a new slug of `ctx.project`: the one that it had with it, when it had it lately. */
+/**
+ * Returns the hostname for a new slug of `ctx.project`. A slug that the project had before, and that has not expired, gets its former
+ * hostname back.
+ */
 async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: boolean): Promise<string> {
   const { tx, project, platform } = ctx;
   const former = await queries.takeBackName(tx, project.key, slug);
@@ -119,7 +122,10 @@ async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: b
   throw new Error("no hostname was free for a renamed project");
 }
 
-/** The answer means that the next request is served by it; an edge that starts later reads the rows before it serves. */
+/**
+ * Waits until every edge serves the change, so that it applies to the next request. An edge that starts later reads the rows before it
+ * serves.
+ */
 async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, signal: AbortSignal): Promise<T> {
   if ((await edgesConfirm(ctx.platform.db, 0, "route_version")) === "no_edge") return shown;
   if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;
@@ -129,7 +135,7 @@ async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, sig
   });
 }
 
-/** Requests the purge in this transaction; the outcome is that the project is gone. */
+/** Requests the purge in this transaction; the outcome is reached when the project is gone. */
 async function purge(ctx: Context<"projects.delete">, project: queries.ProjectRow) {
   const { org_id, id: project_id, slug: target } = project;
   if (project.deleted_at === null)
@@ -177,7 +183,7 @@ async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: 
   return show(ctx, project.slug);
 }
 
-// A setting that is left out stays; null resets it.
+// Omitted settings stay unchanged; null resets a setting.
 function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.ProjectSettings[K] | undefined }) {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as queries.ProjectSettings;
 }

@@ -5,7 +5,7 @@ import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts"
 
 export { deleteExpiredNames, lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
 
-/** The caller's project of this slug, deleted or not. One of another organization is as missing as one that never was. */
+/** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
 export async function findProject(
   db: Db | Tx,
   caller: Pick<Caller, "org_id">,
@@ -14,7 +14,7 @@ export async function findProject(
   return selectProject(db, caller.org_id, slug);
 }
 
-/** The organization's project of this slug. Throws the refusal `not_found` or, when the project is deleted, `project_deleted`. */
+/** Returns the organization's project with this slug. Throws `not_found` or, when the project is deleted, `project_deleted`. */
 export async function livingProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow> {
   const project = await selectProject(db, orgId, slug);
   if (project === undefined) throw new Refused("not_found");
@@ -22,7 +22,7 @@ export async function livingProject(db: Db | Tx, orgId: string, slug: string): P
   return project;
 }
 
-/** A project as the API shows it. */
+/** Converts a project to the API's form. */
 export function presentProject(
   platform: Pick<HandlerPlatform, "addresses">,
   orgSlug: string,

@@ -24,13 +24,13 @@ const columns = [
   "project.deleted_at",
 ] as const;
 
-/** A project as its row has it. */
+/** A project's row. */
 export type ProjectRow = Pick<
   Selectable<ProjectTable>,
   (typeof columns)[number] extends `project.${infer C}` ? C & keyof ProjectTable : never
 >;
 
-/** A name that a project had, until it expires. */
+/** A former name of a project, valid until it expires. */
 export interface EarlierName {
   readonly slug: string;
   readonly hostname: string;
@@ -48,7 +48,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
   readonly follows: boolean;
 }
 
-// Written as text, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
+// Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
   select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
@@ -62,12 +62,15 @@ const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1
 const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
 const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
 
-/** The project with its active deployment. */
+/** Returns the project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
   return findBySlug<ShownProject>(db, shownBySlug, [orgId, slug]);
 }
 
-/** An earlier name leads to its project, too. It is looked up last: no project has the earlier name of another, and both at once cost twice as much. */
+/**
+ * Finds a project by its present name or, if there is none, by an earlier one. Earlier names are looked up last: no project has the earlier
+ * name of another, and querying both at once costs twice as much.
+ */
 async function findBySlug<Found>(
   db: Db | Tx,
   text: string,
@@ -86,7 +89,7 @@ async function findBySlug<Found>(
   return now && find(now.slug);
 }
 
-/** The projects of an organization with their active deployments, newest first. */
+/** Returns the projects of an organization with their active deployments, newest first. */
 export async function listProjects(
   db: Db | Tx,
   orgId: string,
@@ -98,27 +101,30 @@ export async function listProjects(
   return rows;
 }
 
-/** The project alone. */
+/** Returns the project without its deployment. */
 export async function selectProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow | undefined> {
   return findBySlug<ProjectRow>(db, aloneBySlug, [orgId, slug]);
 }
 
-/** What belongs to a project, and may be asked for with its organization alone. */
+/** Identifies a project within its organization; every query names both. */
 export interface ProjectKey {
   readonly org_id: string;
   readonly project_id: string;
 }
 
 /**
- * The project alone, locked until the transaction ends: numbering, limits and switches of one project wait for each other. What
- * only refers to the project, such as a line of its activity, does not wait.
+ * Locks the project's row until the transaction ends, to serialise numbering, limits and switches of one project. Inserts that only refer
+ * to the project, such as activity, do not wait.
  */
 export async function lockProject(tx: Tx, { org_id, project_id }: ProjectKey): Promise<ProjectRow | undefined> {
   const query = tx.selectFrom("project").select(columns).where("org_id", "=", org_id).where("id", "=", project_id);
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
-/** Whether one more living project fits, and whether the organization is the first one. Locks the organization, so that creations queue. */
+/**
+ * Returns whether one more living project fits, and whether this is the first organization. Locks the organization, so that concurrent
+ * creations wait.
+ */
 export async function lockProjectLimit(tx: Tx, orgId: string): Promise<{ fits: boolean; is_first: boolean }> {
   const { max_projects, is_first } = await tx
     .selectFrom("organization")
@@ -144,7 +150,7 @@ export interface NewProject {
   readonly sealed_cron_secret: Buffer;
 }
 
-/** Inserts unless the slug or the hostname is taken; true when it was inserted. */
+/** Inserts a project unless its slug or hostname is taken; returns whether it was inserted. */
 export async function insertProject(tx: Tx, project: NewProject): Promise<boolean> {
   const done = await tx
     .insertInto("project")
@@ -155,8 +161,8 @@ export async function insertProject(tx: Tx, project: NewProject): Promise<boolea
 }
 
 /**
- * Whether a hostname is an earlier or a present one of a project. It locks the hostname until the transaction ends, so that two requests
- * at once cannot both take it.
+ * Returns whether a project has or had this hostname. Locks the hostname until the transaction ends, so that two concurrent requests cannot
+ * both get it.
  */
 export async function isHostnameTaken(tx: Tx, hostname: string): Promise<boolean> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`hostname ${hostname}`}, 0))`.execute(tx);
@@ -171,7 +177,7 @@ export interface GivenName {
   readonly hostname: string;
 }
 
-/** Keeps the project's present name as an earlier one, and gives it another. */
+/** Renames the project and keeps its present name as an earlier one. */
 export async function renameProject(tx: Tx, { org_id, project_id }: ProjectKey, name: GivenName, days: number) {
   await sql`
     insert into earlier_name (org_id, project_id, slug, hostname, expires_at)
@@ -186,7 +192,7 @@ export async function renameProject(tx: Tx, { org_id, project_id }: ProjectKey, 
     .execute();
 }
 
-/** The hostname of an earlier name of the project, which it then no longer is. */
+/** Deletes an earlier name of the project and returns its hostname, so that the project can have it again. */
 export async function takeBackName(
   tx: Tx,
   { org_id, project_id }: ProjectKey,
@@ -212,7 +218,7 @@ export async function countEarlierNames(tx: Tx, { org_id, project_id }: ProjectK
   return row.count;
 }
 
-/** Frees names whose time is over. */
+/** Deletes earlier names that have expired; returns their number. */
 export async function deleteExpiredNames(db: Db): Promise<number> {
   const done = await sql`delete from earlier_name where expires_at <= now()`.execute(db);
   return Number(done.numAffectedRows ?? 0);
@@ -235,7 +241,7 @@ export async function updateSettings(tx: Tx, orgId: string, id: string, settings
     .execute();
 }
 
-/** A page that is on already keeps its time, and its text unless another is given. */
+/** Turns the maintenance page on. A page that is already on keeps its start time, and its text unless `message` is given. */
 export async function startMaintenance(
   tx: Tx,
   { org_id, project_id }: ProjectKey,

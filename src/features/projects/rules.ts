@@ -4,8 +4,8 @@ const attempts = 5;
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 /**
- * The hostnames to try for a new project, in their order. Only the first organization gets the plain one: if every organization could,
- * the random end of a hostname would reveal that another organization has the slug.
+ * Returns the hostnames to try for a new project, in order. Only the first organization gets the plain one: if every organization could, a
+ * random suffix would reveal that another organization has the slug.
  */
 export function hostnamesFor(slug: string, appsDomain: string, isFirst: boolean): readonly string[] {
   const ends = Array.from({ length: attempts }, () => `-${randomEnd()}`);

@@ -21,7 +21,7 @@ export {
   type TakenPurge,
 } from "./queries.ts";
 
-/** Requests the purge of a deleted project, and returns its id; the running one's when there is one already. */
+/** Requests the purge of a deleted project; returns its id, or the id of the purge already running. */
 export async function requestPurge(
   tx: Tx,
   wakeups: Wakeups,
@@ -35,7 +35,7 @@ export async function requestPurge(
 
 const dayMs = 86_400_000;
 
-/** Requests the purge of every project that was deleted this many days ago. A purge that failed is tried again after a day. */
+/** Requests the purge of every project that was deleted at least this many days ago. A failed purge is retried after a day. */
 export async function requestDuePurges(db: Db, wakeups: Wakeups, due: { now: Date; days: number }): Promise<number> {
   const ago = (days: number) => new Date(due.now.getTime() - days * dayMs);
   const projects = await purgeableProjects(db, ago(due.days), ago(1));

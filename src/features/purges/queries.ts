@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** Inserts a purge unless one of the project is running. */
+/** Inserts a purge unless the project has a running one. */
 export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requested_by: string }): Promise<void> {
   const running = sql.lit<"running">("running");
   await tx
@@ -13,7 +13,7 @@ export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requ
     .execute();
 }
 
-/** The id of the project's running purge. */
+/** Returns the id of the project's running purge. */
 export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<string | undefined> {
   const row = await db
     .selectFrom("project_purge")
@@ -25,7 +25,7 @@ export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectK
   return row?.id;
 }
 
-/** How a purge stands. */
+/** Returns the state of a purge. */
 export async function purgeState(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("project_purge")
@@ -35,7 +35,7 @@ export async function purgeState(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-/** Whether the project is purged. */
+/** Returns whether the project is purged. */
 export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const row = await db
     .selectFrom("project")
@@ -88,7 +88,7 @@ export async function updatePurge(
   await tx.updateTable("project_purge").set(change).where(holds(lease)).execute();
 }
 
-/** Ends a purge; false when the lease was lost. */
+/** Ends a purge; returns false when the lease was lost. */
 export async function endPurge(tx: Tx, lease: Lease, problem: string | null): Promise<boolean> {
   const done = await tx
     .updateTable("project_purge")
@@ -105,7 +105,7 @@ export async function endPurge(tx: Tx, lease: Lease, problem: string | null): Pr
   return done.numUpdatedRows === 1n;
 }
 
-/** Whether a build or a deployment of the project has not ended yet. */
+/** Returns whether the project has a build or deployment that has not ended. */
 export async function isBusy(db: Db, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const { rows } = await sql`
     select 1 from build where org_id = ${org_id} and project_id = ${project_id} and status in ('queued', 'running')
@@ -114,7 +114,7 @@ export async function isBusy(db: Db, { org_id, project_id }: ProjectKey): Promis
   return rows.length > 0;
 }
 
-/** The ids of the project's deployments and builds. */
+/** Returns the ids of the project's deployments and builds. */
 export async function historyOf(db: Db, { org_id, project_id }: ProjectKey) {
   const idsOf = async (table: "deployment" | "build") =>
     (
@@ -128,7 +128,7 @@ export async function historyOf(db: Db, { org_id, project_id }: ProjectKey) {
   return { deployments: await idsOf("deployment"), builds: await idsOf("build") };
 }
 
-/** Deletes the database's row, unless a worker is busy with it: then false. Its files are deleted afterwards. */
+/** Deletes the database's row; returns false when a worker holds it. The caller deletes its files afterwards. */
 export async function deleteDatabaseRow(tx: Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
   for (const table of ["backup_operation", "restored_database"] as const)
     await tx.deleteFrom(table).where("org_id", "=", org_id).where("project_id", "=", project_id).execute();
@@ -144,8 +144,8 @@ export async function expireOtherBackups(tx: Tx, { org_id, project_id }: Project
 }
 
 /**
- * Tables whose rows of a purged project go, in an order that foreign keys allow. Activity, approvals, the final
- * backup and the purge itself stay for an audit.
+ * Tables whose rows are deleted with a purged project, in an order that foreign keys allow. Activity, approvals, the final backup and the
+ * purge itself are kept for audits.
  */
 const emptiedTables = [
   "earlier_name",
@@ -181,7 +181,7 @@ export async function deleteProjectRows(tx: Tx, { org_id, project_id }: ProjectK
     .execute();
 }
 
-/** Projects that were deleted before a time and have no purge that is running or failed after `retryBefore`. */
+/** Returns projects that were deleted before a time and have no purge that is running or has failed after `retryBefore`. */
 export async function purgeableProjects(db: Db, deletedBefore: Date, retryBefore: Date) {
   const { rows } = await sql<ProjectKey>`
     select p.org_id, p.id as project_id from project p

@@ -32,7 +32,7 @@ export interface NewRegistry {
   readonly sealed_password: Buffer;
 }
 
-/** Inserts it, or replaces user and password of the one with this host. */
+/** Inserts a registry, or replaces user and password of the one with the same host. */
 export async function setRegistry(tx: Tx, registry: NewRegistry) {
   const { username, sealed_password } = registry;
   return tx
@@ -45,7 +45,7 @@ export async function setRegistry(tx: Tx, registry: NewRegistry) {
     .executeTakeFirstOrThrow();
 }
 
-/** Whether there was one. */
+/** Deletes a registry; returns whether it existed. */
 export async function deleteRegistry(tx: Tx, orgId: string, host: string): Promise<boolean> {
   const deleted = await tx
     .deleteFrom("registry")

@@ -8,10 +8,10 @@ import { normalizedHost } from "./rules.ts";
 
 export { privateHostProblem } from "./rules.ts";
 
-/** The name under which a registry's password is sealed for its organization. */
+/** Returns the name under which a registry's password is sealed for its organization. */
 export const passwordName = (host: string): string => `registry:${host}`;
 
-/** What builds of the organization log in with. */
+/** Returns the registry logins for the organization's builds. */
 export async function registryLogins(db: Db | Tx, vault: Vault, orgId: string): Promise<readonly RegistryLogin[]> {
   const rows = await selectSealed(db, orgId);
   return rows.map(({ host, username, sealed_password }) => ({
@@ -21,7 +21,7 @@ export async function registryLogins(db: Db | Tx, vault: Vault, orgId: string): 
   }));
 }
 
-/** The caller's organization's registry of this host; undefined when there is none. */
+/** Returns the registry with this host in the caller's organization; undefined when there is none. */
 export async function findRegistry(db: Db | Tx, caller: Pick<Caller, "org_id">, host: string) {
   const found = await selectRegistry(db, caller.org_id, normalizedHost(host));
   return found && { id: found.host };

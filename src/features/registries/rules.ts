@@ -1,7 +1,7 @@
 import { dockerHub } from "../../contract/image-name.ts";
 import { isPrivateAddress } from "../../kit/reachable-addresses.ts";
 
-/** The one spelling of a registry's host: Docker Hub has several. */
+/** Returns the canonical spelling of a registry's host; Docker Hub has several. */
 export function normalizedHost(host: string): string {
   return ["index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", "hub.docker.com"].includes(host)
     ? dockerHub
@@ -9,8 +9,8 @@ export function normalizedHost(host: string): string {
 }
 
 /**
- * Why this host's name alone shows that it is no registry in the internet; undefined when it does not. `allowed` are those in private
- * networks that the operator allows. A name that only leads to such an address is refused by the build that looks it up.
+ * Returns why this host's name cannot be a registry on the internet; undefined when it can. `allowed` lists registries in private networks
+ * that the operator permits. A name that only resolves to a private address is refused by the build that looks it up.
  */
 export function privateHostProblem(host: string, allowed: readonly string[]): string | undefined {
   const name = host.replace(/:\d+$/, "");

@@ -30,7 +30,7 @@ export const runs: Handlers<"runs"> = {
     const wanted = { ...key, ...deployment, command, timeout_seconds, terminal, requested_by: ctx.caller.token_name };
     const { number } = await queries.insertRun(ctx.tx, { ...wanted, id: newId("run"), token_id: ctx.caller.token_id });
     await ctx.platform.wakeups.send(ctx.tx, "runs", key.project_id);
-    // A command line may hold a secret, and the run's row has it.
+    // A command line may contain a secret, so it is stored only in the run's row, not in the activity.
     ctx.note({ target: `run ${number}`, detail: { number, deployment: found.number } });
     return { outcome: (signal) => awaitEnd(ctx, number, { seconds: wait_seconds, signal }) };
   },
@@ -72,7 +72,7 @@ type Key = Context<"runs.get">["project"]["key"];
 const chunkBytes = 64 * 1024;
 const pollEveryMs = 200;
 
-/** 0 where the text is no number, which no run has. */
+/** Parses a run's number; returns 0, which no run has, for other text. */
 function numberOf(text: string): number {
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }
@@ -92,7 +92,7 @@ async function runWithOutput(
   number: number,
   offset: number,
 ): Promise<Result<"runs.get"> | undefined> {
-  // The row is read first: what it has ended by then, its log has.
+  // Read the row before the log, so that the log of an ended run is complete.
   const run = await queries.getRun(db, key, number);
   if (run === undefined) return undefined;
   const { text, next_offset } = await ports.logStore.readBuild(run.id, offset, chunkBytes);
@@ -100,7 +100,7 @@ async function runWithOutput(
   return { run, output: text, next_offset, complete };
 }
 
-/** The run when it has ended or the time is over; a caller that leaves ends only the wait. */
+/** Waits until the run has ended or the time is over, and returns it. A client that disconnects ends only the wait, not the run. */
 async function awaitEnd(
   ctx: Context<"runs.create">,
   number: number,

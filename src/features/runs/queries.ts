@@ -14,7 +14,7 @@ interface ProjectKey {
   readonly project_id: string;
 }
 
-/** The newest runs, or the newest of those before a number; one more than a page shows. */
+/** Returns the newest runs, or the newest before a number; one more than a page shows. */
 export async function listRuns(db: Db | Tx, { org_id, project_id }: ProjectKey, before: number | undefined) {
   const query = db.selectFrom("run").select(shown).where("org_id", "=", org_id).where("project_id", "=", project_id);
   return (before === undefined ? query : query.where("number", "<", before))
@@ -44,7 +44,7 @@ export interface NewRun extends ProjectKey {
   readonly token_id: string;
 }
 
-/** The token that asked for a run with a terminal; undefined for other runs. */
+/** Returns the token that requested a run with a terminal; undefined for other runs. */
 export async function terminalOwner(db: Db | Tx, { org_id, project_id }: ProjectKey, number: number) {
   return db
     .selectFrom("run")
@@ -56,7 +56,7 @@ export async function terminalOwner(db: Db | Tx, { org_id, project_id }: Project
     .executeTakeFirst();
 }
 
-/** The project must be locked. */
+/** Inserts a run. The caller must have locked the project, because this assigns the run's number. */
 export async function insertRun(tx: Tx, run: NewRun) {
   return tx
     .insertInto("run")
@@ -68,7 +68,7 @@ export async function insertRun(tx: Tx, run: NewRun) {
     .executeTakeFirstOrThrow();
 }
 
-/** How many of the project's runs have not ended. */
+/** Returns how many of the project's runs have not ended. */
 export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Promise<number> {
   const { count } = await tx
     .selectFrom("run")
@@ -80,7 +80,7 @@ export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Prom
   return count;
 }
 
-/** The deployment of this number whose image can still run, or the active one. */
+/** Returns the deployment with this number if its image still exists; without a number, the active deployment. */
 export async function runnableDeployment(tx: Tx, { org_id, project_id }: ProjectKey, number: number | undefined) {
   const query = tx
     .selectFrom("deployment")
@@ -93,7 +93,7 @@ export async function runnableDeployment(tx: Tx, { org_id, project_id }: Project
   ).executeTakeFirst();
 }
 
-/** Asks the worker to end a run; a waiting one ends at once. */
+/** Cancels a queued run at once; asks the worker of a running one to end it. */
 export async function requestCancel(tx: Tx, { org_id, project_id }: ProjectKey, number: number): Promise<void> {
   await sql`
     update run set cancel_requested = true, status = case status when 'queued' then 'cancelled' else status end,
@@ -112,11 +112,11 @@ export interface TakenRun {
   readonly timeout_seconds: number;
   readonly terminal: boolean;
   readonly fence: number;
-  /** Its control plane died in the middle. */
+  /** Its control plane ended during the run. */
   readonly abandoned: boolean;
 }
 
-/** Takes a waiting run, or one whose worker is gone; undefined when there is none. */
+/** Claims a queued run, or one whose worker is gone; returns undefined when there is none. */
 export async function takeRun(db: Db, owner: string, underWay: readonly string[]): Promise<TakenRun | undefined> {
   const { rows } = await sql<TakenRun>`
     with chosen as (
@@ -132,7 +132,7 @@ export async function takeRun(db: Db, owner: string, underWay: readonly string[]
   return rows[0];
 }
 
-/** Takes a run whose terminal is open in this process. */
+/** Claims a run whose terminal is open in this process. */
 export async function takeTerminal(db: Db, owner: string, open: readonly string[]): Promise<TakenRun | undefined> {
   if (open.length === 0) return undefined;
   const { rows } = await sql<TakenRun>`
@@ -146,7 +146,7 @@ export async function takeTerminal(db: Db, owner: string, open: readonly string[
   return rows[0];
 }
 
-/** Ends runs whose terminal was not opened within a minute. */
+/** Cancels runs whose terminal was not opened within a minute. */
 export async function closeUnopened(db: Db): Promise<void> {
   await sql`update run set status = 'cancelled', finished_at = now()
     where terminal and status = 'queued' and created_at < now() - interval '1 minute'`.execute(db);
@@ -157,7 +157,7 @@ export async function isQueued(db: Db, id: string): Promise<boolean> {
   return row?.status === "queued";
 }
 
-/** Whether a run may go on: not cancelled, and its project may be served. */
+/** Returns whether a run may continue: it is not cancelled, and its project may be served. */
 export async function mayGoOn(db: Db, id: string): Promise<boolean> {
   const { rows } = await sql`
     select from run r join project p on p.id = r.project_id join organization o on o.id = r.org_id
@@ -167,7 +167,7 @@ export async function mayGoOn(db: Db, id: string): Promise<boolean> {
 
 export type RunEnd = "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";
 
-/** Writes down how a run ended, unless the lease was lost. */
+/** Records how a run ended, unless the lease was lost. */
 export async function endRun(db: Db, lease: Lease, status: RunEnd, exitCode: number | null): Promise<void> {
   await db
     .updateTable("run")
@@ -179,7 +179,7 @@ export async function endRun(db: Db, lease: Lease, status: RunEnd, exitCode: num
 
 const batch = 500;
 
-/** Deletes one batch of old runs; resolves with their ids, whose output is to go as well. */
+/** Deletes one batch of old runs; returns their ids, so that the caller can delete their output. */
 export async function deleteOldRuns(db: Db, days: number): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     delete from run where id in (select id from run where created_at < now() - make_interval(days => ${days}) and finished_at is not null
@@ -187,7 +187,7 @@ export async function deleteOldRuns(db: Db, days: number): Promise<readonly stri
   return rows.map(({ id }) => id);
 }
 
-/** The runs of a project, whose output goes with it. */
+/** Returns the ids of a project's runs, for deleting their output with the project. */
 export async function runIds(db: Db | Tx, projectId: string): Promise<readonly string[]> {
   return (await db.selectFrom("run").select("id").where("project_id", "=", projectId).execute()).map(({ id }) => id);
 }

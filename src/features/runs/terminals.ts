@@ -3,26 +3,26 @@ import type { Terminal, TerminalSize } from "../../ports/runtime.ts";
 import { Refused } from "../refused.ts";
 import type { Tunnel } from "../tunnel.ts";
 
-/** A person at a terminal who waits for a command, or uses it. */
+/** A person's terminal that waits for a command or is connected to one. */
 export interface TerminalSession {
   readonly terminal: Terminal;
   /** Aborts when the connection ends. */
   readonly signal: AbortSignal;
-  /** Resolves when the person's connection takes more. */
+  /** Writes output to the person's terminal; resolves when the connection can accept more. */
   write(chunk: Buffer): Promise<void>;
   end(status: RunEnd, exitCode: number | null): void;
 }
 
-/** The open terminals of this control plane: requests bring them, the worker of runs takes them. */
+/** The open terminals of this control plane. Requests add them; the worker for runs takes them. */
 export interface Terminals {
-  /** Resolves when the command has ended. */
+  /** Offers a terminal to the worker; resolves when the command has ended. */
   serve(runId: string, tunnel: Tunnel, ready: () => Promise<void>): Promise<void>;
   waiting(): readonly string[];
-  /** The session of a waiting run, once. */
+  /** Returns the session of a waiting run and removes it from the list. */
   take(runId: string): TerminalSession | undefined;
 }
 
-/** Makes the list of open terminals; the API and the reconcilers of a process share it. */
+/** Creates the list of open terminals, which the API and the reconcilers of a process share. */
 export function createTerminals(): Terminals {
   const sessions = new Map<string, TerminalSession>();
   return {
@@ -55,7 +55,7 @@ export function createTerminals(): Terminals {
   };
 }
 
-/** The terminal of a tunnel, once its client has said how large it is. */
+/** Resolves with a tunnel's terminal once its client has sent the terminal's size. */
 function firstSize({ bytes, onTold, signal }: Tunnel): Promise<Terminal> {
   const listeners: ((size: TerminalSize) => void)[] = [];
   return new Promise((resolve) => {

@@ -13,7 +13,7 @@ const columns = [
 const isActive = sql<boolean>`(api_token.id is not null and api_token.revoked_at is null
   and (api_token.expires_at is null or api_token.expires_at > now()))`;
 
-// A key is no more than another form of the token that registered it.
+// A key grants the rights of the token that registered it.
 const withToken = (db: Db | Tx) =>
   db
     .selectFrom("ssh_key")
@@ -21,7 +21,7 @@ const withToken = (db: Db | Tx) =>
       join.onRef("api_token.id", "=", "ssh_key.created_by").onRef("api_token.org_id", "=", "ssh_key.org_id"),
     );
 
-/** Every organization's key of this fingerprint whose token is valid, with the organization and the token's scopes. */
+/** Returns every organization's key with this fingerprint whose token is valid, with the organization and the token's scopes. */
 export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) {
   return withToken(db)
     .innerJoin("organization", "organization.id", "ssh_key.org_id")
@@ -63,7 +63,7 @@ export interface NewKey {
   readonly created_at: Date;
 }
 
-/** The inserted key, or undefined when the organization has it already. One whose token is no longer valid makes room. */
+/** Inserts a key and returns it; undefined when the organization already has it. A key whose token is no longer valid is replaced. */
 export async function insertKey(tx: Tx, key: NewKey) {
   await sql`delete from ssh_key using ssh_key k left join api_token on api_token.id = k.created_by and api_token.org_id = k.org_id
     where ssh_key.id = k.id and k.org_id = ${key.org_id} and k.fingerprint = ${key.fingerprint} and not ${isActive}`.execute(
@@ -78,7 +78,7 @@ export async function insertKey(tx: Tx, key: NewKey) {
   return inserted && selectKey(tx, key.org_id, inserted.id);
 }
 
-/** The rights of the token that registered a key; undefined when the key is missing. */
+/** Returns the rights of the token that registered a key; undefined when there is no such key. */
 export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
   return withToken(tx)
     .select(["api_token.role", "api_token.platform_admin", isActive.as("active")])
@@ -87,7 +87,7 @@ export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-/** The deleted key's name and fingerprint, or undefined when there was none. */
+/** Deletes a key; returns its name and fingerprint, or undefined when there was none. */
 export async function deleteKey(tx: Tx, orgId: string, id: string) {
   return tx
     .deleteFrom("ssh_key")

@@ -1,9 +1,9 @@
 import { createHash, createPublicKey } from "node:crypto";
 
-/** A public key in the one spelling that is stored, or why a text is not one. The refusal never quotes the text. */
+/** A public key in its stored form, or why a text is not a key. The refusal never quotes the text. */
 export type ParsedKey = { readonly public_key: string; readonly fingerprint: string } | { readonly refused: string };
 
-/** Reads one line of OpenSSH's public key format (sshd(8), AUTHORIZED_KEYS FILE FORMAT, without options). The comment is dropped. */
+/** Parses one line of OpenSSH's public key format (sshd(8), AUTHORIZED_KEYS FILE FORMAT, without options). Drops the comment. */
 export function parsePublicKey(text: string): ParsedKey {
   const line = onlyLine(text);
   if (typeof line !== "string") return line;
@@ -53,7 +53,7 @@ function refusedType(type: string): string | undefined {
   return `A public key starts with ${types.join(", ")}. ${advice}`;
 }
 
-/** RFC 8709 §4, RFC 4253 §6.6, RFC 5656 §3.1: length-prefixed fields, the first of which repeats the type. */
+/** Checks the key's length-prefixed fields, the first of which repeats the type (RFC 8709 §4, RFC 4253 §6.6, RFC 5656 §3.1). */
 function checkBlob(type: KeyType, blob: Buffer): string | undefined {
   const fields = readFields(blob);
   if (fields === undefined || fields[0]?.toString("latin1") !== type) return damaged;
@@ -84,7 +84,7 @@ function checkEcdsa(
     return damaged;
   const coordinate = (from: number) => point.subarray(from, from + curve.bytes).toString("base64url");
   try {
-    // Fails for a point that is not on the curve.
+    // Throws for a point that is not on the curve.
     createPublicKey({
       format: "jwk",
       key: { kty: "EC", crv: curve.jwk, x: coordinate(1), y: coordinate(1 + curve.bytes) },

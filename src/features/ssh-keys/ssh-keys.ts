@@ -12,13 +12,13 @@ export interface KeyOwner {
   /** `type base64`, without a comment. */
   readonly public_key: string;
   readonly suspended: boolean;
-  /** Of the token that registered it. */
+  /** The scopes of the token that registered it. */
   readonly scopes: readonly Scope[];
 }
 
 /**
- * Who registered the key of this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry an organization, usually one or none. A key
- * whose token was revoked or has expired gives no access.
+ * Returns who registered the key with this fingerprint (`SHA256:…`, as OpenSSH prints it): one entry per organization, usually none or one.
+ * Keys whose token was revoked or has expired are left out.
  */
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);
@@ -29,7 +29,7 @@ export async function keysByFingerprint(db: Db, fingerprint: string): Promise<re
   }));
 }
 
-/** A key of the caller's organization; undefined when there is none. */
+/** Returns a key of the caller's organization; undefined when there is none. */
 export async function findKey(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   return selectKey(db, caller.org_id, id);
 }

@@ -2,17 +2,17 @@ import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
-/** The age of a moment by the database's clock, in seconds. */
+/** The age of a timestamp by the database's clock, in seconds. */
 const age = (moment: string) => sql`extract(epoch from clock_timestamp() - ${sql.raw(moment)})::double precision`;
 
-/** A project's name as the operator sees it. */
+/** A project's name for the operator: organization/project. */
 const named = sql`o.slug || '/' || p.slug`;
 
 async function rowsOf<T>(db: Db, query: ReturnType<typeof sql<T>>): Promise<readonly T[]> {
   return (await query.execute(db)).rows;
 }
 
-/** The database's clock, and how many connections there are and may be. */
+/** Returns the database's time, and the present and maximum number of connections. */
 export async function ownDatabase(db: Db) {
   const [row] = await rowsOf(
     db,
@@ -23,13 +23,13 @@ export async function ownDatabase(db: Db) {
   return row as { now: string; connections: number; most: number };
 }
 
-/** The last version of a route table that was drawn. */
+/** Returns the latest route version drawn. */
 export async function lastRouteVersion(db: Db): Promise<number> {
   const [row] = await rowsOf(db, sql<{ last_value: number }>`select last_value from route_version`);
   return row?.last_value ?? 0;
 }
 
-/** Databases of projects that are not ready; `seconds` is how long they have been waited for. */
+/** Returns projects' databases that are not ready; `seconds` is the time since their creation. */
 export async function troubledDatabases(db: Db) {
   return rowsOf(
     db,
@@ -40,7 +40,7 @@ export async function troubledDatabases(db: Db) {
   );
 }
 
-/** Databases that ought to answer, each with what its project is called. */
+/** Returns the databases that should respond, as a map from id to the project's name. */
 export async function readyDatabaseNames(db: Db): Promise<ReadonlyMap<string, string>> {
   const rows = await rowsOf(
     db,
@@ -50,7 +50,7 @@ export async function readyDatabaseNames(db: Db): Promise<ReadonlyMap<string, st
   return new Map(rows.map(({ id, subject }) => [id, subject]));
 }
 
-/** Projects that may not write because they are over a limit, and those that take more than 90 % of one. */
+/** Returns projects that may not write because they are over a limit, and those that use more than 90 % of one. */
 export async function projectsNearLimits(db: Db, limits: DiskLimits) {
   return rowsOf(
     db,
@@ -66,8 +66,8 @@ export async function projectsNearLimits(db: Db, limits: DiskLimits) {
 }
 
 /**
- * Hostnames that are served though their records no longer lead here, late look-ups, names whose certificate is missing or has ended, and
- * those whose certificate ends soon: in 14 days, or in the last quarter of a shorter life; `seconds` is what is left of it.
+ * Returns hostnames with problems: served although their records point elsewhere, checked late, without a valid certificate, or with one
+ * that expires soon. Soon means 14 days, or the last quarter of a shorter lifetime; `seconds` is then the time left.
  */
 export async function troubledDomains(db: Db) {
   return rowsOf(
@@ -87,7 +87,7 @@ export async function troubledDomains(db: Db) {
   );
 }
 
-/** How many hostnames there are, and how many have a certificate. */
+/** Counts the served hostnames and the valid certificates. */
 export async function countDomains(db: Db) {
   const [row] = await rowsOf(
     db,
@@ -97,7 +97,7 @@ export async function countDomains(db: Db) {
   return row as { served: number; certificates: number };
 }
 
-/** Of each project with a database: how old its newest completed backup is, and what its last verification said. */
+/** Returns, for each project with a database, the age of its newest completed backup and the result of its last verification. */
 export async function backupAges(db: Db) {
   return rowsOf(
     db,
@@ -113,7 +113,7 @@ export async function backupAges(db: Db) {
   );
 }
 
-/** How late the scheduler is: the longest due minute without a run, and the longest wait of a run for its call. */
+/** Returns how late the scheduler is: the longest overdue minute without a run, and the longest wait of a run for its call. */
 export async function cronLateness(db: Db) {
   const [row] = await rowsOf(
     db,
@@ -125,7 +125,7 @@ export async function cronLateness(db: Db) {
   return row as { jobs: number; due_seconds: number | null; waiting_seconds: number | null };
 }
 
-/** Serving deployments with crashes of the last five minutes, or with a replica that keeps crashing. */
+/** Returns active deployments that crashed in the last five minutes, or have a replica that keeps crashing. */
 export async function crashes(db: Db) {
   return rowsOf(
     db,
@@ -144,7 +144,7 @@ export async function crashes(db: Db) {
   );
 }
 
-/** Work that is open longer than it may be: builds and deployments under way, and work that no worker takes. */
+/** Returns builds and deployments that have not ended, with their age and the time since their worker's lease expired. */
 export async function openWork(db: Db) {
   return rowsOf(
     db,
@@ -166,7 +166,7 @@ export async function openWork(db: Db) {
   );
 }
 
-/** Messages to the operator that do not arrive. */
+/** Returns, per notifier, messages to the operator that are late or were given up. */
 export async function lateNotifications(db: Db) {
   return rowsOf(
     db,
@@ -178,7 +178,7 @@ export async function lateNotifications(db: Db) {
   );
 }
 
-/** When each machine was last heard of. */
+/** Returns the time since each machine last reported, in seconds. */
 export async function machineAges(db: Db) {
   return rowsOf(
     db,

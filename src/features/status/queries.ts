@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { CheckKey, CheckRow } from "./rules.ts";
 
-// Any number will do, as long as nothing else in this database locks it: "watch" in ASCII.
+// The number of the advisory lock, unique in this database: "watch" in ASCII.
 const lockNumber = "512970878824";
 
-/** Until the transaction ends, no other process writes down what checks found. */
+/** Locks the check results: until the transaction ends, no other process can store any. */
 export async function lockMonitoring(tx: Tx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(lockNumber)})`.execute(tx);
 }
@@ -23,7 +23,7 @@ const columns = [
   "checked_at",
 ] as const;
 
-/** The rows of these checks on their machines. */
+/** Returns the stored rows of these checks, each on its machine. */
 export async function checksOf(tx: Tx, checks: readonly Omit<CheckKey, "subject">[]): Promise<readonly CheckRow[]> {
   const [names, machines] = [checks.map(({ name }) => name), checks.map(({ machine }) => machine)];
   const { rows } = await sql<CheckRow>`
@@ -32,7 +32,7 @@ export async function checksOf(tx: Tx, checks: readonly Omit<CheckKey, "subject"
   return rows;
 }
 
-/** Every row, in an order that stays. */
+/** Returns every row, in a stable order. */
 export async function allChecks(db: Db | Tx): Promise<readonly CheckRow[]> {
   return db.selectFrom("monitor_check").select(columns).orderBy("name").orderBy("machine").orderBy("subject").execute();
 }
@@ -63,14 +63,14 @@ export async function deleteChecks(tx: Tx, keys: readonly CheckKey[]): Promise<v
   }
 }
 
-/** Lets a machine's rows look as old as those that are forgotten: its control plane has ended for good. */
+/** Backdates the rows of a machine whose control plane has ended for good, so that they are deleted next. */
 export async function retireMachine(db: Db, machine: string): Promise<void> {
   const longAgo = sql<string>`now() - interval '2 days'`;
   await db.updateTable("machine").set({ seen_at: longAgo }).where("name", "=", machine).execute();
   await db.updateTable("monitor_check").set({ checked_at: longAgo }).where("machine", "=", machine).execute();
 }
 
-/** Deletes machines without a sign of life for a day and checks that did not run for as long; returns what that was. */
+/** Deletes machines that have not reported for a day and checks that have not run for a day; returns the deleted checks. */
 export async function forgetMachines(tx: Tx): Promise<readonly CheckKey[]> {
   await tx
     .deleteFrom("machine")

@@ -1,24 +1,24 @@
 import { checkStatuses, type CheckStatus } from "../../contract/status.ts";
 import type { Patience } from "../alerts/alerts.ts";
 
-/** What a check saw of one thing. `subject` is `""` for the check as a whole. No secrets: it is shown and sent. */
+/** The result of a check for one subject; `subject` is `""` for the check as a whole. Contains no secrets, because it is shown and sent. */
 export interface Finding {
   readonly subject: string;
   readonly status: CheckStatus;
   readonly detail: string;
   readonly hint: string | null;
-  /** It is shown and opens no alert, because others of the same check do. */
+  /** Shown, but opens no alert, because other findings of the same check do. */
   readonly quiet?: boolean;
 }
 
-/** What a check saw, of all that it watches: a subject that is missing is not bad any more. */
+/** Everything that a check found. A previously bad subject that is missing here is no longer bad. */
 export interface CheckReport {
   readonly name: string;
-  /** `""` for what all machines share. */
+  /** `""` for checks that all machines share. */
   readonly machine: string;
   readonly findings: readonly Finding[];
   readonly patience: Patience;
-  /** Looking did not work: nothing is said about the subjects that are not among the findings. */
+  /** The check itself failed in part: subjects without a finding are unknown. */
   readonly partial?: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface CheckKey {
   readonly subject: string;
 }
 
-/** A finding as it is kept. */
+/** A finding as it is stored. */
 export interface CheckRow extends CheckKey {
   readonly status: CheckStatus;
   readonly detail: string;
@@ -39,10 +39,10 @@ export interface CheckRow extends CheckKey {
   readonly checked_at: string;
 }
 
-/** The rows of a check after a report, and those that are over. */
+/** Returns a check's rows after a report, and the previous rows that are resolved. */
 export function nextRows(report: CheckReport, previous: readonly CheckRow[], now: Date) {
   const known = new Map(previous.map((row) => [row.subject, row]));
-  // A subject that was not listed at the last look was ok then.
+  // A subject without a row was ok when the check last ran.
   const lastLook = known.get("")?.checked_at ?? null;
   const rows = report.findings.map((finding) =>
     nextRow(report, finding, { before: known.get(finding.subject), lastLook, now }),
@@ -76,17 +76,17 @@ function nextRow({ name, machine }: CheckReport, finding: Finding, { before, las
   };
 }
 
-// Every check is made once a minute at least.
+// Every check runs at least once a minute.
 const staleMs = 300_000;
 
-/** A row's status as it is shown: a check that did not run for five minutes is unknown. */
+/** Returns the status and detail to show for a row: a check that has not run for five minutes is unknown. */
 export function shownStatus(row: Pick<CheckRow, "status" | "checked_at" | "detail">, now: Date) {
   const { status, detail, checked_at } = row;
   if (now.getTime() - Date.parse(checked_at) <= staleMs) return { status, detail };
   return { status: "unknown" as const, detail: `This check has not run for five minutes. Its last result: ${detail}` };
 }
 
-/** The worst of these statuses; `unknown` when there are none. */
+/** Returns the worst of these statuses; `unknown` when there are none. */
 export function worstOf(statuses: readonly CheckStatus[]): CheckStatus {
   if (statuses.length === 0) return "unknown";
   return checkStatuses[Math.max(...statuses.map((status) => checkStatuses.indexOf(status)))] as CheckStatus;

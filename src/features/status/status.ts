@@ -24,8 +24,8 @@ export { retireMachine } from "./queries.ts";
 export type { CheckReport, Finding } from "./rules.ts";
 
 /**
- * Writes down what checks found, and opens and resolves the alerts that follow, in one transaction. Several control planes
- * may do it at once: one waits for the other, and each thing that is watched has one row and at most one open alert.
+ * Stores check results, and opens and resolves the resulting alerts, in one transaction. Several control planes may do so concurrently: a
+ * lock serialises them, and each subject has one row and at most one open alert.
  */
 export async function recordReports(
   platform: Alerting & { readonly db: Db },
@@ -35,7 +35,7 @@ export async function recordReports(
     await lockMonitoring(tx);
     const now = await databaseTime(tx);
     const known = Map.groupBy(await checksOf(tx, reports), keyOf);
-    // Few statements, because every other process waits for the lock.
+    // Use few statements, because every other process waits for the lock.
     const next = reports.map((report) => ({ ...report, ...nextRows(report, known.get(keyOf(report)) ?? [], now) }));
     await upsertChecks(
       tx,
@@ -53,12 +53,12 @@ export async function recordReports(
 
 const keyOf = ({ name, machine }: { readonly name: string; readonly machine: string }) => `${name} ${machine}`;
 
-/** The worst of all checks as they stand now. */
+/** Returns the worst current status of all checks. */
 export async function overallStatus(db: Db | Tx, now: Date): Promise<CheckStatus> {
   return worstOf((await allChecks(db)).map((row) => shownStatus(row, now).status));
 }
 
-// Not the transaction's start: a writer that waited for the lock must not write earlier times than the one before it.
+// Uses the clock, not the transaction's start: a writer that waited for the lock must not write an earlier time than the writer before it.
 async function databaseTime(db: Db | Tx): Promise<Date> {
   const { rows } = await sql<{ now: string }>`select clock_timestamp() as now`.execute(db);
   return new Date((rows[0] as { now: string }).now);

@@ -17,7 +17,7 @@ const columns = [
 
 const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
-/** The live token of this hash with its organization. */
+/** Returns the live token with this hash and its organization. */
 export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
   return db
     .selectFrom("api_token")
@@ -84,7 +84,10 @@ export async function insertToken(tx: Db | Tx, token: NewToken) {
     .executeTakeFirstOrThrow();
 }
 
-/** How many live owner tokens the organization has beside this one. Others that ask wait until this transaction ends. */
+/**
+ * Returns how many live owner tokens the organization has besides this one. Locks the organization, so that concurrent calls wait until the
+ * transaction ends.
+ */
 export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): Promise<number> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
   const { count } = await tx
@@ -98,7 +101,7 @@ export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): P
   return count;
 }
 
-/** False when it was revoked already. */
+/** Revokes a token; returns false when it was already revoked. */
 export async function revokeToken(tx: Tx, orgId: string, id: string): Promise<boolean> {
   const done = await tx
     .updateTable("api_token")
@@ -110,7 +113,7 @@ export async function revokeToken(tx: Tx, orgId: string, id: string): Promise<bo
   return done.numUpdatedRows === 1n;
 }
 
-/** Writes the use of a token down, at most once a minute. */
+/** Records the use of a token, at most once a minute. */
 export async function touchToken(db: Db, id: string): Promise<void> {
   await db
     .updateTable("api_token")
@@ -125,12 +128,12 @@ export async function touchToken(db: Db, id: string): Promise<void> {
     .execute();
 }
 
-/** Makes the first organization; false when there is any already. */
+/** Inserts the first organization; returns false when any exists. */
 export async function insertFirstOrganization(
   tx: Tx,
   organization: { id: string; slug: string; name: string; max_projects: number; is_first: boolean },
 ): Promise<boolean> {
-  // Two starters at once: the second waits here and then sees the first one's row.
+  // When two processes start at once, the second waits here and then sees the first one's row.
   await sql`lock table organization in exclusive mode`.execute(tx);
   const any = await tx.selectFrom("organization").select("id").limit(1).executeTakeFirst();
   if (any !== undefined) return false;
@@ -138,7 +141,7 @@ export async function insertFirstOrganization(
   return true;
 }
 
-/** Gives platform admins every scope there is; none of them is narrower, because only the first start makes them. */
+/** Gives the first administrator's tokens every scope. None of them is narrower on purpose, because only the first start creates them. */
 export async function widenAdministrators(db: Db | Tx, all: readonly Scope[]): Promise<void> {
   const every = sql<string[]>`${[...all]}::text[]`;
   await db

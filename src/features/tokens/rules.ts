@@ -8,27 +8,27 @@ const secretCharacters = 43;
 const checkCharacters = 6;
 const pattern = /^berth_[oma]_[0-9A-Za-z]{49}$/;
 
-/** `o`wner, `m`ember, `a`dmin: shows in its text what a leaked token could do. */
+/** `o`wner, `m`ember or `a`dmin. Part of the token's text, so that a leaked token shows what it can do. */
 export type TokenKind = "o" | "m" | "a";
 
-/** A new token: 256 random bits, and a checksum so that secret scanners recognise it. */
+/** Creates a token's text: 256 random bits, and a checksum by which secret scanners recognise it. */
 export function newTokenText(kind: TokenKind): string {
   const secret = base62(BigInt(`0x${randomBytes(32).toString("hex")}`), secretCharacters);
   const body = `berth_${kind}_${secret}`;
   return body + checksum(body);
 }
 
-/** Whether a text has a token's form and checksum. Says nothing about whether the token exists. */
+/** Returns whether a text has a token's form and checksum; the token may not exist. */
 export function isTokenText(text: string): boolean {
   return pattern.test(text) && checksum(text.slice(0, -checkCharacters)) === text.slice(-checkCharacters);
 }
 
-/** What is stored of a token. The text has 256 random bits, so a plain hash cannot be reversed. */
+/** Returns the hash that is stored of a token. The text has 256 random bits, so a plain hash cannot be reversed. */
 export function hashOf(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** The eight characters that a list shows. */
+/** Returns the eight characters that lists show of a token. */
 export function prefixOf(text: string): string {
   return text.slice("berth_o_".length, "berth_o_".length + 8);
 }
@@ -39,7 +39,7 @@ export interface WantedRights {
   readonly approval_mode?: boolean | undefined;
 }
 
-/** The rights of a token that these rights may create, or why not. */
+/** Returns the rights of a token that the creator may issue, or why not. */
 export function rightsWithin(
   creator: Rights & { readonly approval_mode: boolean },
   wanted: WantedRights,
@@ -56,7 +56,7 @@ export function rightsWithin(
 }
 
 /**
- * When a token ends that these rights create. A member's token makes none that outlives it; an owner's may, because an organization whose
+ * Returns when a new token expires. A member's token cannot create one that outlives it; an owner's can, because an organization whose
  * owners could not renew their tokens would lock itself out.
  */
 export function expiryWithin(
@@ -73,7 +73,7 @@ export interface GrantedRights {
   readonly approval_mode: boolean;
 }
 
-/** Whether these rights may revoke a token: a token never revokes one with more rights. */
+/** Returns whether the caller may revoke a token; it must not have more rights than the caller. */
 export function mayRevoke(caller: Rights, target: Pick<Rights, "role" | "platform_admin">): boolean {
   if (target.platform_admin) return caller.platform_admin;
   return target.role === "member" || isOwner(caller);

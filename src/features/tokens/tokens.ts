@@ -15,10 +15,10 @@ import { hashOf, isTokenText, newTokenText, prefixOf } from "./rules.ts";
 
 export { mayRevoke } from "./rules.ts";
 
-// Who runs the machine never meets the limit that other organizations have.
+// The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;
 
-/** A live token and whom it stands for. */
+/** A live token and its caller. */
 export interface Authenticated {
   readonly caller: Caller;
   readonly suspended: boolean;
@@ -27,7 +27,7 @@ export interface Authenticated {
   readonly last_used_at: string | null;
 }
 
-/** The live token of this text, or undefined when there is none. Texts without the right form cost no query. */
+/** Returns the live token with this text, or undefined. Malformed texts cost no query. */
 export async function authenticate(db: Db, text: string): Promise<Authenticated | undefined> {
   if (!isTokenText(text)) return undefined;
   const row = await selectTokenByHash(db, hashOf(text));
@@ -41,7 +41,7 @@ export async function authenticate(db: Db, text: string): Promise<Authenticated 
   };
 }
 
-/** A token of the caller's organization that is not revoked, as the API shows it; undefined when there is none. */
+/** Returns a token of the caller's organization, in the API's form; undefined when there is none or it is revoked. */
 export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   const row = await selectToken(db, caller.org_id, id);
   return row && { ...row, scopes: knownScopes(row.scopes) };
@@ -49,7 +49,7 @@ export async function findToken(db: Db | Tx, caller: Pick<Caller, "org_id">, id:
 
 export type WantedToken = Omit<NewToken, "id" | "hash" | "prefix" | "platform_admin">;
 
-/** Makes a token; the answer is the only place where its text ever is. */
+/** Creates a token; only the result contains its text. */
 export async function issueToken(tx: Tx, wanted: WantedToken) {
   const text = newTokenText(wanted.role === "owner" ? "o" : "m");
   const id = newId("tok", wanted.created_at.getTime());
@@ -57,15 +57,15 @@ export async function issueToken(tx: Tx, wanted: WantedToken) {
   return { ...(await insertToken(tx, made)), token: text };
 }
 
-/** Writes down that a token was used; at most once a minute is anything written. */
+/** Records that a token was used; writes at most once a minute. */
 export async function recordUse(db: Db, tokenId: string): Promise<void> {
   await touchToken(db, tokenId);
 }
 
 /**
- * Makes the organization `main` and a platform-admin token in it, unless there is an organization already: then false, and the
- * administrator of the first start gets the scopes that were not known then.
- * `keep` stores the token's text where its owner finds it; the organization exists only if that succeeded.
+ * Creates the organization `main` with a platform-admin token and returns true. If any organization exists, only adds new scopes to the
+ * first administrator's token and returns false. `keep` stores the token's text for its owner; if it fails, the organization is not
+ * created.
  */
 export async function createFirstOrganization(db: Db, keep: (tokenText: string) => Promise<void>): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
@@ -79,7 +79,7 @@ export async function createFirstOrganization(db: Db, keep: (tokenText: string) 
         is_first: true,
       }))
     ) {
-      // A newer version has scopes that the first administrator's token could not be given yet.
+      // A newer version may have scopes that did not exist when the first administrator's token was created.
       await widenAdministrators(tx, scopes);
       return false;
     }

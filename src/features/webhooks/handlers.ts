@@ -57,7 +57,7 @@ export const webhooks: Handlers<"webhooks"> = {
     const { vault } = ctx.platform;
     const secret = isMail && url !== undefined ? { sealed_secret: sealSecret(vault, key.id, newWebhookSecret()) } : {};
     const sealed = url === undefined ? {} : { ...sealUrl(vault, key.id, url), ...secret };
-    // A confirmed address gets events at once; one that has changed gets none until it is confirmed.
+    // A newly confirmed address gets events at once; a changed address gets none until it is confirmed.
     const enabled = confirmed === before.confirmed ? change.enabled : confirmed && change.enabled !== false;
     const row = await queries.updateWebhook(ctx.tx, key, { ...change, ...sealed, confirmed, enabled });
     if (row === undefined) return ctx.fail("not_found");
@@ -128,7 +128,7 @@ const unconfirmed = {
   hint: "Its mailbox has a code: berth webhooks confirm <webhook> <code>. A test of the webhook mails it again.",
 };
 
-/** Queues the mail with the code, of which an organization has a few in a day, whatever becomes of its webhooks. */
+/** Queues the mail with the code. The daily limit of such mails is per organization, so deleting webhooks does not reset it. */
 async function mailCode(ctx: WritingContext, row: queries.WebhookRow): Promise<queries.DeliveryRow> {
   const mayMail = await queries.countCodeMail(ctx.tx, row.org_id);
   const queued = mayMail ? await queries.insertTest(ctx.tx, row, "webhook.confirmation") : undefined;

@@ -9,7 +9,7 @@ const shown = [
   ...(["failing_since", "created_at", "confirmed", "hourly_limit"] as const),
 ] as const;
 
-/** Newest first; there are never more than the limit of an organization. */
+/** Returns an organization's webhooks, newest first. Their limit is low, so there are no pages. */
 export async function listWebhooks(db: Db | Tx, orgId: string) {
   return db.selectFrom("webhook").select(shown).where("org_id", "=", orgId).orderBy("id", "desc").execute();
 }
@@ -21,7 +21,7 @@ export async function selectWebhook(db: Db | Tx, orgId: string, id: string) {
   return query.where("id", "=", id).executeTakeFirst();
 }
 
-/** How many the organization has; others that would add one wait for this transaction. */
+/** Counts the organization's webhooks and locks the organization, so that concurrent additions wait. */
 export async function countWebhooks(tx: Tx, orgId: string): Promise<number> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forUpdate().execute();
   const query = tx.selectFrom("webhook").select((of) => of.fn.countAll<number>().as("count"));
@@ -40,7 +40,7 @@ export interface NewWebhook {
   readonly confirmed: boolean;
 }
 
-/** One that is not confirmed is off. */
+/** Inserts a webhook. An unconfirmed one is off. */
 export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRow> {
   const isMail = webhook.format === "email";
   const hourly_limit = isMail ? limits.webhook_mails_per_hour : limits.webhook_events_per_hour;
@@ -55,14 +55,14 @@ export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<Webhoo
 type Changeable = Omit<NewWebhook, "id" | "org_id"> & { readonly enabled: boolean };
 type WebhookChange = { readonly [K in keyof Changeable]?: Changeable[K] | undefined };
 
-/** On again, a webhook begins without failures; off, it loses what waits. Undefined when there is no such webhook. */
+/** Updates a webhook; returns undefined when there is none. Enabling it resets its failures; disabling it drops its queued events. */
 export async function updateWebhook(tx: Tx, key: { org_id: string; id: string }, change: WebhookChange) {
   const { enabled, ...columns } = change;
   const on = { disabled_at: null, disabled_reason: null, failing_since: null, failures: 0 };
   const off = { disabled_at: sql<string>`coalesce(disabled_at, now())`, disabled_reason: null };
   const state = enabled === undefined ? {} : enabled ? on : off;
   if (enabled === false) await endQueued(tx, key.id);
-  // A change of nothing still has to name a column.
+  // Includes the id, because an update must set at least one column.
   return tx
     .updateTable("webhook")
     .set({ id: key.id, ...columns, ...state })
@@ -81,7 +81,7 @@ async function endQueued(tx: Tx | Db, webhookId: string): Promise<void> {
     .execute();
 }
 
-/** The deleted webhook's name; undefined when there was none. */
+/** Deletes a webhook; returns its name, or undefined when there was none. */
 export async function deleteWebhook(tx: Tx, orgId: string, id: string) {
   const query = tx.deleteFrom("webhook").where("org_id", "=", orgId).where("id", "=", id);
   return query.returning("name").executeTakeFirst();
@@ -92,7 +92,7 @@ const shownDelivery = [
   "next_attempt_at",
 ] as const;
 
-/** One row more than a page shows. */
+/** Returns deliveries, one row more than a page shows. */
 export async function listDeliveries(db: Db | Tx, of: { org_id: string; webhook_id: string }, before?: string) {
   return db
     .selectFrom("webhook_delivery")
@@ -114,7 +114,7 @@ export async function sealedOf(tx: Tx | Db, id: string) {
 
 const isNextDay = sql<boolean>`codes_since < now() - interval '24 hours'`;
 
-/** Counts a mail with a code; false when the organization had as many in 24 hours as it may. */
+/** Counts a mail with a code; returns false when the organization has reached its limit for 24 hours. */
 export async function countCodeMail(tx: Tx, orgId: string): Promise<boolean> {
   const counted = await tx
     .updateTable("organization")
@@ -128,7 +128,7 @@ export async function countCodeMail(tx: Tx, orgId: string): Promise<boolean> {
   return counted.numUpdatedRows === 1n;
 }
 
-/** Queues an event of the webhook itself; undefined when it had as many events in the last hour as it may. */
+/** Queues a test or confirmation; returns undefined when the webhook has reached its limit of events per hour. */
 export async function insertTest(
   tx: Tx,
   { org_id, id, hourly_limit }: Pick<WebhookRow, "org_id" | "id" | "hourly_limit">,
@@ -144,7 +144,7 @@ export async function insertTest(
     .executeTakeFirstOrThrow();
 }
 
-/** What one control plane works on at this moment. */
+/** What one control plane is working on; `takeDelivery` skips it. */
 export interface Busy {
   readonly deliveries: readonly string[];
   readonly webhooks: readonly string[];
@@ -152,8 +152,8 @@ export interface Busy {
 }
 
 /**
- * The next event that is due, of a webhook and an organization that are not busy. Tests and codes go to webhooks that are off, too; the
- * events of a suspended organization wait until it is enabled.
+ * Claims the next due event of a webhook and organization that are not busy. Tests and codes are sent even to disabled webhooks; a
+ * suspended organization's events wait until it is enabled.
  */
 export async function takeDelivery(db: Db, owner: string, busy: Busy) {
   const { rows } = await sql<TakenDelivery>`
@@ -180,7 +180,7 @@ export interface TakenDelivery {
   readonly webhook_id: string;
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** Attempts so far. */
+  /** The number of attempts so far. */
   readonly made: number;
   readonly created_at: string;
   readonly name: string;
@@ -193,7 +193,7 @@ export interface TakenDelivery {
   readonly failing_since: string | null;
 }
 
-/** One attempt as its row tells it. */
+/** One attempt, as stored in the delivery's row. */
 export interface Attempt {
   readonly at: string;
   readonly duration_ms: number;
@@ -202,7 +202,7 @@ export interface Attempt {
   readonly excerpt: string;
 }
 
-/** Records an attempt. The event is sent again after `pauseMs`; with null it is not. False when the lease was lost. */
+/** Records an attempt. The event is sent again after `pauseMs`, or never if that is null. Returns false when the lease was lost. */
 export async function recordAttempt(tx: Tx, lease: Lease, attempt: Attempt, pauseMs: number | null): Promise<boolean> {
   const isOver = attempt.reason === null || pauseMs === null;
   const done = await tx
@@ -219,7 +219,7 @@ export async function recordAttempt(tx: Tx, lease: Lease, attempt: Attempt, paus
   return done.numUpdatedRows === 1n;
 }
 
-/** The webhook works: what waited because of failures is due now. */
+/** Resets the webhook's failures, so that events held back because of them are due now. */
 export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
   await tx.updateTable("webhook").set({ failures: 0, failing_since: null }).where("id", "=", webhookId).execute();
   await tx
@@ -230,7 +230,7 @@ export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
     .execute();
 }
 
-/** Counts a failure, holds the webhook's other events back, and with `disable` switches the webhook off for this reason. */
+/** Counts a failure, delays the webhook's other events, and disables the webhook if `disable` gives a reason. */
 export async function markFailing(
   tx: Tx,
   webhookId: string,
@@ -258,7 +258,7 @@ export async function markFailing(
     .execute();
 }
 
-/** How long until the next event is due, in milliseconds; undefined when none waits. */
+/** Returns how long until the next event is due, in milliseconds; undefined when none is queued. */
 export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom("webhook_delivery")
@@ -271,7 +271,7 @@ export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
   return wait === null ? undefined : Math.max(0, Number(wait));
 }
 
-/** Deletes one batch of what is older than 14 days; resolves with how many rows. */
+/** Deletes one batch of deliveries older than 14 days; returns the number of rows. */
 export async function deleteOldDeliveries(db: Db): Promise<number> {
   const { numAffectedRows } = await sql`delete from webhook_delivery where id in (
     select id from webhook_delivery where created_at < now() - interval '14 days' order by created_at limit 500)`.execute(
@@ -280,7 +280,7 @@ export async function deleteOldDeliveries(db: Db): Promise<number> {
   return Number(numAffectedRows);
 }
 
-/** Webhooks that the platform switched off, with whose they are. */
+/** Returns the webhooks that the platform disabled, with their organizations. */
 export async function givenUpWebhooks(db: Db) {
   return db
     .selectFrom("webhook")

@@ -1,6 +1,6 @@
 import type { WebhookFormat } from "../../contract/webhooks.ts";
 
-/** One event as it stands in the row of its delivery. */
+/** One event, as stored in the row of its delivery. */
 export interface WebhookEvent {
   readonly event: string;
   readonly created_at: string;
@@ -9,25 +9,28 @@ export interface WebhookEvent {
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-/** The pauses after each failed attempt; after the last one the event is given up. */
+/** The pauses after failed attempts; after the last one the event is given up. */
 const pausesMs = [5000, minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 5 * hourMs, 10 * hourMs];
 
-/** How long after so many attempts of one event the next one is made; null when there is none. */
+/** Returns the pause after this many attempts of one event, in milliseconds; null: no further attempt. */
 export function pauseAfter(attempts: number): number | null {
   return pausesMs[attempts - 1] ?? null;
 }
 
-/** How long the other events of a webhook wait after so many failures in a row, so that a dead receiver is not called for each of them. */
+/**
+ * Returns how long the webhook's other events wait after this many consecutive failures, so that a dead receiver is not called for each of
+ * them.
+ */
 export function holdAfter(failures: number): number {
   return Math.min(15_000 * 2 ** Math.min(failures - 1, 10), 15 * minuteMs);
 }
 
-/** Whether a webhook that has failed since then is switched off. */
+/** Returns whether a webhook that has failed since this time is to be disabled. */
 export function isDead(failingSince: Date, now: Date): boolean {
   return now.getTime() - failingSince.getTime() >= 3 * 24 * hourMs;
 }
 
-/** What is posted: JSON that the receiver's format asks for. */
+/** Returns the request body: JSON in the receiver's format. */
 export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEvent): string {
   const { event: type, created_at: timestamp, data } = event;
   switch (format) {
@@ -36,12 +39,12 @@ export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEv
     case "slack":
       return JSON.stringify({ text: slackText(sentenceOf(event)) });
     case "discord":
-      // Tenants choose names and messages: none may notify people by a mention.
+      // Tenants choose names and messages; `parse: []` keeps them from mentioning people.
       return JSON.stringify({ content: sentenceOf(event), allowed_mentions: { parse: [] } });
   }
 }
 
-/** Where a mail comes from, in words that its reader can act on. */
+/** The origin of a mail, in words that its reader can act on. */
 export interface MailSender {
   readonly org: string;
   /** The webhook's name. */
@@ -49,7 +52,7 @@ export interface MailSender {
   readonly controlUrl: string;
 }
 
-/** An event as a mail in plain text. */
+/** Formats an event as a plain-text mail. */
 export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSender) {
   const sentence = sentenceOf(event).replaceAll(/\s+/g, " ");
   const origin = `The organization ${org} of ${controlUrl} has its events sent here.`;
@@ -57,7 +60,7 @@ export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSende
   return { subject: cut(sentence, 120), text: `${sentence}\n\n${event.created_at}\n\n--\n${origin}\n${end}\n` };
 }
 
-/** What an address gets before it is confirmed. Nothing in it is text that a tenant chose freely. */
+/** Returns the mail that an address receives before it is confirmed. It contains no text that a tenant can choose freely. */
 export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSender, "name">) {
   const lines = [
     `The organization ${org} of ${controlUrl} wants to send its events to this address.`,
@@ -69,12 +72,12 @@ export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSen
   return { subject: `Confirm this address: ${code}`, text: `${lines.join("\n")}\n` };
 }
 
-// Slack, "Formatting text for app surfaces": these three begin links, mentions and entities.
+// Escapes the characters that start links, mentions and entities in Slack ("Formatting text for app surfaces").
 function slackText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-// Discord takes 2,000 characters.
+// Discord accepts 2,000 characters.
 const mostCharacters = 1900;
 
 type Data = WebhookEvent["data"];
@@ -101,7 +104,7 @@ const sentences: Readonly<Record<string, (data: Data) => string>> = {
   "webhook.confirmation": () => "the code that confirms the address was mailed.",
 };
 
-/** What happened, for people: one sentence with its reason. */
+/** Returns one sentence for people about what happened, with its reason. */
 function sentenceOf({ event, data }: WebhookEvent): string {
   const project = word(data["project"]);
   const said = sentences[event]?.(data) ?? event;

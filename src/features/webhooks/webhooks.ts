@@ -18,7 +18,7 @@ export {
 } from "./queries.ts";
 export { bodyOf, confirmationMail, holdAfter, isDead, mailOf, pauseAfter } from "./rules.ts";
 
-/** A webhook of the caller's organization; undefined when there is none. */
+/** Returns a webhook of the caller's organization; undefined when there is none. */
 export async function findWebhook(db: Db | Tx, caller: Pick<Caller, "org_id">, id: string) {
   return selectWebhook(db, caller.org_id, id);
 }
@@ -30,19 +30,19 @@ interface Sealed {
 
 const names = { url: "webhook_url", secret: "webhook_secret" };
 
-/** The address of a webhook for its row: sealed, and as far as lists show it. */
+/** Returns the columns for a webhook's address: sealed, and the part that lists show. */
 export function sealUrl(vault: Vault, id: string, url: string) {
   return { sealed_url: vault.seal(id, names.url, url), host: isMail(url) ? url : new URL(url).origin };
 }
 
 const isMail = (url: string) => url.startsWith("mailto:");
 
-/** Whether an address is of the kind that the format needs. */
+/** Returns whether an address is of the kind that the format needs. */
 export function fits(format: WebhookFormat, url: string): boolean {
   return (format === "email") === isMail(url);
 }
 
-/** The code that confirms a webhook's e-mail address: only its mailbox gets to know it. */
+/** Returns the code that confirms a webhook's e-mail address; it is sent only to that mailbox. */
 export function codeOf({ url, secret }: { readonly url: string; readonly secret: string }): string {
   const digest = createHmac("sha256", secret).update(url).digest("hex");
   return `${digest.slice(0, 6)}-${digest.slice(6, 12)}`;
@@ -58,7 +58,7 @@ export function sealSecret(vault: Vault, id: string, secret: string): Buffer {
   return vault.seal(id, names.secret, secret);
 }
 
-/** Where a webhook's events go, and what signs them. */
+/** Decrypts a webhook's address and its signing secret. */
 export function openWebhook(vault: Vault, id: string, { sealed_url, sealed_secret }: Sealed) {
   return { url: vault.open(id, names.url, sealed_url), secret: vault.open(id, names.secret, sealed_secret) };
 }
