@@ -322,9 +322,8 @@ class ControlledHaproxy implements HaproxyEdge {
   async #allWorkers(): Promise<Worker[]> {
     const haproxy = await this.#haproxy();
     const { present, old } = await haproxy.workers();
-    if (present !== undefined) return [present, ...old];
-    if (haproxy.current() !== undefined) throw new Error("HAProxy does not answer in time.");
-    return old;
+    if (present === undefined && haproxy.current() !== undefined) throw new Error("HAProxy does not answer in time.");
+    return present === undefined ? old : [present, ...old];
   }
 
   async #workers(): Promise<Worker[]> {
