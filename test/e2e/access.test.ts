@@ -7,6 +7,8 @@ import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 let platform: TestPlatform;
 let owner: string;
 let app: TestApp;

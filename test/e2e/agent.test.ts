@@ -11,6 +11,8 @@ import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const mostCalls = 15;
 

@@ -13,6 +13,8 @@ import { createApp, nodeApp } from "./platform.ts";
 import { ask } from "./traffic.ts";
 import { startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 const control = "control.shop.test";
 const slug = "calm";
 

@@ -9,6 +9,8 @@ import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, launch, layGround, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { startMember, type Member } from "./members.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 // Three control planes on one PostgreSQL: the primary, a second one with an edge of its own, and one that only serves the API.
 let database: TestDatabase;
 let primary: TestPlatform;

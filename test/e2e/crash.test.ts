@@ -57,7 +57,7 @@ for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "proces
     });
     after(() => platform?.destroy());
 
-    for (const instant of drawCases(instants, 3, random)) {
+    for (const instant of drawCases(instants, 2, random)) {
       test(`killed while ${instant.phase}: old or new serves, all comes to its end, the next push works`, async (t) => {
         const traffic = startTraffic(platform.entrance, ["survivor"], 50);
         t.after(() => traffic.stop());

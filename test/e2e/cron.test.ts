@@ -4,6 +4,8 @@ import { until } from "../../src/kit/until.ts";
 import { guardMs } from "../support/eventually.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 let platform: TestPlatform;
 
 const answering = `require("node:http").createServer((request, response) => {

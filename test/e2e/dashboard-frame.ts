@@ -57,7 +57,7 @@ test(
     );
     // What happens while a page loads, such as a cron job's turn, would move it for a reason.
     await page.route("**/v1/activity/changes?*", () => {});
-    for (const [index, path] of [...ofAll, ...ofProject].entries()) {
+    for (const [index, path] of drawCases([...ofAll, ...ofProject], 6).entries()) {
       await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
       await page.emulateMedia({ colorScheme: index % 3 === 0 ? "dark" : "light" });
       await page.goto(at(path));
@@ -112,7 +112,7 @@ const paletteLabels = Object.entries(projectActions).flatMap(([kind, [label]]) =
 test("the palette opens the form of each action of a project", { skip }, async () => {
   await page.goto(at("/projects/demo"));
   await heading("demo").waitFor();
-  for (const label of drawCases(paletteLabels, 8)) {
+  for (const label of drawCases(paletteLabels, 4)) {
     await takeFromPalette(`demo: ${label}`, `demo: ${label}`);
     await page.getByRole("dialog").getByRole("heading").waitFor();
     await page.keyboard.press("Escape");

@@ -131,14 +131,14 @@ async function assertServerWorks(cluster: TestCluster, address: string | undefin
   }
 }
 
-inNetwork("veth");
-const others = [
+const places = [
+  () => inNetwork("veth"),
   onServer,
   () => inNetwork("shared"),
   () => ofUser("an ordinary user", false, isRoot ? false : "these tests are run by an ordinary user already"),
   () => ofUser("an ordinary user with pasta", true, pastaLacks),
 ];
-for (const declare of drawCases(others, 1)) declare();
+for (const declare of drawCases(places, 1)) declare();
 
 /** Asked for before the first push, migrated in the release phase, kept over a restart of everything. */
 async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {

@@ -12,6 +12,8 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 import { eventually } from "../support/eventually.ts";
 import { failures, startTraffic } from "./traffic.ts";
 
+// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+
 /** A push, its traffic and the loss of each part, with BERTH_RUNTIME=docker. */
 describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
   let engine: TestEngine;

@@ -7,6 +7,8 @@ import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 let dns: TestDnsServer;
 let platform: TestPlatform;
 before(async () => {

@@ -9,6 +9,8 @@ import { until } from "../../src/kit/until.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 const mib = 1024 * 1024;
 const settings = { BERTH_DISK_FLOOR_MIB: "160", BERTH_STORAGE_MIB: "64", BERTH_DATABASE_DISK_MIB: "64" };
 const patience = { timeoutMs: guardMs, atMostMs: 500 };

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 let platform: TestPlatform;
 let app: TestApp;
 

@@ -8,6 +8,8 @@ import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 let platform: TestPlatform;
 before(async () => {
   platform = await startPlatform({ BERTH_MONITOR_SECONDS: "1" });

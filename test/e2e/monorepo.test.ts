@@ -8,6 +8,8 @@ import { eventually } from "../support/eventually.ts";
 import { makeRemote, serveSsh, withoutSshd } from "../support/git-remotes.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 let platform: TestPlatform;
 let repository: TestApp;
 

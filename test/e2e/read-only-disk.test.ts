@@ -7,6 +7,8 @@ import { run, runOk } from "../../src/kit/exec.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 /** A file system that turns read-only under open files, as a disk with errors does: ext4 has a switch for that. */
 async function mountImage(image: string, folder: string): Promise<{ fail(): void }> {
   await runOk({ file: "truncate", args: ["--size", "2G", image] });

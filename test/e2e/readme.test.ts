@@ -11,6 +11,8 @@ import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 import { startVisitedPlatform } from "./ways.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 const ordinaryUid = 54_400;
 

@@ -8,6 +8,8 @@ import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { processesNaming } from "./processes.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 const daemon = fileURLToPath(new URL("../../src/daemon/main.ts", import.meta.url));
 const source = `require("node:http").createServer((q, s) => s.end(\`\${process.env.FIRST} \${process.env.SECOND}\`)).listen(process.env.PORT);`;
 let platform: TestPlatform;

@@ -25,6 +25,8 @@ import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { ask } from "./traffic.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 const random = seededRandom();
 const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
 const grounds: Ground[] = [];

@@ -9,6 +9,8 @@ import { eventually } from "../support/eventually.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { killProcesses, listProcesses } from "./processes.ts";
 
+// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+
 const tmux = ["/usr/bin/tmux", "/usr/local/bin/tmux"].find((file) => existsSync(file));
 const withoutTmux = tmux === undefined ? "tmux is not installed" : false;
 const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));

@@ -5,6 +5,8 @@ import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts"
 import { eventually } from "../support/eventually.ts";
 import { missingForSwift, startSwift } from "../support/swift.ts";
 
+// Drawn with other S3 files: what a storage promises is shown by that on a disk in every run.
+
 const bucket = "backups";
 // 20,000 rows of 64 random digits each: more than a compressor takes away.
 const fill = `const { Client } = require("pg");

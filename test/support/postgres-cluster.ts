@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { appendFileSync, chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { runOk, start, systemPath, type Command } from "../../src/kit/exec.ts";
 import type { ServerAddress } from "../../src/kit/server-address.ts";
 import { findPostgres } from "../../tools/template-db/find-postgres.ts";
+import { serversFolder } from "../../tools/template-db/servers-folder.ts";
 import { eventually, guardMs } from "./eventually.ts";
 
 /** One server of a cluster that a test runs, as an operator has it: no part of the platform. */
@@ -39,7 +39,7 @@ const superuser = "platform";
 
 /** Starts a cluster with a superuser of its own, which listens on `host` and on a Unix socket. */
 export async function startTestCluster(host = "127.0.0.1"): Promise<TestCluster> {
-  const dir = mkdtempSync(join(tmpdir(), "bc-"));
+  const dir = mkdtempSync(join(serversFolder(), "bc-"));
   chmodSync(dir, 0o711);
   const password = randomBytes(12).toString("hex");
   const place = { dir, bin: findPostgres(), password };

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import { startDetached, systemPath } from "../../src/kit/exec.ts";
 import { identify, isAlive, type ProcessIdentity } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
+import { serversFolder } from "./servers-folder.ts";
 
 const keeper = fileURLToPath(new URL("keeper.ts", import.meta.url));
 
@@ -39,7 +40,7 @@ export interface Ready {
 /** Where the server of this user and checkout lives. Short, because a socket's path may have 107 bytes only. */
 function sharedFolder(): string {
   const checkout = createHash("sha256").update(keeper).digest("hex").slice(0, 8);
-  return join(tmpdir(), `berth-pg-${userInfo().uid}-${checkout}`);
+  return join(serversFolder(), `berth-pg-${userInfo().uid}-${checkout}`);
 }
 
 /** False when the keeper took the folder away meanwhile. */

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
 import { run } from "../../src/kit/exec.ts";
+import { drawFiles } from "./draw-files.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { runJob } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
@@ -107,7 +108,7 @@ test("a process that does not end is killed and red, although its tests passed",
 test("no more runs at once than the capacity allows, and a file that must run alone does", async () => {
   const files = ["alone", "platform", "beside", "beside", "beside", "platform", "beside", "beside"] as const;
   const jobs = planJobs(
-    files.map((kind, index): TestFile => ({ file: `${kind}-${index}`, kind, group: "", lines: 1 })),
+    files.map((kind, index): TestFile => ({ file: `${kind}-${index}`, kind, group: "", row: "", lines: 1 })),
   );
   let held = 0;
   let most = 0;
@@ -132,4 +133,17 @@ test("the longest job starts first, and each that was measured is there", () => 
   const names = planJobs(found).map(({ name }) => name);
   const [longest] = Object.entries(slowFiles).toSorted(([, one], [, other]) => other - one)[0] as [string, number];
   assert.equal(names[0], longest);
+});
+
+test("of the files of each row some run, of the others all, and over many runs each file does", () => {
+  const found = findTestFiles([]);
+  const seen = new Set<TestFile>();
+  for (let run = 0; run < 200; run += 1) {
+    const { files, others } = drawFiles(found, Math.random);
+    assert.equal(files.length + others.length, found.length);
+    for (const row of new Set(found.map((each) => each.row))) assert.ok(files.some((each) => each.row === row));
+    assert.ok(others.length > 0 && others.every(({ row }) => row !== ""));
+    for (const file of files) seen.add(file);
+  }
+  assert.equal(seen.size, found.length);
 });

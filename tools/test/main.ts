@@ -1,8 +1,11 @@
+import { cpus } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 
+import { seededRandom } from "../../test/support/seeded-random.ts";
+import { drawFiles, type Drawn } from "./draw-files.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
-import { printResult, printSummary } from "./print.ts";
+import { printDraw, printResult, printSummary } from "./print.ts";
 import { runJob, type JobResult } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
 import { findTestFiles } from "./test-files.ts";
@@ -10,10 +13,13 @@ import { findTestFiles } from "./test-files.ts";
 const timeoutMs = 15 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
-/** Runs the test files whose path contains one of the words; without words all of them, with the checks beside them. */
-async function runAll(only: readonly string[]): Promise<boolean> {
-  const tests = planJobs(findTestFiles(only));
+/** Runs the test files whose path contains one of the words; without words a draw of all of them, with the checks beside them. */
+async function runAll(only: readonly string[], everything: boolean): Promise<boolean> {
+  const { files, others } = chooseFiles(only, everything);
+  printDraw(others);
+  const tests = planJobs(files);
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
+  const before = busySeconds();
   const results: JobResult[] = [];
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => stop.abort());
@@ -29,14 +35,26 @@ async function runAll(only: readonly string[]): Promise<boolean> {
     results.push(result);
     printResult(result, isLive);
   });
-  printSummary(results);
+  printSummary(results, busySeconds() - before);
   const passed = results.some((result) => result.passed > 0);
   return passed && !stop.signal.aborted && results.every(({ isGreen }) => isGreen);
 }
 
+/** A file that is named runs, drawn or not. */
+function chooseFiles(only: readonly string[], everything: boolean): Drawn {
+  const found = findTestFiles(only);
+  return only.length > 0 || everything ? { files: found, others: [] } : drawFiles(found, seededRandom());
+}
+
+/** What the machine's processors have worked since it started, for whomever. */
+function busySeconds(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
+}
+
 // Test processes and the programs that they start find their modules already compiled. Removing the folder is always safe.
 process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
-const { values, positionals } = parseArgs({ options: { all: { type: "boolean" } }, allowPositionals: true });
+const options = { all: { type: "boolean", default: false } } as const;
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
 // Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
-if (values.all === true) process.env["BERTH_TEST_ALL"] = "1";
-if (!(await runAll(positionals))) process.exitCode = 1;
+if (values.all) process.env["BERTH_TEST_ALL"] = "1";
+if (!(await runAll(positionals, values.all))) process.exitCode = 1;

@@ -1,4 +1,5 @@
 import type { JobResult } from "./run-job.ts";
+import type { TestFile } from "./test-files.ts";
 
 const slowestShown = 10;
 
@@ -9,8 +10,14 @@ export function printResult({ job, isGreen, output, seconds, processorSeconds }:
   console.log(isShown ? head : `${head}\n${indent(output)}`);
 }
 
-/** Prints what was skipped and why, what failed, and the closing line. */
-export function printSummary(results: readonly JobResult[]): void {
+/** Prints which files a run leaves to others (draw-files.ts). */
+export function printDraw(others: readonly TestFile[]): void {
+  const lines = others.map(({ file, row }) => `${file} (${row})`);
+  printList(`NOT DRAWN: ${others.length} files run another time, or with npm test -- --all:`, lines);
+}
+
+/** Prints what was skipped and why, what failed, what the machine's processors worked meanwhile, and the closing line. */
+export function printSummary(results: readonly JobResult[], busySeconds: number): void {
   const skipped = results.flatMap((result) => result.skipped);
   const failed = results.flatMap((result) => result.failed);
   printList(`SKIPPED: ${skipped.length} tests did NOT run here:`, skipped);
@@ -21,12 +28,16 @@ export function printSummary(results: readonly JobResult[]): void {
     failed.map(({ name, error }) => `${name}\n${indent(error)}`),
   );
   const passed = results.reduce((sum, result) => sum + result.passed, 0);
-  console.log(`\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+  console.log(`\nProcessor time of the whole machine: ${busySeconds.toFixed(0)} s`);
+  console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
 }
 
 function slowest(results: readonly JobResult[]): readonly string[] {
   const sorted = results.toSorted((one, other) => other.seconds - one.seconds).slice(0, slowestShown);
-  return sorted.map(({ job, seconds }) => `${seconds.toFixed(1)} s ${job.name}`);
+  return sorted.map(
+    ({ job, seconds, processorSeconds }) =>
+      `${seconds.toFixed(1)} s, processor ${processorSeconds.toFixed(1)} s: ${job.name}`,
+  );
 }
 
 function printList(title: string, lines: readonly string[]): void {

@@ -13,6 +13,8 @@ export interface TestFile {
   readonly kind: Kind;
   /** Of a file that runs together with others: whose modules it shares. */
   readonly group: string;
+  /** Of which row of a matrix it is one; a usual run draws some of them (draw-files.ts). Empty: it always runs. */
+  readonly row: string;
   /** With those of the suites that it shares with others. */
   readonly lines: number;
 }
@@ -20,6 +22,8 @@ export interface TestFile {
 const patterns = ["src/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"];
 /** A file declares with such a line that nothing may run beside it, and why. */
 const declaredAlone = /^\/\/ Runs alone: \S/m;
+/** A file declares with such a line that it is one of several that show their rules in turns, and why. */
+const declaredRow = /^\/\/ Drawn with other (.+?) files: \S/m;
 const platformStarter = "test/e2e/platform.ts";
 const impure =
   /^(?:node:(?:child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|fastify|nodemailer|pg|ssh2)(?:$|\/)/;
@@ -38,7 +42,8 @@ export function findTestFiles(only: readonly string[]): readonly TestFile[] {
 function describeFile(file: string): TestFile {
   const text = readFileSync(file, "utf8");
   const modules = [file, ...reachableModules(file)];
-  return { file, ...kindOf(file, text), lines: modules.reduce((sum, module) => sum + linesOfTests(module), 0) };
+  const row = declaredRow.exec(text)?.[1] ?? "";
+  return { file, row, ...kindOf(file, text), lines: modules.reduce((sum, module) => sum + linesOfTests(module), 0) };
 }
 
 const counted = new Map<string, number>();

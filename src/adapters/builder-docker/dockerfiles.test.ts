@@ -20,6 +20,8 @@ import { findImage } from "./move-image.ts";
 import { makeTestDockerBuilder, type TestImage, type TestDockerBuilder } from "./test-docker-builder.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
+// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+
 type Language = Exclude<TestImage, "debian" | "node">;
 
 /** Sources without a Dockerfile, and what their image says. */

@@ -8,6 +8,8 @@ import type { BuildRequest } from "../../ports/builder.ts";
 import { admitLogins, loginFor } from "./registry-access.ts";
 import { makeTestDockerBuilder, type TestDockerBuilder } from "./test-docker-builder.ts";
 
+// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+
 it("a password goes to the registry that it is for, and into no private network that is not allowed", async () => {
   const login = (host: string) => ({ host, username: "u", password: host });
   const logins = [login("docker.io"), login("10.0.0.7:5000"), login("192.168.1.9:5000"), login("localhost:5000")];

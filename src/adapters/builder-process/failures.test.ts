@@ -279,7 +279,7 @@ describe("every mistake has its code, its sentence and what to do", () => {
   });
   after(() => plain.close());
 
-  for (const mistake of drawCases(mistakes, 16)) {
+  for (const mistake of drawCases(mistakes, 8)) {
     it(
       `${mistake.code}: ${mistake.when}`,
       { skip: mistake.needsRegistry === true ? withoutRegistry : false },

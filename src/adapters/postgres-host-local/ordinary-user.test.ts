@@ -7,6 +7,8 @@ import { run } from "../../kit/exec.ts";
 import { missingPart } from "./test-fixture.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
+// Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
+
 // On Debian and everywhere else the user `nobody`, which has no rights and no home.
 const nobody = 65_534;
 const notRoot = process.getuid?.() !== 0 && "these tests are run by an ordinary user already";

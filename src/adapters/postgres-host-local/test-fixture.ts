@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import type { SuiteLogin, SuiteSession } from "../../ports/postgres-host.suite.ts";
+import { serversFolder } from "../../../tools/template-db/servers-folder.ts";
 import type { LocalPostgresHostOptions } from "./local-postgres-host.ts";
 
 /** A place for a test's instances, below a folder that is closed to all but its owner. */
@@ -25,7 +25,7 @@ export const missingPart: string | false =
 
 /** Makes a place for instances. `below` makes its path longer; ports are another file's neighbours by chance only. */
 export function makeTestPlace(below = ""): TestPlace {
-  const top = mkdtempSync(join(tmpdir(), "bt-"));
+  const top = mkdtempSync(join(serversFolder(), "bt-"));
   const runBase = join(top, "r");
   mkdirSync(runBase);
   chmodSync(top, 0o711);

@@ -10,6 +10,8 @@ import type { OneOffCommand, OneOffResult, Runtime, Workload } from "../../ports
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
+// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+
 const waitMs = guardMs;
 const server = `require("node:http").createServer((q, r) => r.end("here")).listen(Number(process.env.PORT));`;
 // Prints for each address whether a connection was made.

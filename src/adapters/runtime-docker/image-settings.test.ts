@@ -14,6 +14,8 @@ import { checkOf } from "../../containers/own-check.ts";
 import { foldersIn } from "../../containers/server-folders.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 
+// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+
 const server = `
 const fs = require("node:fs");
 for (const name of ["SIGTERM", "SIGQUIT"]) process.on(name, () => { console.log("got " + name); process.exit(0); });

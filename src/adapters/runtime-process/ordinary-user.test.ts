@@ -10,6 +10,8 @@ import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { findParts } from "./test-ground.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
+// Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
+
 const nobody = 65_534;
 const parts = findParts();
 const lacks =

@@ -17,7 +17,7 @@ import { openVault } from "../../store/vault.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const script = fileURLToPath(new URL("../../../test/support/cron-scheduler-process.ts", import.meta.url));
-const kills = runsAll ? 50 : 12;
+const kills = runsAll ? 50 : 8;
 const jobs = 10;
 const random = seededRandom();
 const minuteMs = 60_000;
