@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { after, describe, test } from "node:test";
+import { drawCases } from "../../test/support/draw-cases.ts";
 import { counting } from "./edge-counting.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
 import { plain, route, say, Stage, startLoad, text, type EdgeSuiteOptions } from "./edge-stage.suite.ts";
@@ -22,17 +23,14 @@ export function edgeSuite(
     const stage = new Stage(makeEdge, over, allows);
     after(() => stage.close());
     if (over === "https") encryption(stage);
-    routing(stage);
-    pages(stage);
-    forwarding(stage);
-    streaming(stage);
-    changes(stage);
-    refusals(stage);
-    counting(stage);
-    hostility(stage, peakMemoryMb);
-    ending(stage);
+    const hostile = () => hostility(stage, peakMemoryMb);
+    const parts = [routing, pages, forwarding, streaming, changes, refusals, counting, hostile, ending];
+    for (const part of over === "http" ? parts : drawCases(parts, partsOverTls)) part(stage);
   });
 }
+
+/** An edge that has opened what is encrypted treats it like the rest. */
+const partsOverTls = 4;
 
 function routing(stage: Stage): void {
   test("a request goes to the project its host names, whatever its case, port or trailing dot", async () => {
