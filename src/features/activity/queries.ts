@@ -4,7 +4,7 @@ import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./rules.ts";
 
-/** Selects entries by organization, project, kind and position. */
+/** Which entries to select: by organization, project, kind and position. */
 export interface EntriesQuery {
   readonly org_id: string;
   /** Restricts the entries to this project. */

@@ -80,7 +80,7 @@ async function raise({ platform, tx, now }: Raising, alert: AlertRow | undefined
   await updateAlert(tx, alert.id, { severity: graver, summary, hint });
 }
 
-// After a day without delivery the operator has seen the alert on the page.
+// Delivery stops after a day; by then the operator sees the alert on the page.
 const deliverMs = 24 * 60 * 60 * 1000;
 
 /** Sends one message about open alerts that are not announced yet or have become worse, and about announced alerts that were resolved. */

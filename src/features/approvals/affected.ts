@@ -55,7 +55,7 @@ async function contentOf(
       size_bytes: sum((table) => table.size_bytes),
     };
   } catch {
-    // The database is stopped or unreachable, so it is unknown whether anything uses it.
+    // The database is stopped or unreachable, so its content is unknown.
     return null;
   }
 }

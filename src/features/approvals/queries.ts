@@ -38,7 +38,7 @@ export interface ApprovalsPage {
   readonly now: Date;
 }
 
-/** Returns one row more than a page holds, newest first. */
+/** Returns a page of approvals, newest first, and one row more. */
 export async function listApprovals(db: Db | Tx, orgId: string, page: ApprovalsPage): Promise<readonly ApprovalRow[]> {
   let query = shown(db, page.now).where("approval.org_id", "=", orgId);
   if (page.before !== undefined) query = query.where("approval.id", "<", page.before);
@@ -87,8 +87,8 @@ export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<Ap
 }
 
 /**
- * Returns the newest denial after `since` of the same route on the same resource. The body is ignored: changing it does not make a new
- * question.
+ * Returns the newest denial after `since` of the same route on the same resource. The body is ignored, so that a changed body does not get
+ * around a denial.
  */
 export async function selectDenial(
   tx: Tx,

@@ -21,8 +21,8 @@ export interface Claiming {
   readonly keep: number;
 }
 
-// After a downtime each job may need as many rows as it keeps runs. The limit per transaction keeps them from delaying jobs that are due on
-// time.
+// Limits the rows of one transaction: after a downtime each job may need as many rows as it keeps runs, and jobs that are due on time must
+// not wait for all of them.
 const rowsAtOnce = 10_000;
 
 /**

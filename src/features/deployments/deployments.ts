@@ -127,8 +127,8 @@ export async function deployBuild(
 }
 
 /**
- * Returns whether another push has moved the branch. Of two pushes that start at the same commit, git moves the branch only for the first,
- * so the second must not go live: the branch would never point at it.
+ * Returns whether another commit of the branch went live since the build was requested. Of two pushes that start at the same commit, git
+ * moves the branch only for the first, so the second must not go live: the branch would never point at it.
  */
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   if (source.trigger === "redeploy") return false;
@@ -163,16 +163,16 @@ export async function restartDeployment(
     health_path: active.health_path,
     variables,
     rolled_back_from: null,
-    // A restart keeps the rollback position of the deployment that it restarts, so that a later rollback goes back to another image.
+    // For rollbacks, a restart counts as the deployment that it restarts, so that a later rollback goes back to another image.
     restored_from: trigger === "restart" ? (active.restored_from ?? active.id) : null,
     lease_owner: null,
   });
 }
 
 /**
- * Deploys an earlier image with its variables: of the deployment with this number, or of the last good one before the active. When it goes
- * live, its variables become the project's. A rollback keeps the position of the deployment that it restores, so a second rollback goes one
- * further back, never to the deployment that the first one replaced.
+ * Deploys the image and variables of an earlier deployment: the one with this number, or the last good one before the active. When it goes
+ * live, its variables become the project's. A rollback counts as the deployment that it restores, so a second rollback goes one further
+ * back, never to the deployment that the first one replaced.
  */
 export async function rollBack(
   dependencies: DeployDependencies,

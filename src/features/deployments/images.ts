@@ -25,9 +25,9 @@ export interface Pruning {
 }
 
 /**
- * Claims those of these images that are no longer needed, and marks their deployments so that no rollback uses them. Images of active or
- * coming deployments and of the newest good ones are needed. Returns undefined when none can be removed, and while a build is queued or
- * running, because it may create the same image again.
+ * Claims those of these images that are no longer needed, and marks their deployments so that no rollback uses them. Needed are the images
+ * of the active deployment, of deployments in progress and of the newest good ones. Returns undefined when none can be removed, and while a
+ * build is queued or running, because it may create the same image again.
  */
 export async function claimPruning(
   db: Db,

@@ -4,8 +4,8 @@ import type { ProjectKey } from "../projects/projects.ts";
 const onItsWay = ["pending", "starting", "active"] as const;
 
 /**
- * Pins the active and coming deployments to this database before another one becomes live. When such a deployment restarts after a crash,
- * it must not write to a different database than before.
+ * Pins the active deployment and those in progress to this database before another one becomes live. When such a deployment restarts after
+ * a crash, it must not write to a different database than before.
  */
 export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<void> {
   await tx
@@ -18,7 +18,7 @@ export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, n
     .execute();
 }
 
-/** Returns whether an active or coming deployment is pinned to this database. */
+/** Returns whether the active deployment or one in progress is pinned to this database. */
 export async function isDatabaseUsed(tx: Tx, { org_id, project_id }: ProjectKey, name: string): Promise<boolean> {
   const row = await tx
     .selectFrom("deployment")

@@ -197,7 +197,7 @@ export async function setTakingOver(tx: Tx, { id, org_id }: TakenDeployment): Pr
     .execute();
 }
 
-/** Returns the process types of a deployment, with the project's settings for them. */
+/** Returns the process types of a deployment, `web` first. */
 export async function processesOf(db: Db | Tx, deploymentId: string): Promise<readonly ProcessRow[]> {
   const { rows } = await sql<ProcessRow>`
     select process, command, replicas, overlap from deployment_process where deployment_id = ${deploymentId}

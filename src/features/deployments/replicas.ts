@@ -46,7 +46,7 @@ export interface WorkloadRow {
   readonly hostname: string;
   /** The desired number of replicas. */
   readonly replicas: number;
-  /** The type must not run twice and a coming deployment is about to start it, so this one stops first. */
+  /** The type must not run twice and a deployment in progress is about to start it, so this one stops first. */
   readonly yields: boolean;
   /** The type must not run twice, and another deployment still has replicas of it. */
   readonly waits: boolean;

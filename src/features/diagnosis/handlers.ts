@@ -33,7 +33,7 @@ async function gather(ctx: Ctx, project: ProjectState["project"]): Promise<Gathe
       return await ctx.read(name, { params: { slug: project.slug }, query });
     } catch (fault) {
       if (!(fault instanceof Refused)) throw fault;
-      // Something that a project doesn't have is not missing information.
+      // `unread` lists what could not be read, not what the project doesn't have.
       if (!["no_database", "project_deleted"].includes(fault.code)) unread.push({ route: name, code: fault.code });
       return null;
     }

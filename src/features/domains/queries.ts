@@ -6,7 +6,7 @@ import { lockProject, type ProjectKey } from "../projects/projects.ts";
 
 type CertificateStep = Result<"domains.attach">["ssl_steps"][number];
 
-/** A hostname with what its DNS records must prove. */
+/** A hostname with the proof that its DNS records need. */
 export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
 
 /** Returns the project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
@@ -79,8 +79,8 @@ const certificateNextAttempt = sql<
 >`case when certificate.status <> 'issuing' then certificate.next_attempt_at end`;
 const certificateSteps = sql<CertificateStep[]>`coalesce(certificate.steps, '[]')`;
 
-// Another organization had this very name, or served one in the same zone. Then a wildcard record may point here, and the first
-// organization to attach a name below it would get that name. The platform's own zones are protected in the same way; names already served
+// Requires a TXT record if another organization had this very name or served one in the same zone: a wildcard record may point here, and
+// the first organization to attach a name below it would get that name. The same applies in the platform's own zones. Names already served
 // need no new proof.
 function needsTxt(ownZones: readonly string[]) {
   return sql<boolean>`(domain.verified_at is null and (domain.zone = any(${[...ownZones]}::text[]) or exists (
