@@ -5,7 +5,7 @@ import type { BuiltFiles, Start } from "./plan.ts";
 const names = ["index", "src/index", "server", "src/server", "app", "src/app"];
 const entries = names.flatMap((name) => [`${name}.ts`, `${name}.tsx`, `${name}.js`]);
 
-/** As `nodeStart`, but Bun runs the source as it is, TypeScript included. */
+/** Like `nodeStart`, but Bun runs the sources directly, TypeScript included. */
 export function bunStart(manifest: PackageJson, files: BuiltFiles): Start | null {
   return startScript(manifest) ?? entry(manifest, files) ?? nodeStart(manifest, files);
 }

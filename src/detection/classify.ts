@@ -10,7 +10,8 @@ interface Sign {
 
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
 
-// In the order they are looked for: a missing package also fails the install, an unreachable registry also lacks the package.
+// Checked in order: a missing package also prints that the install failed, and an unreachable registry also prints that a package is
+// missing.
 const signs: Readonly<Record<Tool, readonly Sign[]>> = {
   npm: [
     {
@@ -182,7 +183,7 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
 const outOfMemory =
   /JavaScript heap out of memory|Allocation failed - process out of memory|^MemoryError$|fatal error: runtime: out of memory/m;
 
-/** What a failed step is called, from how it ended and the end of what it printed. */
+/** Returns the failure code of a failed step, from its tool and the end of its output. */
 export function classify(step: Step, output: string): BuilderFailureCode {
   if (outOfMemory.test(output)) return "build_out_of_memory";
   if (/ENOSPC|No space left on device|EDQUOT/.test(output)) return "disk_full";
@@ -190,16 +191,16 @@ export function classify(step: Step, output: string): BuilderFailureCode {
   return sign?.code ?? step.otherwise;
 }
 
-// npm's frame around every error; the sentence that says what is wrong comes after it.
+// Lines that npm prints around every error; the sentence with the cause comes after them.
 const noise =
   /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|An unknown git error|\(node:\d+\)|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
 
-// npm's first sentence on a lock file says that it differs, the next ones in what; Node prints the line of source before the error.
+// Preferred lines: npm first says that the lock file differs and only then what differs, and Node prints the source line before the error.
 const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: ?\[\w+\])?: /];
 
-/** The line of the output that most likely says what is wrong, one that `sought` matches if there is one, or null. */
+/** Returns the output line that most likely names the cause, preferably one that matches `sought`; null if there is none. */
 export function tellingLine(output: string, sought: RegExp = /(?!)/): string | null {
-  // Next.js and others print warnings that look like errors before the heading of the real ones.
+  // Next.js and others print warnings that look like errors before the heading of the real errors.
   const from = Math.max(0, output.lastIndexOf("Failed to compile"));
   const lines = output
     .slice(from)
@@ -213,7 +214,7 @@ export function tellingLine(output: string, sought: RegExp = /(?!)/): string | n
       ) &&
       /\berror\b|ERR!|ERR_|✘|\bFailed\b|Error:|No matching|Cannot find|Missing: |Invalid: |^\S+:\d+:\d+: /i.test(line),
   );
-  // `Build failed with 2 errors:` announces what the next lines say.
+  // A line such as `Build failed with 2 errors:` only announces the next lines.
   const saying = errors.filter((line) => !line.endsWith(":"));
   const among = saying.length > 0 ? saying : errors;
   const line =

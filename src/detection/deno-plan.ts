@@ -6,7 +6,7 @@ import type { SourceTree } from "./source-tree.ts";
 const configFiles = ["deno.json", "deno.jsonc"];
 const otherLocks = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"];
 
-/** What installing, building and starting a Deno application takes. */
+/** Returns the plan to install, build and start a Deno application. */
 export function denoPlan(tree: SourceTree): BuildPlan {
   const config = readConfig(tree);
   const entry = entryOf(tree, config);
@@ -23,7 +23,10 @@ export function denoPlan(tree: SourceTree): BuildPlan {
   };
 }
 
-/** Whether this is a Deno application. Packages for Node.js that Deno may use, too, have another lock file. */
+/**
+ * Returns whether this is a Deno application. With a Node.js package manager's lock file beside deno.lock it is not: Deno may only be used
+ * in addition.
+ */
 export function isDeno(tree: SourceTree): boolean {
   if (tree.has("deno.lock")) return !otherLocks.some((file) => tree.has(file));
   return configFiles.some((file) => tree.has(file)) && !tree.has("package.json");
@@ -47,7 +50,7 @@ function readConfig(tree: SourceTree): DenoConfig {
   return { text, tasks: Object.fromEntries(tasks), usesNodeModules };
 }
 
-/** JSON with comments and commas before a closing bracket. */
+/** Parses JSON with comments and trailing commas. */
 function parseCommented(text: string, file: string): Record<string, unknown> {
   const withoutComments = text.replace(
     /("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
@@ -75,18 +78,18 @@ const entries = ["main", "server", "index", "app", "mod"].flatMap((name) =>
   ["", "src/"].flatMap((folder) => ["ts", "tsx", "js"].map((ending) => `${folder}${name}.${ending}`)),
 );
 
-/** The module that is run: the one that the `start` task names, else the one of a usual name. */
+/** Returns the module to run: the one that the `start` task names, else one with a usual name. */
 function entryOf(tree: SourceTree, { tasks }: DenoConfig): string | null {
   const words = (tasks["start"] ?? "").split(/\s+/).map((word) => word.replace(/^\.\//, ""));
   const named = words.find((word) => /^[\w./@-]+\.[cm]?[jt]sx?$/.test(word) && tree.has(word));
   return named ?? entries.find((path) => tree.has(path)) ?? null;
 }
 
-// In the release: what was downloaded is what runs.
+// Part of the release, so that the application runs with exactly what was downloaded.
 const folder = ".deno";
 const denoEnv = { DENO_DIR: `/app/${folder}`, DENO_NO_UPDATE_CHECK: "1", DENO_NO_PROMPT: "1" };
 
-/** Kept by the lock file, unless packages are also put into node_modules. */
+/** The install is reusable with a lock file, unless packages also go into node_modules. */
 function installOf(tree: SourceTree, config: DenoConfig, entry: string | null): Install {
   const isLocked = tree.has("deno.lock");
   const digest = tree.lock("deno.lock")?.digest;
@@ -106,7 +109,7 @@ function step(title: string, args: Step["args"]): Step {
   return { ...shared, title: `${title}: ${args.join(" ")}`, args };
 }
 
-// `Deno.serve` without a port of its own listens there.
+// `Deno.serve` without an explicit port listens on this address.
 const where = "DENO_SERVE_ADDRESS=tcp:0.0.0.0:$PORT";
 
 function startOf(tree: SourceTree, { tasks }: DenoConfig, entry: string | null): Start {

@@ -1,7 +1,7 @@
 import semver from "semver";
 import type { ToolWish } from "./plan.ts";
 
-/** A tool as a person reads it, where the machine's own Node.js has this version. */
+/** Describes a tool for people; `nodeVersion` is the version of the machine's own Node.js. */
 export function describeTool(wish: ToolWish, nodeVersion: string): string {
   switch (wish.tool) {
     case "node": {

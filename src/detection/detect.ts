@@ -13,17 +13,17 @@ import { isRust } from "./rust-plan.ts";
 
 export interface Detected {
   readonly kind: Kind;
-  /** The commands of all process types, the Procfile's and those that are set. */
+  /** The commands of all process types, from the Procfile and the project's settings. */
   readonly procfile: Procfile;
-  /** Builds the application instead of the language's own steps; null: those. */
+  /** Replaces the language's own build steps; null: those run. */
   readonly buildCommand: string | null;
-  /** The folder of a static site, with no language in it. */
+  /** The folder of a static site without any language; else null. */
   readonly siteFolder: string | null;
 }
 
 /**
- * Says what the source is: Go, Rust, Java, Ruby, PHP, Python, Deno, Node, static files, or only what a Procfile runs.
- * A Procfile's commands take the place of the language's own; the language's install still happens.
+ * Detects what the source is: Go, Rust, Java, Ruby, PHP, Python, Deno, Node, static files, or only what a Procfile runs. A Procfile's
+ * commands replace the language's own start; the language's install still runs.
  */
 export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
   const own = parseProcfile(tree.text("Procfile") ?? "");
@@ -73,7 +73,7 @@ const deciding = [
   "index.html",
 ];
 
-/** What was probably meant: a Procfile of another spelling, or an application in a folder of its own. */
+/** Guesses what was meant: a misspelled Procfile, or an application in a subfolder. */
 function elsewhere(tree: SourceTree): FailureDetail {
   const misspelt = tree.paths.find((path) => /^procfile(?:\.\w+)?$/i.test(path));
   if (misspelt !== undefined) {

@@ -6,7 +6,10 @@ interface CodeText {
   readonly hint: string;
 }
 
-/** Every failure this builder can report: where it happens, what it says and what a person can do about it. The documents are made from it. */
+/**
+ * Every failure this builder can report: where it happens, its message and what a person can do about it. The documentation is generated
+ * from it.
+ */
 export const builderFailures = {
   source_too_large: {
     stage: "receive",
@@ -233,14 +236,14 @@ export const builderFailures = {
 export type BuilderFailureCode = keyof typeof builderFailures;
 
 export interface FailureDetail {
-  /** Says what exactly, instead of the code's general sentence. */
+  /** A specific message, in place of the code's general sentence. */
   readonly summary?: string;
   readonly hint?: string;
-  /** Where it really happened, when that is not the code's usual place. */
+  /** The stage in which it happened, if that is not the code's usual one. */
   readonly stage?: Stage;
 }
 
-/** Thrown inside the builder when the source cannot be built; `build` turns it into the outcome `failed`. */
+/** Thrown inside the builder if the source can't be built; `build` turns it into the outcome `failed`. */
 export class BuildRefused extends Error {
   readonly code: BuilderFailureCode;
   readonly detail: FailureDetail;
@@ -252,7 +255,7 @@ export class BuildRefused extends Error {
   }
 }
 
-/** The failure that is reported for a refusal. Its sentences may quote what a command printed, so secrets are hidden in them too. */
+/** Returns the failure to report for a refusal. Its sentences may quote a command's output, so secrets in them are redacted too. */
 export function toFailure(
   refused: BuildRefused,
   logTail: readonly string[],

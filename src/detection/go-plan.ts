@@ -4,7 +4,7 @@ import type { BuildPlan, Step } from "./plan.ts";
 import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What building a Go program takes. Refuses when there is no module, no main package, or none for a Procfile command. */
+/** Returns the plan to build a Go program. Throws BuildRefused if there is no module, no main package, or none for a Procfile command. */
 export function goPlan(tree: SourceTree, version: string, procfile: Procfile): BuildPlan {
   if (!tree.has("go.mod")) {
     throw new BuildRefused("build_script_failed", {
@@ -31,7 +31,7 @@ export function goPlan(tree: SourceTree, version: string, procfile: Procfile): B
   };
 }
 
-/** Whether this is a Go application: a module, or a main.go at the root. */
+/** Returns whether this is a Go application: a module, or a main.go at the root. */
 export function isGo(tree: SourceTree): boolean {
   return tree.has("go.mod") || tree.has("main.go");
 }
@@ -40,7 +40,8 @@ function goBuild({ file, from }: Program): Step {
   return {
     title: `Building ${file}: go build ${from}`,
     stage: "build",
-    // `-v` names each package as it is compiled: the first build compiles the standard library, which takes minutes on a busy machine.
+    // `-v` prints each package as it is compiled: the first build also compiles the standard library, which takes minutes on a busy
+    // machine.
     args: ["go", "build", "-v", "-trimpath", "-buildvcs=false", "-o", file, from],
     env: { GOTOOLCHAIN: "local", GOFLAGS: "-modcacherw" },
     tool: "go",
@@ -49,15 +50,18 @@ function goBuild({ file, from }: Program): Step {
 }
 
 interface Program {
-  /** Where the program is put, in the application's folder. */
+  /** Path of the built program in the application's folder. */
   readonly file: string;
-  /** The main package, as `go build` takes it. */
+  /** The main package, as an argument of `go build`. */
   readonly from: string;
 }
 
 const defaultProgram = "bin/web";
 
-/** A program for each Procfile command that starts one, under the name that the command uses; and one for `web` while a main package is left. */
+/**
+ * Returns one program for each Procfile command that starts one, under the name the command uses, and one for `web` if a main package is
+ * left.
+ */
 function programsOf(tree: SourceTree, { web, release, others }: Procfile): Program[] {
   const mains = mainPackages(tree);
   const commands = [web, release, ...Object.values(others)];
@@ -80,7 +84,7 @@ function programFor(command: string, mains: readonly Main[], tree: SourceTree): 
 
 interface Main {
   readonly from: string;
-  /** What `go install` would call its program. */
+  /** The program name that `go install` would use. */
   readonly name: string;
 }
 

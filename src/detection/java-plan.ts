@@ -4,11 +4,11 @@ import { chooseJdk, jdkWish, type Jdk } from "./java-version.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What the builder knows of Java. */
+/** The Java installation that the builder can use. */
 export interface JavaOfMachine {
-  /** The one that `java` starts comes first. */
+  /** The JDK that `java` starts comes first. */
   readonly jdks: readonly Jdk[];
-  /** Its build tools, for sources without a wrapper or whose wrapper cannot fetch its own. */
+  /** The machine's build tools, for sources without a wrapper or whose wrapper can't fetch its own. */
   readonly tools: Readonly<Record<JavaTool, boolean>>;
 }
 
@@ -16,7 +16,7 @@ export type JavaTool = "maven" | "gradle";
 
 const gradleFiles = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 
-/** What building and starting a Java application takes. */
+/** Returns the plan to build and start a Java application. */
 export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): BuildPlan {
   const tool = tree.has("pom.xml") ? "maven" : "gradle";
   const wish = jdkWish(tree);
@@ -31,13 +31,13 @@ export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): Buil
     install: null,
     build: [buildStep(tree, { tool, jdk, hasWrapper, hasOwn: tools[tool] })],
     prune: [],
-    // Only the edge reaches the application, and it replaces the headers that Spring then believes.
+    // Spring may trust forwarded headers: only the edge reaches the application, and it replaces them.
     env: { SERVER_FORWARD_HEADERS_STRATEGY: "native" },
     start: (files) => javaStart(tree, files),
   };
 }
 
-/** Whether this is a Java (or Kotlin, Scala, Groovy) application that Maven or Gradle builds. */
+/** Returns whether this is a Java (or Kotlin, Scala, Groovy) application that Maven or Gradle builds. */
 export function isJava(tree: SourceTree): boolean {
   return tree.has("pom.xml") || gradleFiles.some((file) => tree.has(file));
 }
@@ -72,7 +72,8 @@ function buildStep(tree: SourceTree, { tool, jdk, hasWrapper, hasOwn }: Building
   });
   const own = step([programs[tool], ...task]);
   if (!hasWrapper) return own;
-  // By a path, from which it finds its settings; by the shell, as checkouts of other systems lose the mode.
+  // Run the wrapper by path, from which it finds its settings, and through sh, because checkouts from other systems lose the executable
+  // bit.
   const wrapped = step(["sh", `./${wrappers[tool]}`, ...task]);
   const remark = `The wrapper could not fetch its ${programs[tool]}. The machine's own is used, whatever version it has.`;
   return hasOwn ? { ...wrapped, instead: { fits: lacksDistribution, remark, step: own } } : wrapped;
@@ -80,7 +81,7 @@ function buildStep(tree: SourceTree, { tool, jdk, hasWrapper, hasOwn }: Building
 
 const lacksDistribution = (output: string): boolean => unfetchedWrapper.test(output);
 
-/** What the wrappers print when their build tool could not be fetched, or when their own archive is not committed. */
+/** Matches the wrappers' output if their build tool could not be fetched or their own archive is not committed. */
 export const unfetchedWrapper =
   /^(?:wget|curl|mvnw)\b.*[Ff]ailed to fetch|Failed to fetch https?:|Could not find or load main class org\.(?:gradle|apache\.maven)\.wrapper|Unable to access jarfile \S*wrapper|Exception[^\n]*\n(?:[ \t]+at [^\n]*\n|Caused by[^\n]*\n){0,40}?[ \t]+at org\.gradle\.wrapper\./m;
 
@@ -96,7 +97,7 @@ const mavenArgs = [
 const gradleArgs = ["--no-daemon", "--console=plain"];
 const quietFlags = new Set(["--batch-mode", "--no-transfer-progress", mavenArgs[2], ...gradleArgs]);
 
-/** The task that makes what can be run, by the plugin that some module names. */
+/** Returns the Gradle task that builds something runnable, according to the plugin that a module names. */
 function gradleTask(tree: SourceTree): string {
   const texts = tree.paths.filter((path) => /\.gradle(?:\.kts)?$/.test(path)).map((path) => tree.text(path) ?? "");
   const names = (pattern: RegExp) => texts.some((text) => pattern.test(text));

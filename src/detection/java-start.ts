@@ -3,14 +3,15 @@ import { BuildRefused } from "./failures.ts";
 import type { BuiltFiles, Start } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-// The heap may take this much of the replica's memory: threads, code and buffers need the rest. JAVA_OPTS comes later and wins.
-// On cgroup v1 the JVM finds that memory only where it sees all hierarchies; elsewhere it takes the machine's for its own.
+// The heap may use 70 % of the replica's memory: threads, code and buffers need the rest. JAVA_OPTS comes later and wins. MaxRAM is set
+// from the limit files because on cgroup v1 the JVM finds the limit only if it sees all hierarchies; otherwise it assumes the machine's
+// memory.
 const limitFiles = "/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
 const limit = `$(sed -nE 's/^[0-9]{1,13}$/-XX:MaxRAM=&/p' ${limitFiles} 2>/dev/null)`;
 const options = `${limit} -XX:MaxRAMPercentage=70 $JAVA_OPTS`;
 const ports = "-Dserver.port=$PORT -Dquarkus.http.port=$PORT -Dquarkus.http.host=0.0.0.0 -Dmicronaut.server.port=$PORT";
 
-/** How what Maven or Gradle made is started. Refuses when they made nothing that runs. */
+/** Returns how to start what Maven or Gradle built. Throws BuildRefused if nothing runnable was built. */
 export function javaStart(tree: SourceTree, files: BuiltFiles): Start {
   const modules = modulesOf(tree);
   const found = quarkus(modules, files) ?? installed(modules, files) ?? archive(modules, files);
@@ -21,11 +22,11 @@ export function javaStart(tree: SourceTree, files: BuiltFiles): Start {
   });
 }
 
-// Plugins that make archives which bring all that they need.
+// Plugins that build self-contained archives.
 const executable =
   /spring-boot-maven-plugin|maven-shade-plugin|maven-assembly-plugin|quarkus|org\.springframework\.boot|shadow|application/;
 
-/** Folders with a build of their own, those first whose manifest says that they make something that runs. */
+/** Returns the folders that have a build file, first those whose build file names a plugin from `executable`. */
 function modulesOf(tree: SourceTree): readonly string[] {
   const manifests = tree.paths.filter((path) => /(?:^|\/)(?:pom\.xml|build\.gradle(?:\.kts)?)$/.test(path));
   const runs = (path: string) => executable.test(tree.text(path) ?? "");
@@ -41,7 +42,7 @@ function quarkus(modules: readonly string[], files: BuiltFiles): Start | null {
   return found === undefined ? null : jar(found);
 }
 
-/** What Gradle's application plugin makes: a script and its libraries. */
+/** Finds the output of Gradle's application plugin: a script and its libraries. */
 function installed(modules: readonly string[], files: BuiltFiles): Start | null {
   for (const module of modules) {
     const folder = posix.join(module, "build/install");
@@ -69,7 +70,7 @@ function archive(modules: readonly string[], files: BuiltFiles): Start | null {
 
 const isPlainPath = (path: string): boolean => /^[\w./@+-]+$/.test(path);
 const isBeside = (name: string): boolean => /^original-|-(?:sources|javadoc|tests|plain)\.jar$/.test(name);
-/** Archives with everything in them come first. */
+/** Sorts self-contained archives first. */
 const rank = (name: string): number =>
   /-(?:all|exec|runner|shaded|fat|jar-with-dependencies)\.jar$/.test(name) ? 0 : name.endsWith(".jar") ? 1 : 2;
 

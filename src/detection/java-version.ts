@@ -3,19 +3,19 @@ import type { SourceTree } from "./source-tree.ts";
 
 /** A Java development kit that builds and runs applications. */
 export interface Jdk {
-  /** `17.0.15`. */
+  /** Such as `17.0.15`. */
   readonly version: string;
-  /** Where it lies on the machine. */
+  /** Its folder on the machine. */
   readonly folder: string;
-  /** Where commands find it; null where their environment says so. */
+  /** Its JAVA_HOME for commands; null if their environment sets it already. */
   readonly home: string | null;
 }
 
 interface JdkWish {
   readonly major: number;
-  /** What was written, and where. */
+  /** The file that names the version. */
   readonly from: string;
-  /** No other major does: Gradle compiles with exactly the toolchain that is named. */
+  /** Whether only this major version works: Gradle compiles with exactly the toolchain named. */
   readonly isExact: boolean;
 }
 
@@ -34,7 +34,7 @@ const places: readonly { readonly file: RegExp; readonly pattern: RegExp; readon
   },
 ];
 
-/** Which Java the source asks for; null: it does not say. */
+/** Returns the Java version that the source asks for; null if it names none. */
 export function jdkWish(tree: SourceTree): JdkWish | null {
   for (const { file, pattern, isExact = false } of places) {
     for (const path of tree.paths.filter((each) => file.test(each))) {
@@ -45,7 +45,10 @@ export function jdkWish(tree: SourceTree): JdkWish | null {
   return null;
 }
 
-/** The machine's JDK of the wished major, else the next newer one, which compiles for older versions too. Without a wish its first. */
+/**
+ * Returns the machine's JDK of the requested major version, else the next newer one, which compiles for older versions too; without a
+ * request, the first. Throws BuildRefused if none fits.
+ */
 export function chooseJdk(jdks: readonly Jdk[], wish: JdkWish | null): Jdk {
   const [first] = jdks;
   if (first === undefined) throw new BuildRefused("java_missing");

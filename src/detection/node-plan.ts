@@ -13,7 +13,7 @@ interface NodeFacts {
   readonly manager: PackageManager;
 }
 
-/** What installing, building and starting a Node application takes. */
+/** Returns the plan to install, build and start a Node application. */
 export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
   const manifest = readPackageJson(tree);
   const facts = { manifest, tree, manager: choosePackageManager(manifest, tree) };
@@ -48,7 +48,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
   };
 }
 
-// Fastify's own start command listens on the loopback alone without this; it does not read HOST.
+// FASTIFY_ADDRESS: without it, Fastify's own start command listens on the loopback only; it does not read HOST.
 const nodeEnv = {
   FASTIFY_ADDRESS: "0.0.0.0",
   NODE_ENV: "production",
@@ -56,7 +56,8 @@ const nodeEnv = {
   npm_config_update_notifier: "false",
 };
 
-// What SvelteKit's server believes about a request's address: only the edge reaches it, and the edge replaces these headers.
+// Headers from which SvelteKit's server takes the request's origin and client address. They are safe to trust: only the edge reaches the
+// server, and it replaces them.
 const svelteEnv = {
   PROTOCOL_HEADER: "x-forwarded-proto",
   HOST_HEADER: "x-forwarded-host",
@@ -79,27 +80,27 @@ function notesOn({ manager, manifest }: NodeFacts): readonly string[] {
   return ["No lock file: versions may change from build to build. Commit one.", ...manager.notes];
 }
 
-/** Whether a build script or an install script of the application may make files. */
+/** Returns whether a build or install script of the application may create files. */
 export function makesFiles(manifest: PackageJson): boolean {
   return needsDevDependencies(manifest);
 }
 
 const lifecycle = ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
-// These only set up git hooks on a developer's machine.
+// Tools that only set up git hooks on a developer's machine.
 const gitHookTools = /^(?:npx )?(?:husky|lefthook|simple-git-hooks|is-ci \|\| husky)\b/;
 
 function ownInstallScripts(manifest: PackageJson): string[] {
   return lifecycle.filter((name) => manifest.scripts[name] !== undefined);
 }
 
-/** Those that do something for the application, in their order. */
+/** Returns the application's install scripts in their order, without those that only set up git hooks. */
 function ownScripts(manifest: PackageJson): string[] {
   return ownInstallScripts(manifest).filter((name) => name !== "preinstall" && !isGitHook(manifest, name));
 }
 
 const isGitHook = ({ scripts }: PackageJson, name: string): boolean => gitHookTools.test(scripts[name] as string);
 
-/** A build script or an install script of the application may call development tools. */
+/** Returns whether development dependencies are needed: a build or install script of the application may use them. */
 function needsDevDependencies(manifest: PackageJson): boolean {
   return manifest.scripts["build"] !== undefined || manifest.hasWorkspaces || ownInstallScripts(manifest).length > 0;
 }
@@ -114,7 +115,10 @@ function isEmpty({ manifest, manager }: NodeFacts): boolean {
   );
 }
 
-/** Null when the result depends on more than the lock file: workspaces, folders as dependencies, patches of its own, a lock that is a link or huge, or no lock at all. */
+/**
+ * Returns null if the result depends on more than the lock file: workspaces, folders as dependencies, the application's own patches, a lock
+ * file that is a link or too large, or no lock file at all.
+ */
 function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | null {
   const { manifest, manager, tree } = facts;
   const patches = ownInstallScripts(manifest).some((name) => (manifest.scripts[name] as string).includes("patch"));
@@ -128,7 +132,10 @@ function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | 
   return [manager.name, isFull, manifest.installInputs, deciding, digests];
 }
 
-/** None when the application's own scripts or settings take part. npm prefers the other name of a lock file, so two of them are none. */
+/**
+ * Returns {} if the application's own scripts or settings influence the install, or if it has both of npm's lock files: npm may prefer the
+ * one that was not chosen.
+ */
 function standalone(facts: NodeFacts, isFull: boolean): { standalone?: StandaloneInstall } {
   const { manifest, manager, tree } = facts;
   const scripts = ownInstallScripts(manifest).filter((name) => !onlyGitHooks.test(manifest.scripts[name] as string));
@@ -141,7 +148,7 @@ function standalone(facts: NodeFacts, isFull: boolean): { standalone?: Standalon
   };
 }
 
-// Nothing else behind them.
+// Matches scripts that run a git hook tool and nothing else.
 const onlyGitHooks = /^(?:is-ci \|\| )?(?:npx )?(?:husky|lefthook|simple-git-hooks)(?: install)?$/;
 const npmLockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 
@@ -167,8 +174,8 @@ const incompleteLock =
   "The lock file agrees with package.json, but lacks packages that others need (often optional ones for other systems). Those are taken in their newest fitting versions; all others as locked.";
 
 /**
- * npm writes lock files that its own `npm ci` refuses, when optional packages for other systems were not to be had where the
- * file was made. Then nothing that package.json names itself is missing or differs.
+ * Returns whether the lock file lacks only indirect dependencies. npm writes such files, which its own `npm ci` refuses, if optional
+ * packages for other systems were unavailable; then nothing that package.json itself names is missing or differs.
  */
 function lacksOnlyIndirect(output: string, { dependencies, devDependencies }: PackageJson): boolean {
   const missing = [...output.matchAll(/Missing: (@?[^@\s]+)@\S* from lock file/g)].map((match) => match[1] as string);
@@ -184,7 +191,7 @@ const quietFlags = new Set([
   "--no-save",
   "--no-update-notifier",
 ]);
-// Copies instead of links, so that nothing in the application's tree is shared with the store. CI keeps pnpm from asking.
+// pnpm copies packages instead of linking them, so that the application's tree shares no files with the store. CI disables prompts.
 const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
 
 const bunEnv = { BUN_INSTALL_CACHE_DIR: "/cache/bun" };
@@ -244,10 +251,10 @@ function buildSteps({ manager, manifest }: NodeFacts): Step[] {
   return [choosesSvelteAdapter(manifest) ? { ...step, env: { ...step.env, ...nodeAdapter } } : step];
 }
 
-// https://github.com/sveltejs/kit, adapter-auto's adapters.js: the one environment there for which it takes adapter-node.
+// The only environment for which adapter-auto chooses adapter-node (https://github.com/sveltejs/kit, adapter-auto's adapters.js).
 const nodeAdapter = { GCP_BUILDPACKS: "1" };
 
-/** SvelteKit as its scaffolder leaves it: the adapter is chosen, and installed, by where the build runs. */
+/** Returns whether SvelteKit uses its scaffolder's default, which chooses and installs the adapter depending on where the build runs. */
 function choosesSvelteAdapter(manifest: PackageJson): boolean {
   return uses(manifest, "@sveltejs/adapter-auto");
 }
@@ -282,7 +289,7 @@ function pruneSteps(manager: PackageManager): Step[] {
       "--no-progress",
     ],
     "yarn-modern": ["yarn", "workspaces", "focus", "--production"],
-    // It has no command that removes them; a second install would not either.
+    // Bun has no command that removes development dependencies, and a second install would not remove them either.
     bun: null,
   };
   const env = { ...envOf(manager), HUSKY: "0" };

@@ -1,7 +1,7 @@
 import type { PackageJson } from "./package-json.ts";
 import type { BuiltFiles, Start } from "./plan.ts";
 
-// A `start` script of these runs a development server, which is no way to serve visitors; their build output is.
+// Matches `start` scripts that run a development server. Those are not for visitors; the build output is served instead.
 const developmentServer = new RegExp(
   [
     "^(?:npx +)?(?:cross-env +)?(?:[A-Z_]+=\\S* +)*(?:npx +)?(?:",
@@ -11,7 +11,7 @@ const developmentServer = new RegExp(
   ].join(""),
 );
 
-// Where frameworks leave a server: Nuxt and Nitro, Astro's Node adapter.
+// Server files that frameworks build: Nuxt and Nitro, Astro's Node adapter.
 const serverOutputs = [".output/server/index.mjs", "dist/server/entry.mjs"];
 const siteFolders = [
   "dist",
@@ -27,7 +27,7 @@ const siteFolders = [
   "public",
 ];
 
-/** How a Node application without a Procfile command is started; null when nothing tells. */
+/** Returns how to start a Node application without a Procfile command; null if nothing indicates it. */
 export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | null {
   return (
     startScript(manifest) ??
@@ -40,23 +40,23 @@ export function nodeStart(manifest: PackageJson, files: BuiltFiles): Start | nul
   );
 }
 
-/** Whether the `start` script is a development server that is not run here. */
+/** Returns whether the `start` script is a development server, which is not run here. */
 export function isDevelopmentServer(script: string): boolean {
   return developmentServer.test(script.trim());
 }
 
-/** The `start` script, unless it is a development server. */
+/** Returns the `start` script, unless it is a development server. */
 export function startScript({ scripts }: PackageJson): Start | null {
   const name = ["start", "start:prod", "start:production"].find((each) => isForVisitors(scripts[each]));
   if (name === undefined) return null;
   const script = scripts[name] as string;
   const before = scripts[`pre${name}`];
-  // Run directly: npm in front of it would cost memory for as long as the application runs and swallow its signals.
+  // Run it without npm, which would use memory for as long as the application runs and would swallow signals.
   const command = before === undefined ? script : `${before} && ${script}`;
   return { how: "command", command, because: `the \`${name}\` script of package.json` };
 }
 
-/** Restarting on changes is of no use here, but it does serve; taken when there is nothing else. */
+/** Returns a `start` script that restarts on file changes. It serves visitors too, so it is the last resort. */
 function watcher({ scripts }: PackageJson): Start | null {
   const script = scripts["start"] ?? "";
   return /\b(?:nodemon|node --watch|tsx watch)\b/.test(script)
@@ -104,7 +104,7 @@ function site(files: BuiltFiles): Start | null {
   const nested = files.folders("dist").flatMap((name) => [`dist/${name}/browser`, `dist/${name}`]);
   const folder = [...siteFolders, ...nested].find((path) => files.has(`${path}/index.html`));
   if (folder === undefined) return null;
-  // Only a single-page application serves its one page for every path. With more pages a missing one is a 404.
+  // Only a single-page application serves its one page for every path; with several pages, a missing one is a 404.
   const fallback = files.pages(folder) === 1 ? "index" : "none";
   return { how: "static", folder, fallback, because: `${folder}/index.html` };
 }

@@ -2,7 +2,10 @@ import semver from "semver";
 import type { PackageJson } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** The version to run: the platform's own when it fits, else the newest that fits (even majors, the long-term ones, first). */
+/**
+ * Chooses the Node version to run: the platform's own if it fits, else the newest that fits, LTS versions (even majors) first. Returns null
+ * if none fits.
+ */
 export function chooseNodeVersion(range: string, own: string, known: readonly string[]): string | null {
   if (semver.satisfies(own, range)) return own;
   const fitting = known.filter((version) => semver.satisfies(version, range) && semver.prerelease(version) === null);
@@ -13,11 +16,11 @@ export function chooseNodeVersion(range: string, own: string, known: readonly st
 export interface NodeWish {
   /** A semver range. */
   readonly range: string;
-  /** What was written, and where, for the log. */
+  /** The version as written, and the file it is in; for the log. */
   readonly from: string;
 }
 
-// https://github.com/nodejs/Release: the code names of the long-term releases, as .nvmrc files use them.
+// Code names of LTS releases, as used in .nvmrc files (https://github.com/nodejs/Release).
 const codeNames: Readonly<Record<string, string>> = {
   argon: "4",
   boron: "6",
@@ -32,7 +35,10 @@ const codeNames: Readonly<Record<string, string>> = {
   krypton: "24",
 };
 
-/** Which Node the source asks for: `engines.node`, else .nvmrc, else .node-version. Null: it says nothing that can be understood. */
+/**
+ * Returns the Node version that the source asks for: `engines.node`, else .nvmrc, else .node-version. Null if none of them can be
+ * understood.
+ */
 export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWish | null {
   const candidates = [
     { text: manifest.enginesNode, from: "engines.node in package.json" },
@@ -46,10 +52,10 @@ export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWish | nu
   return null;
 }
 
-// Reading a range takes time with its square.
+// Parsing a range takes quadratic time.
 const longestWish = 256;
 
-/** The semver range of what people write for a Node version; `*` for `node` and `latest`, null for what is no version. */
+/** Converts a Node version as people write it to a semver range: `*` for `node` and `latest`, null if it is not a version. */
 export function nodeRange(text: string): string | null {
   const wish = text.split("#")[0]?.trim().toLowerCase() ?? "";
   if (wish === "" || wish.length > longestWish) return null;

@@ -1,7 +1,7 @@
 import { BuildRefused } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** The parts of a package.json that a build looks at. Parts of another type than expected are taken as absent. */
+/** The parts of a package.json that a build uses. Parts of an unexpected type count as absent. */
 export interface PackageJson {
   readonly name: string | null;
   readonly main: string | null;
@@ -12,9 +12,9 @@ export interface PackageJson {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly hasWorkspaces: boolean;
-  /** What decides an install besides the lock file, as stable text. */
+  /** The fields that influence an install besides the lock file, as stable text. */
   readonly installInputs: string;
-  /** A package.json of that alone. */
+  /** A package.json with only those fields. */
   readonly installManifest: string;
 }
 
@@ -33,7 +33,7 @@ const installFields = [
   "packageManager",
 ] as const;
 
-/** Reads package.json; refuses with `package_json_invalid`. */
+/** Parses package.json; refuses with `package_json_invalid`. */
 export function parsePackageJson(text: string): PackageJson {
   const value = parse(text);
   const engines = asRecord(value["engines"]);
@@ -52,7 +52,7 @@ export function parsePackageJson(text: string): PackageJson {
   };
 }
 
-/** That of the source. */
+/** Reads the source's package.json. */
 export function readPackageJson(tree: SourceTree): PackageJson {
   const text = tree.text("package.json");
   if (text !== null) return parsePackageJson(text);

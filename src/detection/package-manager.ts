@@ -6,10 +6,10 @@ export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern" | "bun"
 
 export interface PackageManager {
   readonly name: PackageManagerName;
-  /** An exact version or a range of its package. Null: the one the platform brings. */
+  /** An exact version or a range of its package. Null: the version that the platform ships. */
   readonly version: string | null;
   readonly lockFile: string | null;
-  /** What a person should know about the choice. */
+  /** Notes for the build log about the choice. */
   readonly notes: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const lockFiles: readonly (readonly [string, Family])[] = [
   ["bun.lockb", "bun"],
 ];
 
-/** Chooses by `packageManager` of package.json, else by the lock file, else npm. */
+/** Chooses by package.json's `packageManager`, else by the lock file, else npm. */
 export function choosePackageManager(manifest: PackageJson, tree: SourceTree): PackageManager {
   const present = lockFiles.filter(([file]) => tree.has(file));
   const wish = parseWish(manifest.packageManager) ?? parseWish(bunWish(tree));
@@ -51,7 +51,7 @@ function byFamily(family: Family, wished: string | null, lockText: string): Pick
   return isModern ? { name: "yarn-modern", version: wished ?? "4" } : { name: "yarn", version: wished ?? "1" };
 }
 
-/** pnpm reads only the lock file formats of its time: 5.x by 7, 6.0 by 8, 9.0 by 9 and later. */
+/** Each pnpm version reads only the lock file formats of its time: 7 reads 5.x, 8 reads 6.0, 9 and later read 9.0. */
 function pnpmRange(lockText: string): string {
   const format = /^lockfileVersion:[ \t]*['"]?(\d+)/m.exec(lockText)?.[1];
   if (format === "5") return "7";
@@ -64,7 +64,7 @@ function bunWish(tree: SourceTree): string | null {
   return text === null ? null : `bun@${text.trim().replace(/^v/, "")}`;
 }
 
-/** `pnpm@9.1.0+sha512.…` as Corepack writes it; the hash is checked by the registry's integrity instead. */
+/** Parses `pnpm@9.1.0+sha512.…` as Corepack writes it. The hash is ignored: the registry's integrity value is checked instead. */
 function parseWish(text: string | null): { name: Family; version: string } | null {
   const match = /^(npm|pnpm|yarn|bun)@(\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[\w.-]{1,64})?)(?:\+|$)/.exec(text ?? "");
   if (!match) return null;

@@ -1,7 +1,7 @@
 import { parse } from "smol-toml";
 import { BuildRefused, type BuilderFailureCode } from "./failures.ts";
 
-/** The content of a TOML file; refuses with the code of its kind. */
+/** Parses a TOML file; refuses with the failure code of its kind. */
 export function parseToml(
   text: string,
   file: string,

@@ -3,7 +3,7 @@ import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What installing and starting a PHP application takes. `hasComposer`: the machine has one. */
+/** Returns the plan to install and start a PHP application. `hasComposer`: Composer is installed on the machine. */
 export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean): BuildPlan {
   const manifest = readManifest(tree);
   checkVersion(manifest, version);
@@ -18,7 +18,7 @@ export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean)
     install: needsInstall ? installOf(tree, hasComposer) : null,
     build: [],
     prune: [],
-    // Forks as many workers, so that a slow request does not keep the others waiting.
+    // Number of forked workers, so that a slow request does not block others.
     env: { PHP_CLI_SERVER_WORKERS: "4" },
     start: () => startOf(tree),
   };
@@ -26,7 +26,7 @@ export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean)
 
 const roots = ["public", "web", "."];
 
-/** Whether this is a PHP application. */
+/** Returns whether this is a PHP application. */
 export function isPhp(tree: SourceTree): boolean {
   const serves = roots.some((root) => tree.has(root === "." ? "index.php" : `${root}/index.php`));
   return serves || (tree.has("composer.json") && !tree.has("package.json"));
@@ -34,7 +34,7 @@ export function isPhp(tree: SourceTree): boolean {
 
 interface ComposerManifest {
   readonly require: Readonly<Record<string, unknown>>;
-  /** Composer writes vendor/autoload.php, also where no package is named. */
+  /** Whether the manifest declares autoloading, so that Composer must write vendor/autoload.php even without packages. */
   readonly autoloads: boolean;
 }
 
@@ -55,10 +55,10 @@ function readManifest(tree: SourceTree): ComposerManifest {
   }
 }
 
-// Reading a range takes time with its square.
+// Parsing a range takes quadratic time.
 const longestWish = 256;
 
-/** What semver cannot read is Composer's to decide. */
+/** A range that semver can't parse is left to Composer. */
 function checkVersion({ require }: ComposerManifest, version: string): void {
   const wish = require["php"];
   if (typeof wish !== "string" || wish.length > longestWish) return;
@@ -87,13 +87,13 @@ function installOf(tree: SourceTree, hasComposer: boolean): Install {
     tool: "composer",
     otherwise: "install_failed",
   };
-  // The autoloader lists the application's own classes.
+  // No reuse: the autoloader lists the application's own classes.
   return { folder: "vendor", inputs: null, steps: [step], npmLockFile: null, again: [] };
 }
 
 /**
- * PHP's own server: php-fpm speaks FastCGI, which needs a web server of its own in every replica, and the edge does what such a server would
- * do besides (TLS, compression, limits). A Procfile names another.
+ * Starts PHP's built-in server: php-fpm speaks FastCGI and would need a web server in every replica, whose other jobs (TLS, compression,
+ * limits) the edge does already. A Procfile can name another server.
  */
 function startOf(tree: SourceTree): Start {
   const root = roots.find((each) => tree.has(each === "." ? "index.php" : `${each}/index.php`));

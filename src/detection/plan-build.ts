@@ -14,19 +14,22 @@ import { rubyPlan } from "./ruby-plan.ts";
 import { rustPlan } from "./rust-plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What the builder offers beyond Node.js. Null: its machine or image has none. */
+/** What the builder offers besides Node.js. Null: the machine or image has none. */
 export interface Machine {
   readonly python: PythonOfMachine | null;
   readonly java: JavaOfMachine;
-  /** The versions of its compilers and interpreters. */
+  /** Versions of the installed compilers and interpreters. */
   readonly versions: Readonly<Partial<Record<Program, string>>>;
-  /** Where the application lies in the sandbox. */
+  /** The application's folder in the sandbox. */
   readonly home: string;
 }
 
 export type Program = "go" | "rust" | "ruby" | "php" | "composer";
 
-/** Makes a detected application's plan. Refuses what cannot be built here, and Procfile commands that could never start. */
+/**
+ * Plans the build of a detected application. Throws BuildRefused for what can't be built here, and for Procfile commands that could never
+ * start.
+ */
 export function planBuild(detected: Detected, tree: SourceTree, machine: Machine): BuildPlan {
   const { buildCommand } = detected;
   const own = languagePlan(detected, tree, machine);
@@ -105,7 +108,7 @@ function nothingToStart(): Start {
   throw new BuildRefused("no_start_command");
 }
 
-/** Whether the source has something at this path; a folder counts, and so does what a link on the way may lead to. */
+/** Returns whether the source may have something at this path: a file, a folder, or anything that a link on the way may lead to. */
 function mayHave(tree: SourceTree, path: string): boolean {
   if (path === "." || tree.has(path)) return true;
   const parts = path.split("/");

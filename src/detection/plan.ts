@@ -5,29 +5,29 @@ import type { Jdk } from "./java-version.ts";
 import type { NodeWish } from "./node-version.ts";
 import type { PackageManager } from "./package-manager.ts";
 
-/** What kind of application it is; also the image's `kind`. */
+/** The kind of application; also the image's `kind`. */
 export type Kind = "node" | "python" | "go" | "rust" | "java" | "deno" | "ruby" | "php" | "static" | "procfile";
 
-/** Everything that is decided about a build before anything runs. */
+/** Everything about a build that is decided before anything runs. */
 export interface BuildPlan {
   readonly kind: Kind;
-  /** `Node.js app`, printed as `-----> Node.js app detected`. */
+  /** Such as `Node.js app`, printed as `-----> Node.js app detected`. */
   readonly name: string;
   readonly notes: readonly string[];
   readonly tools: readonly ToolWish[];
   readonly install: Install | null;
   readonly build: readonly Step[];
-  /** The files that the build makes and commands may start; left out: only the build itself tells. */
+  /** Files that the build creates and commands may start; absent if only the build itself knows them. */
   readonly makes?: readonly string[];
-  /** Takes what only the build needed out of the installed folder. Must only remove files. */
+  /** Steps that remove what only the build needed from the install folder. They must only remove files. */
   readonly prune: readonly Step[];
   /** The release's environment; the project's own variables override it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Decides how the release starts, once the build's output is there. Refuses when nothing can be started. */
+  /** Decides how the release starts, once the build's output exists. Throws BuildRefused if nothing can be started. */
   readonly start: (files: BuiltFiles) => Start;
 }
 
-/** A tool that the build needs. `inRelease`: the application needs it too. */
+/** A tool that the build needs. `inRelease`: the application also needs it at run time. */
 export type ToolWish =
   | { readonly tool: "node"; readonly wish: NodeWish | null; readonly inRelease: true }
   | { readonly tool: "package-manager"; readonly manager: PackageManager; readonly inRelease: true }
@@ -35,26 +35,26 @@ export type ToolWish =
   | { readonly tool: "java"; readonly jdk: Jdk; readonly inRelease: true }
   | { readonly tool: "go" | "rust" | "maven" | "gradle"; readonly inRelease: false };
 
-/** One command of a build as data: it runs in the sandbox, in the application's folder. */
+/** One command of a build, as data. It runs in the sandbox, in the application's folder. */
 export interface Step {
   /** Printed as `-----> title`. */
   readonly title: string;
   readonly stage: Extract<Stage, "install" | "build">;
   readonly args: readonly [string, ...string[]];
-  /** Added to the build's environment for this step. Holds no secret. */
+  /** Added to the build's environment for this step. Must not hold secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** Selects the signs by which `classify` recognizes a failure. */
+  /** Selects the patterns by which `classify` recognizes a failure. */
   readonly tool: Tool;
   /** The code of a failure that `classify` does not recognize. */
   readonly otherwise: BuilderFailureCode;
-  /** Its output is only shown when it fails. */
+  /** Whether its output is shown only if it fails. */
   readonly quiet?: boolean;
-  /** The step to try when this one fails in a way that need not end the build. */
+  /** A step to try if this one fails in a way that need not end the build. */
   readonly instead?: Instead;
 }
 
 export interface Instead {
-  /** Whether this output of the failed step calls for it. */
+  /** Returns whether the failed step's output calls for this step. */
   readonly fits: (output: string) => boolean;
   /** Printed before the step runs. */
   readonly remark: string;
@@ -75,50 +75,56 @@ export type Tool =
   | "composer"
   | "script";
 
-/** Installing, with what makes its result reusable. */
+/** The install steps, and what makes their result reusable. */
 export interface Install {
   /** The folder that the steps fill, such as `node_modules`. */
   readonly folder: string;
-  /** What decides the folder's content besides the tools. Null: the content depends on more than can be listed. */
+  /** What determines the folder's content besides the tools. Null: the content depends on more than can be listed. */
   readonly inputs: readonly unknown[] | null;
   readonly steps: readonly Step[];
-  /** npm's lock file, when other projects may have fetched the packages that it names. */
+  /** npm's lock file, if packages that it names may be in the cache from other projects' installs; else null. */
   readonly npmLockFile: string | null;
-  /** The application's own install scripts, which run also when a kept folder replaces the steps. */
+  /** The application's own install scripts, which also run if a cached folder replaces the steps. */
   readonly again: readonly Step[];
-  /** How a manifest and `npmLockFile` alone give the same folder. Left out: more takes part. */
+  /** How to get the same folder from a manifest and `npmLockFile` alone; absent if the install depends on more. */
   readonly standalone?: StandaloneInstall;
 }
 
-/** An install that sees nothing of its application but what it installs, so that equal ones of several projects give equal folders. */
+/**
+ * An install that depends on nothing of its application except the manifest and lock file, so that equal installs of several projects yield
+ * equal folders.
+ */
 export interface StandaloneInstall {
-  /** The package.json that it runs with. */
+  /** The package.json to install from. */
   readonly manifest: string;
-  /** Runs no script of any package. */
+  /** Must not run any package's scripts. */
   readonly step: Step;
 }
 
-/** Equal keys give equal folders, so a kept folder may replace the steps. Null when the install is not reusable. */
+/**
+ * Returns the cache key of an install: equal keys mean equal folders, so a cached folder may replace the steps. Null if the install is not
+ * reusable.
+ */
 export function installKey(install: Install, toolVersions: readonly string[]): string | null {
   if (install.inputs === null) return null;
   return hash("sha256", JSON.stringify([process.arch, toolVersions, install.inputs]));
 }
 
-/** The files of a finished build, as far as starting needs to know. */
+/** The files of a finished build that matter for starting it. */
 export interface BuiltFiles {
-  /** Whether a plain file is there, with no link on the way. */
+  /** Returns whether a plain file exists there, with no link on the way. */
   has(path: string): boolean;
-  /** False only when nothing can be reached by this path; a link on the way counts as something. */
+  /** Returns false only if nothing can be reached by this path; a link on the way counts as something. */
   mayExist(path: string): boolean;
   /** The folders directly in this folder. */
   folders(path: string): readonly string[];
   /** The plain files directly in this folder. */
   files(path: string): readonly string[];
-  /** How many HTML files lie in this folder and below, counted up to 2. */
+  /** Counts the HTML files in this folder and below, up to 2. */
   pages(path: string): number;
 }
 
-/** How the release is run. */
+/** How the release is started. */
 export type Start =
   | { readonly how: "command"; readonly command: string; readonly because: string }
   | { readonly how: "static"; readonly folder: string; readonly fallback: "index" | "none"; readonly because: string };

@@ -12,7 +12,10 @@ const mostTypes = 16;
 
 const linePattern = /^([A-Za-z0-9_-]+):\s*(.*)$/;
 
-/** Reads a Procfile: `<process>: <command>` a line, blank lines and `#` comments apart. Refuses with `procfile_invalid`, naming the line. */
+/**
+ * Parses a Procfile: one `<process>: <command>` per line; blank lines and `#` comments are skipped. Refuses with `procfile_invalid`, naming
+ * the line.
+ */
 export function parseProcfile(text: string): Procfile {
   const commands = new Map<string, string>();
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -45,7 +48,7 @@ function invalid(number: number, why: string): BuildRefused {
 const plainWord = /^[\w.@+/-]{1,4096}$/;
 const interpreters = new Set(["node", "python", "python3", "sh", "bash"]);
 
-/** The program and first argument of a command; empty where only a shell could tell. */
+/** Returns the program and first argument of a command; empty if only a shell could determine them. */
 export function wordsOf(command: string): readonly string[] {
   const words = command.slice(0, 10_000).split(/\s+/).filter(Boolean);
   while (words[0] === "exec" || /^[A-Za-z_]\w*=[\w.,:/@-]*$/.test(words[0] ?? "")) words.shift();
@@ -53,7 +56,7 @@ export function wordsOf(command: string): readonly string[] {
   return words.slice(0, end === -1 ? 2 : end);
 }
 
-/** The file of the application that a command starts, relative to its folder; null when the command names none. */
+/** Returns the application file that a command starts, relative to the application's folder; null if it names none. */
 export function fileOf(command: string): string | null {
   const [program = "", argument = ""] = wordsOf(command);
   if (program.includes("/")) return inside(program);
@@ -66,7 +69,7 @@ function inside(path: string): string | null {
   return relative.startsWith("/") || relative.startsWith("..") ? null : relative;
 }
 
-/** Refuses commands that start a file which is not there. `exists` answers for paths relative to the application's folder. */
+/** Throws BuildRefused for commands that start a missing file. `exists` receives paths relative to the application's folder. */
 export function requireCommands(procfile: Procfile, exists: (path: string) => boolean, where: string): void {
   const { web, release, others } = procfile;
   for (const [name, command] of Object.entries({ web, release, ...others })) {
@@ -79,7 +82,7 @@ export function requireCommands(procfile: Procfile, exists: (path: string) => bo
   }
 }
 
-/** As Node looks for a file that a command names without its ending. */
+/** Candidates in which Node looks for a file named without its extension. */
 const candidates = (file: string): string[] => [
   file,
   `${file}.js`,

@@ -3,22 +3,22 @@ import { hasPoetryRoot, isPoetryFromRegistries, type PoetryProject } from "./pyt
 import { isFromRegistries, type UvProject } from "./python-uv.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** Names of packages that the application declares, in lower case with `-`. */
+/** Names of the packages that the application declares, in lower case and with `-`. */
 export type Declared = ReadonlySet<string>;
 
 export interface Dependencies {
-  /** Arguments of `pip install`. */
+  /** Arguments for `pip install`. */
   readonly args: readonly string[];
   readonly from: string;
   readonly texts: readonly string[];
   readonly isReusable: boolean;
-  /** uv installs instead of pip. */
+  /** Set if uv installs instead of pip. */
   readonly uv?: UvProject;
-  /** Poetry does. */
+  /** Set if Poetry installs instead of pip. */
   readonly poetry?: PoetryProject;
 }
 
-/** The packages that are named by the application itself; what those need in turn is not among them. */
+/** Returns the packages that the application itself declares, without their own dependencies. */
 export function declaredPackages(tree: SourceTree): Declared {
   const texts = findDependencies(tree).texts.join("\n");
   const names = [...texts.matchAll(/(?:^|["'\s,[])([A-Za-z][A-Za-z0-9._-]*)/gm)].map((match) =>
@@ -47,7 +47,8 @@ export function findDependencies(tree: SourceTree): Dependencies {
 function fromRequirements(tree: SourceTree): Dependencies {
   const lists = tree.paths.filter((path) => /^requirements[^/]*\.txt$/.test(path));
   const all = lists.flatMap((path) => tree.text(path) ?? []);
-  // `.` and `-e` install the source itself, and a nested -r outside these files or a huge one is not seen: then every build installs.
+  // Not reusable, so every build installs: `.` and `-e` install the source itself, and a nested -r outside these files, or a file too large
+  // to read, is not seen.
   const namesMore = /^[ \t]*(?:-e|--editable|\.|-[rc][ \t]+(?!requirements[^/\s]*\.txt[ \t]*$)|file:)/m;
   const isReusable = all.length === lists.length && !namesMore.test(all.join("\n"));
   return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: all, isReusable };
@@ -64,12 +65,12 @@ function fromPyproject(text: string): Dependencies {
   return { args: list, from: "pyproject.toml", texts: list, isReusable: true };
 }
 
-/** A lock file that is too large to be read here is installed at every build. */
+/** A lock file that is too large to read here makes every build install. */
 function fromUv(pyproject: string, lock: string | null): Dependencies {
   const { texts } = fromPyproject(pyproject);
   const settings = asTable(asTable(parseToml(pyproject, "pyproject.toml")["tool"])["uv"]);
   const wish = settings["required-version"];
-  // A bare version means exactly that one.
+  // A bare version means exactly that version.
   const uv = typeof wish === "string" ? `uv${/^\d/.test(wish) ? "==" : ""}${wish}` : "uv";
   const isReusable = lock !== null && isFromRegistries(lock);
   return { args: [], from: "uv.lock", texts, isReusable, uv: { uv, lock: lock ?? "" } };

@@ -10,20 +10,20 @@ import { declaredPackages, findDependencies, type Dependencies } from "./python-
 
 export interface PythonFacts extends PythonOfMachine {
   readonly tree: SourceTree;
-  /** Where the application lies in the sandbox. */
+  /** The application's folder in the sandbox. */
   readonly home: string;
 }
 
-/** What the builder knows of its Python. */
+/** The Python installation that the builder can use. */
 export interface PythonOfMachine {
-  /** The machine's interpreter, as the sandbox sees it, and its version. */
+  /** The path of the machine's interpreter in the sandbox, and its version. */
   readonly interpreter: string;
   readonly version: string;
-  /** What else decides what pip installs, such as its settings. */
+  /** Anything else that determines what pip installs, such as its settings. */
   readonly settings: string;
 }
 
-/** What installing and building a Python application takes: a virtual environment in `.venv`, and Django's static files. */
+/** Returns the plan to install and build a Python application: a virtual environment in `.venv`, and Django's static files. */
 export function pythonPlan(facts: PythonFacts): BuildPlan {
   const dependencies = findDependencies(facts.tree);
   checkVersion(facts);
@@ -46,7 +46,7 @@ export function pythonPlan(facts: PythonFacts): BuildPlan {
   };
 }
 
-// gunicorn and uvicorn take the edge's word for a request's scheme and address; only the edge reaches them.
+// FORWARDED_ALLOW_IPS makes gunicorn and uvicorn trust the forwarded scheme and address: only the edge reaches them.
 const pythonEnv = { PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1", FORWARDED_ALLOW_IPS: "*" };
 
 function start(tree: SourceTree): Start {
@@ -55,7 +55,10 @@ function start(tree: SourceTree): Start {
   return found;
 }
 
-/** Whether this is a Python application: dependencies, Django's manage.py, or a bare script beside nothing else. */
+/**
+ * Returns whether this is a Python application: it has dependencies, Django's manage.py, or a bare script without package.json or
+ * index.html.
+ */
 export function isPython(tree: SourceTree): boolean {
   if (["requirements.txt", "Pipfile", "setup.py", "manage.py", "uv.lock", "poetry.lock"].some((file) => tree.has(file)))
     return true;
@@ -81,10 +84,13 @@ function wishIn(manifest: Record<string, unknown>): unknown {
   return asTable(manifest["project"])["requires-python"] ?? poetry["python"];
 }
 
-// Reading a range takes time with its square.
+// Parsing a range takes quadratic time.
 const longestWish = 256;
 
-/** PEP 440's comma separated comparisons, as far as `requires-python` uses them. What cannot be read is taken as fitting: pip decides. */
+/**
+ * Evaluates the comma-separated comparisons of PEP 440, as far as `requires-python` uses them. What can't be parsed counts as fitting: pip
+ * decides.
+ */
 export function fitsPython(version: string, wish: string): boolean {
   if (wish.length > longestWish) return true;
   const parts = wish.split(",").map((part) => part.trim().replace(/\s+/g, "").replace(/\.\*$/, ""));
@@ -142,7 +148,7 @@ function installSteps({ interpreter, home }: PythonFacts, dependencies: Dependen
     ],
     otherwise: "install_failed",
   };
-  // Time stamps in compiled files would make equal sources differ, and a read-only release cannot compile later.
+  // Time stamps in compiled files would make equal sources differ, and a read-only release can't compile later.
   const compile: Step = {
     ...shared,
     title: "Compiling",

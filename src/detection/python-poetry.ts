@@ -1,14 +1,17 @@
 import type { Step } from "./plan.ts";
 import { asTable } from "./parse-toml.ts";
 
-/** How a project that is locked by Poetry is installed. */
+/** A project with a Poetry lock file. */
 export interface PoetryProject {
   readonly lock: string;
-  /** Whether the project itself is a package that is installed, too. */
+  /** Whether the project itself is installed as a package, too. */
   readonly hasRoot: boolean;
 }
 
-/** Poetry lives in an environment of its own for the build alone: the image has only what the lock file names. */
+/**
+ * Returns the steps to install with Poetry. Poetry gets a separate environment for the build, so that the image has only what the lock file
+ * names.
+ */
 export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, home: string): Step[] {
   const place = "/tmp/poetry";
   const pip = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"];
@@ -35,7 +38,10 @@ export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, hom
   ];
 }
 
-/** A project with scripts or packages of its own is installed as one; others are run from their folder. */
+/**
+ * Returns whether the project is installed as a package because it has scripts or packages of its own; other projects run from their
+ * folder.
+ */
 export function hasPoetryRoot(manifest: Record<string, unknown>, paths: readonly string[]): boolean {
   const poetry = asTable(asTable(manifest["tool"])["poetry"]);
   if (poetry["package-mode"] === false) return false;
@@ -46,7 +52,7 @@ export function hasPoetryRoot(manifest: Record<string, unknown>, paths: readonly
   return named || paths.some((path) => path.startsWith(folder));
 }
 
-/** Whether everything that the lock file names comes from a registry. */
+/** Returns whether everything that the lock file names comes from a registry. */
 export function isPoetryFromRegistries(lock: string): boolean {
   return !/^type = "(?:directory|file|git|url)"/m.test(lock);
 }

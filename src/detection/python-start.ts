@@ -20,14 +20,14 @@ const moduleNames = [
   "app/__init__",
 ];
 
-/** The object in the source that a server is pointed at. */
+/** The object in the source that a server such as gunicorn is given. */
 interface Application {
   readonly target: string;
   readonly framework: "django" | "flask" | "asgi" | "wsgi";
   readonly path: string;
 }
 
-/** How a Python application without a Procfile command is started; null when nothing tells. */
+/** Returns how to start a Python application without a Procfile command; null if nothing indicates it. */
 export function pythonStart(tree: SourceTree): Start | null {
   const packages = declaredPackages(tree);
   const application = django(tree) ?? findApplication(tree);
@@ -105,21 +105,21 @@ function serveAsgi({ target, path }: Application, packages: Declared): Start {
     return command(`hypercorn --bind ${where} ${target}`, `hypercorn and ${path}`);
   if (packages.has("granian"))
     return command(`granian --interface asgi ${hostAndPort} ${target}`, `granian and ${path}`);
-  // FastAPI's own extra `standard` brings uvicorn without naming it.
+  // FastAPI's extra `standard` installs uvicorn without the application naming it.
   if (packages.has("uvicorn") || packages.has("fastapi"))
     return command(`uvicorn ${hostAndPort} ${target}`, `uvicorn and ${path}`);
   return command(`python ${path}`, path);
 }
 
 /**
- * gunicorn's own default answers one request at a time. Threads share what the application keeps in memory; workers would not.
- * The edge keeps connections for up to 2 s, which gunicorn must outlast.
+ * Returns options for gunicorn, which by default serves one request at a time. Threads share the application's memory, workers would not.
+ * The keep-alive time must exceed the 2 s for which the edge keeps connections.
  */
 function atOnce(tree: SourceTree): string {
   return tree.has("gunicorn.conf.py") ? "" : " --threads 8 --keep-alive 5";
 }
 
-/** A script that reads PORT itself is run as it is. */
+/** Returns whether the script reads PORT itself; then it is run as it is. */
 function listensItself(tree: SourceTree, path: string): boolean {
   const text = tree.text(path) ?? "";
   return /["']PORT["']/.test(text) && /\.run\(/.test(text);

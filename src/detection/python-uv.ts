@@ -1,13 +1,16 @@
 import type { Step } from "./plan.ts";
 
-/** How a project that is locked by uv is installed. */
+/** A project with a uv lock file. */
 export interface UvProject {
-  /** What `uv` itself must be, as pip takes it: `uv`, `uv>=0.9`. */
+  /** The requirement on `uv` itself, in pip's syntax: `uv`, `uv>=0.9`. */
   readonly uv: string;
   readonly lock: string;
 }
 
-/** uv is fetched from the package registry for the build alone: the image has only what the lock file names. */
+/**
+ * Returns the steps to install with uv. uv is fetched from the package registry for the build only: the image has only what the lock file
+ * names.
+ */
 export function uvSteps({ uv }: UvProject, home: string): Step[] {
   const python = `${home}/.venv/bin/python`;
   const pip = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"];
@@ -26,7 +29,7 @@ export function uvSteps({ uv }: UvProject, home: string): Step[] {
   ];
 }
 
-/** Whether everything that the lock file names comes from a registry, so that equal lock files give equal folders. */
+/** Returns whether everything that the lock file names comes from a registry, so that equal lock files yield equal folders. */
 export function isFromRegistries(lock: string): boolean {
   const sources = [...lock.matchAll(/^source = \{ (\w+) = "([^"]*)"/gm)];
   return sources.every(([, kind, place]) => kind === "registry" || (kind === "virtual" && place === "."));

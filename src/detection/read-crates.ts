@@ -2,21 +2,21 @@ import { posix } from "node:path";
 import { asTable, parseToml } from "./parse-toml.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** A package of a Rust source that may have programs. */
+/** A package of a Rust source that may build programs. */
 export interface Crate {
   readonly name: string;
-  /** The folder of its Cargo.toml; `.` at the root. */
+  /** The folder of its Cargo.toml; `.` for the root. */
   readonly folder: string;
   readonly manifest: string;
   /** The names of the programs that it builds. */
   readonly programs: readonly string[];
   readonly defaultRun: string | null;
   readonly rustVersion: string | null;
-  /** Whether it names this dependency itself. */
+  /** Returns whether its manifest declares this dependency. */
   uses(dependency: string): boolean;
 }
 
-/** The package at the root, and the members of its workspace. */
+/** Returns the package at the root and the members of its workspace. */
 export function readCrates(tree: SourceTree): readonly Crate[] {
   const root = readManifest(tree, "Cargo.toml");
   const workspace = asTable(root["workspace"]);
@@ -56,7 +56,7 @@ interface Place {
   readonly folder: string;
 }
 
-/** Those that the manifest names, and those that Cargo finds by their place. */
+/** Returns the programs that the manifest names and those that Cargo finds by their path. */
 function programsIn(tree: SourceTree, content: Record<string, unknown>, { name, folder }: Place): string[] {
   const bins = Array.isArray(content["bin"]) ? content["bin"].map(asTable) : [];
   const declared = bins.flatMap((bin) => (typeof bin["name"] === "string" ? [bin["name"]] : []));

@@ -3,7 +3,7 @@ import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What installing, building and starting a Ruby application takes. */
+/** Returns the plan to install, build and start a Ruby application. */
 export function rubyPlan(tree: SourceTree, version: string): BuildPlan {
   checkVersion(tree, version);
   return {
@@ -19,7 +19,7 @@ export function rubyPlan(tree: SourceTree, version: string): BuildPlan {
   };
 }
 
-/** Whether this is a Ruby application. A Gemfile alone beside package.json is for tools. */
+/** Returns whether this is a Ruby application. A Gemfile beside package.json does not suffice: it may only be for tools. */
 export function isRuby(tree: SourceTree): boolean {
   return tree.has("config.ru") || isRails(tree) || (tree.has("Gemfile") && !tree.has("package.json"));
 }
@@ -47,7 +47,7 @@ function checkVersion(tree: SourceTree, version: string): void {
   throw new BuildRefused("ruby_version_unavailable", { summary });
 }
 
-// Beside the machine's gems, which serve where they fit: a path of Bundler's own would hide those.
+// GEM_HOME adds to the machine's gems, which are used if they fit; a BUNDLE_PATH would hide them.
 const folder = ".gems";
 
 function gemEnv(tree: SourceTree): Readonly<Record<string, string>> {
@@ -90,7 +90,7 @@ function assets(tree: SourceTree): Step[] {
   ];
 }
 
-/** puma serves many requests at a time; rackup takes whatever server is installed. */
+/** Returns the start command. puma serves requests concurrently; rackup uses whatever server is installed. */
 function startOf(tree: SourceTree): Start {
   const gems = `${tree.text("Gemfile") ?? ""}`;
   const run = tree.has("Gemfile") ? "bundle exec " : "";

@@ -7,7 +7,7 @@ import { readCrates, type Crate } from "./read-crates.ts";
 import { asTable, parseToml } from "./parse-toml.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** What building a Rust program takes. Refuses another Rust than the machine has, and sources without a program. */
+/** Returns the plan to build a Rust program. Throws BuildRefused if the machine's Rust is too old, or if the source has no program. */
 export function rustPlan(tree: SourceTree, version: string, procfile: Procfile): BuildPlan {
   const crates = readCrates(tree);
   checkVersion(crates, version);
@@ -29,7 +29,10 @@ export function rustPlan(tree: SourceTree, version: string, procfile: Procfile):
   };
 }
 
-/** Whether this is a Rust application: a package, or a workspace of packages. Without a program it may be an extension of another language. */
+/**
+ * Returns whether this is a Rust application: a package, or a workspace of packages. Beside a manifest of Node.js or Python it must have a
+ * program; otherwise it may be an extension for that language.
+ */
 export function isRust(tree: SourceTree): boolean {
   if (!tree.has("Cargo.toml")) return false;
   const isExtension = ["package.json", "pyproject.toml", "setup.py"].some((file) => tree.has(file));
@@ -53,7 +56,7 @@ function toolchainChannel(tree: SourceTree): string | null {
   return typeof channel === "string" ? channel : null;
 }
 
-/** A `rust-version` is the lowest that does. */
+/** Throws BuildRefused if a crate's `rust-version`, the lowest that works, is above the machine's. */
 function checkVersion(crates: readonly Crate[], version: string): void {
   for (const { rustVersion, manifest } of crates) {
     const wish = semver.coerce(rustVersion ?? "");
@@ -77,7 +80,8 @@ function buildSteps(tree: SourceTree, programs: readonly Program[]): Step[] {
       otherwise: "install_failed",
     },
     {
-      // Cargo compares times, and files of a commit have the commit's, which may be older than the last build of another one.
+      // Cargo compares modification times. A commit's files carry the commit's time, which may be older than the last build of another
+      // commit.
       ...{ ...shared, title: "Marking the source as new", stage: "build", quiet: true },
       args: ["find", ".", "-type", "f", "-exec", "touch", "--no-create", "{}", "+"],
       otherwise: "build_script_failed",
@@ -94,10 +98,10 @@ function buildSteps(tree: SourceTree, programs: readonly Program[]): Step[] {
   ];
 }
 
-/** Where compiled packages stay from build to build, outside of the release. Cargo itself knows which of them still fit. */
+/** Where compiled packages are kept between builds, outside the release. Cargo itself decides which are still valid. */
 export const cargoTarget = "/cache/cargo-target";
 
-/** Rocket listens where its own variables say. */
+/** Returns environment settings: Rocket reads its address and port from its own variables. */
 function settingsOf(crates: readonly Crate[]): string {
   return crates.some(({ uses }) => uses("rocket")) ? "ROCKET_ADDRESS=0.0.0.0 ROCKET_PORT=$PORT " : "";
 }
@@ -105,17 +109,17 @@ function settingsOf(crates: readonly Crate[]): string {
 interface Program {
   readonly crate: Crate;
   readonly name: string;
-  /** Where it is put, in the application's folder. */
+  /** Path of the built program in the application's folder. */
   readonly file: string;
 }
 
 interface Chosen {
   readonly programs: readonly Program[];
-  /** The one that serves where the Procfile has no `web`. */
+  /** The program that serves if the Procfile has no `web`. */
   readonly web: Program | null;
 }
 
-/** A program for each Procfile command that starts one, and one for `web` where the Procfile has none. */
+/** Chooses one program for each Procfile command that starts one, and one for `web` if the Procfile has none. */
 function choosePrograms(tree: SourceTree, crates: readonly Crate[], { web, release, others }: Procfile): Chosen {
   const all = crates.flatMap((crate) => crate.programs.map((name) => ({ crate, name, file: posix.join("bin", name) })));
   const named = (command: string) => programFor(command, all, tree);

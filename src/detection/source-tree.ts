@@ -1,21 +1,21 @@
-/** The source as detection sees it: paths relative to the root, and the text of the few files that decide. */
+/** The source as detection sees it: paths relative to the root, and the text of the few files that matter. */
 export interface SourceTree {
   /** All files and links (not folders), sorted. */
   readonly paths: readonly string[];
   has(path: string): boolean;
-  /** The text of a deciding file, or null when the file is missing, a link, or too large to read. */
+  /** Returns a file's text; null if the file is missing, a link, too large, or not one that detection reads. */
   text(path: string): string | null;
-  /** The digest and beginning of a lock file or of a package manager's settings; null as for `text`. */
+  /** Returns the digest and beginning of a lock file or a package manager's settings; null as for `text`. */
   lock(path: string): LockFile | null;
 }
 
-/** A file of which only its digest and its first lines matter. */
+/** A file of which only the digest and the first lines matter. */
 export interface LockFile {
   readonly digest: string;
   readonly beginning: string;
 }
 
-/** How much of a lock file's text detection gets. */
+/** How much of a lock file's text detection sees. */
 export const lockBeginningBytes = 4096;
 
 const manifests =
@@ -25,14 +25,14 @@ const locks =
 const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;
 const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
-/** How detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */
+/** Returns how detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */
 export function readingOf(path: string): "manifest" | "requirements" | "lock" | null {
   if (locks.test(path)) return "lock";
   if (requirements.test(path)) return "requirements";
   return manifests.test(path) && !path.split("/").some((part) => skippedFolders.has(part)) ? "manifest" : null;
 }
 
-/** The tree of these paths, texts and lock files. */
+/** Creates a tree from these paths, texts and lock files. */
 export function makeTree(
   paths: readonly string[],
   texts: ReadonlyMap<string, string>,

@@ -1,13 +1,13 @@
 import semver from "semver";
 
 const digest = /^sha512-[A-Za-z0-9+/]{86}==$/;
-// With no user, no token and no other secret in it: what is fetched by it without a login, every project could fetch.
+// A URL without user, token or other secret: what can be fetched from it without a login is available to every project.
 const openAddress = /^https:\/\/[^/?#@]+\/[^?#]*$/;
 const rootFields = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
 
 /**
- * npm's lock file without what names its application, when nothing but that text decides what npm installs: every package has the digest
- * of its content, and none has a script to run. Null when more takes part.
+ * Returns npm's lock file without the application's name, if that text alone determines what npm installs: every package has a digest of
+ * its content, and none has an install script. Null otherwise.
  */
 export function standaloneLock(text: string): string | null {
   const lock = parse(text);

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { lockBeginningBytes, makeTree, readingOf, type SourceTree } from "./source-tree.ts";
 
-/** A tree made of the given files, for decisions that need no disk. */
+/** Creates a tree of the given files, for tests that need no disk. */
 export function testTree(files: Readonly<Record<string, string>>): SourceTree {
   const lockFiles = Object.entries(files).filter(([path]) => readingOf(path) === "lock");
   const locked = lockFiles.map(
