@@ -152,6 +152,20 @@ function routing(stage: Stage): void {
     for (let i = 0; i < 10; i += 1)
       assert.equal((await stage.ask({ host: "pair.test", method: "POST", body: "b" })).body, "alive");
   });
+
+  test("several replicas that refuse connections, as those of a lost machine do, cost none either", async () => {
+    const targets = [
+      await stage.deadTarget(),
+      await stage.deadTarget(),
+      await stage.app(say("alive")),
+      await stage.app(say("alive")),
+    ];
+    await stage.serve({ "lost.test": targets });
+    for (let round = 0; round < 5; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => stage.ask({ host: "lost.test" })));
+      assert.deepEqual([...new Set(answers.map(({ body }) => body))], ["alive"]);
+    }
+  });
 }
 
 function pages(stage: Stage): void {

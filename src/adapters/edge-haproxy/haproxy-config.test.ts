@@ -20,7 +20,7 @@ test("a backend for each place of the pool, and the replicas that are known at t
   const config = haproxyConfig(settings, (change as { next: RoutePool }).next);
   const backends = Array.from(config.matchAll(/^backend (\S+) from balanced$/gm), ([, name]) => name);
   assert.deepEqual(backends, ["challenge", "b1", "b2"]);
-  assert.match(section(config, "backend b1 "), /server s1 10\.0\.0\.2:3000$/m);
+  assert.match(section(config, "backend b1 "), /server s1 10\.0\.0\.2:3000 check inter 10s .* on-error mark-down$/m);
   assert.equal(section(config, "backend b2 ").trim(), "backend b2 from balanced");
 });
 

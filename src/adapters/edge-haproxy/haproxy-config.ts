@@ -12,7 +12,7 @@ import {
   type HaproxySettings,
 } from "./haproxy-settings.ts";
 import { appPage, forms, noticeField, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
-import type { PoolServer, RoutePool } from "./route-pool.ts";
+import { serverWatch, type PoolServer, type RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
 // One tenant's open requests shall not use up what the machine gives to all of them.
@@ -165,7 +165,7 @@ function backends(pool: RoutePool): string[] {
 }
 
 function server({ name, host, port, ready }: PoolServer): string {
-  return `server ${name} ${bracketed(host)}:${port}${ready ? "" : " disabled"}`;
+  return `server ${name} ${bracketed(host)}:${port} ${serverWatch}${ready ? "" : " disabled"}`;
 }
 
 function section(head: string, lines: readonly string[]): string {

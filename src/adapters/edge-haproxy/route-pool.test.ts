@@ -10,6 +10,7 @@ import {
   poolOf,
   versionOf,
   type RoutePool,
+  serverWatch,
 } from "./route-pool.ts";
 
 const route = (hostname: string, ports: number[], more: Partial<Route> = {}): Route => ({
@@ -44,9 +45,11 @@ test("a host of a project with one replica names it in the host map, which moves
 test("a project with several replicas gets a backend of the pool: its servers are ready before the host is known", () => {
   const { commands } = change(emptyPool(4), table(7, route("one.test", [81, 82])));
   assert.deepEqual(commands, [
-    "add server b1/s1 127.0.0.1:81",
+    `add server b1/s1 127.0.0.1:81 ${serverWatch}`,
+    "enable health b1/s1",
     "set server b1/s1 state ready",
-    "add server b1/s2 127.0.0.1:82",
+    `add server b1/s2 127.0.0.1:82 ${serverWatch}`,
+    "enable health b1/s2",
     "set server b1/s2 state ready",
     "set map hosts.map :version 7",
     "add map hosts.map one.test B---/prj_one.test/b1",
@@ -56,7 +59,8 @@ test("a project with several replicas gets a backend of the pool: its servers ar
 test("a switch opens the new replicas first and closes the old ones last", () => {
   const { next } = change(emptyPool(4), table(1, route("one.test", [81, 82])));
   assert.deepEqual(change(next, table(2, route("one.test", [82, 83]))).commands, [
-    "add server b1/s3 127.0.0.1:83",
+    `add server b1/s3 127.0.0.1:83 ${serverWatch}`,
+    "enable health b1/s3",
     "set server b1/s3 state ready",
     "set map hosts.map :version 2",
     "set server b1/s1 state maint",
@@ -97,7 +101,7 @@ test("a closed server gets another target only once nothing is open to it", () =
   const second = change(first, table(2, route("one.test", [80, 82]))).next;
   const third = table(3, route("one.test", [80, 83]));
   assert.match(change(second, third).commands[0] as string, /^set server b1\/s2 addr 127\.0\.0\.1 port 83$/);
-  assert.match(change(second, third, ["b1/s2"]).commands[0] as string, /^add server b1\/s4 127\.0\.0\.1:83$/);
+  assert.match(change(second, third, ["b1/s2"]).commands[0] as string, /^add server b1\/s4 127\.0\.0\.1:83 check /);
 });
 
 test("a table that changes nothing moves its version alone", () => {

@@ -269,11 +269,18 @@ function isFree(server: PoolServer, now: readonly PoolServer[], busy: Busy, back
   return wasClosed && !server.ready && !busy.has(`${backend}/${server.name}`);
 }
 
+/**
+ * A server that refuses one connection gets none until it accepts again, so that no request meets two of them in turn, as replicas of a lost
+ * machine are. Whatever else closes a server, the routes say.
+ */
+export const serverWatch =
+  "check inter 10s downinter 500ms fall 100 rise 1 observe layer4 error-limit 1 on-error mark-down";
+
 function openServer(server: string, { host, port }: Target, isNew: boolean): string[] {
-  const place = isNew
-    ? `add server ${server} ${bracketed(host)}:${port}`
-    : `set server ${server} addr ${host} port ${port}`;
-  return [place, `set server ${server} state ready`];
+  const places = isNew
+    ? [`add server ${server} ${bracketed(host)}:${port} ${serverWatch}`, `enable health ${server}`]
+    : [`set server ${server} addr ${host} port ${port}`];
+  return [...places, `set server ${server} state ready`];
 }
 
 function changeHosts(
