@@ -141,6 +141,8 @@ export interface InstanceExit {
   /** 128 + signal when a signal ended it; null when it vanished (the machine rebooted, its shim was killed). */
   readonly code: number | null;
   readonly out_of_memory: boolean;
+  /** It was given up because its machine is away: no fault of the application's. */
+  readonly machine_lost?: true;
   readonly at: Date;
 }
 

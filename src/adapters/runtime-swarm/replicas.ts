@@ -93,7 +93,7 @@ async function giveUpLost(
   if (known !== undefined) return { ...replica, address: null, exit: known };
   const isGone = replica.node === undefined || replica.node.Status.State === "down";
   if (!isGone || isCutOff || (replica.address !== null && (await answers(replica.address)))) return replica;
-  const exit = { code: null, out_of_memory: false, at: new Date() };
+  const exit = { code: null, out_of_memory: false, machine_lost: true, at: new Date() } as const;
   lost.set(replica.name, exit);
   return { ...replica, address: null, exit };
 }

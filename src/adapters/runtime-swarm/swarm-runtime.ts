@@ -110,7 +110,7 @@ class Swarm implements SwarmRuntime {
       this.#local.stop(workloadId, graceMs, ordinals),
       this.#each(workloadId, ordinals, async (each) => {
         await endAttempt(this.#context, each);
-        if (hasStarted(each)) await this.#output.finish(each.name);
+        if (hasStarted(each) && !isLost(each)) await this.#output.finish(each.name);
       }),
     ];
     throwTogether(await Promise.allSettled(ends));
@@ -126,7 +126,8 @@ class Swarm implements SwarmRuntime {
   async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
     const found = await this.#replica(key);
     if (found === undefined) return this.#local.readOutput(key, cursor);
-    await (found.exit === null ? this.#output.catchUp(found.name) : this.#output.finish(found.name));
+    if (found.exit === null) await this.#output.catchUp(found.name);
+    else if (!isLost(found)) await this.#output.finish(found.name);
     return this.#output.read(found.name, cursor, found.exit !== null);
   }
 
@@ -302,6 +303,9 @@ class Swarm implements SwarmRuntime {
     this.#isHastened = true;
   }
 }
+
+/** The managers would wait for output of a machine that gives none. */
+const isLost = ({ exit }: SwarmReplica): boolean => exit?.machine_lost === true;
 
 /** Storage and the sockets of databases are on the disk of this machine. */
 function needsThisMachine({ storage_access, reach }: Workload): boolean {

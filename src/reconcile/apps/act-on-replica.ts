@@ -105,16 +105,10 @@ async function recordEnd(replica: Replica): Promise<void> {
   // One that ends while its deployment is being released fails the release, which reports it.
   if (!isNew || workload.status !== "active") return;
   const { exit_code, out_of_memory, restarts } = crash;
-  platform.log.warn(
-    {
-      project: workload.slug,
-      deployment: workload.number,
-      process: workload.process,
-      replica: replica.ordinal,
-      exit_code,
-    },
-    "an application crashed",
-  );
+  const { slug: project, number: deployment, process } = workload;
+  const named = { project, deployment, process, replica: replica.ordinal };
+  if (instance?.exit?.machine_lost) return platform.log.warn(named, "a replica was lost with its machine");
+  platform.log.warn({ ...named, exit_code }, "an application crashed");
   await recordCrash(platform.db, {
     ...{ org_id: workload.org_id, project_id: workload.project_id, deployment: workload.number },
     ...{

@@ -105,3 +105,10 @@ test("pauses between restarts double from one second to a minute, and begin anew
   assert.equal(crashOf({ restarts: 6 }, instance("exited", 1, 61)).pauseMs, 1000);
   assert.equal(crashOf({ restarts: 1 }, undefined).pauseMs, 2000);
 });
+
+test("a replica that is lost with its machine starts at once, and did not crash", () => {
+  const { exit, ...given } = instance("exited");
+  assert.ok(exit);
+  const { restarts, pauseMs } = crashOf({ restarts: 3 }, { ...given, exit: { ...exit, machine_lost: true } });
+  assert.deepEqual([restarts, pauseMs], [3, 0]);
+});

@@ -86,9 +86,13 @@ const longestPauseMs = 60_000;
 // A replica that ran this long is not in a crash loop.
 const steadyMs = 60_000;
 
-/** The pause before the next start doubles from 1 s to 60 s, and is 1 s again after a steady minute. An instance may be gone without a trace. */
+/**
+ * The pause before the next start doubles from 1 s to 60 s, and is 1 s again after a steady minute; there is none where a machine was lost.
+ * An instance may be gone without a trace.
+ */
 export function crashOf(row: Pick<ReplicaRow, "restarts">, instance: Instance | undefined): Crash {
   const exit = instance?.exit ?? null;
+  if (exit?.machine_lost) return { restarts: row.restarts, pauseMs: 0, exit_code: null, out_of_memory: false };
   const ranMs = (exit?.at.getTime() ?? 0) - (instance?.started_at.getTime() ?? 0);
   const restarts = ranMs >= steadyMs ? 1 : row.restarts + 1;
   const pauseMs = Math.min(firstPauseMs * 2 ** (restarts - 1), longestPauseMs);
