@@ -36,7 +36,7 @@ const heavy = [
 const fatal = ["orgs.disable"];
 // Answers of 500 and above that a request can bring about without anything being wrong.
 const expected = ["previous_unhealthy", "restart_failed", "query_timeout"];
-const passing = "The database is still being made.";
+const passing = "The database is still being created. Try again in a moment.";
 
 let subject: Subject;
 before(async () => {

@@ -101,7 +101,7 @@ export const backups: Handlers<"backups"> = {
 
 const stillUsed = {
   error: "The application still runs with this database: it has not been restarted with the live one yet.",
-  hint: "Look at the project's deployments; if the restart failed, mend the application and deploy it.",
+  hint: "Check the project's deployments. If the restart failed, fix the application and deploy it.",
 };
 
 type DatabaseContext = Context<"backups.create"> | Context<"backups.restore"> | Context<"backups.restored">;
@@ -138,7 +138,7 @@ async function requireRoom(ctx: Context<"backups.restore">): Promise<void> {
   const further = await restoredDatabases(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (further.length < mostRestored) return;
   return ctx.fail("conflict", {
-    error: `There are ${further.length} databases beside the live one already.`,
+    error: `The project already has ${further.length} databases beside the live one.`,
     hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
   });
 }

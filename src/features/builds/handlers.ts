@@ -30,7 +30,7 @@ export const builds: Handlers<"builds"> = {
     if (!(await cancelWork(ctx.tx, ctx.platform.wakeups, { org_id, id }, cancelled)))
       return ctx.fail("conflict", {
         error: `Build #${found.number} has ended; there is nothing to cancel.`,
-        hint: "What it made stays; a rollback goes back to the deployment before it.",
+        hint: "Its deployment stays. To undo it, roll back to the deployment before it.",
       });
     ctx.note({ project_id: found.project_id, target: id, detail: { number: found.number } });
     const build = (await selectBuild(ctx.tx, org_id, id)) ?? found;

@@ -124,7 +124,8 @@ async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> 
   const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (row === undefined) return ctx.fail("no_database");
   const server = serverOf(row);
-  if (server === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+  if (server === null)
+    return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
   const spec = specOf(ctx.platform.vault, row);
   return { spec, ...server, ...(database === undefined ? {} : { database }) };
 }

@@ -39,14 +39,15 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   const { key } = ctx.project;
   const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
   if (row === undefined) return ctx.fail("no_database");
-  if (serverOf(row) === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+  if (serverOf(row) === null)
+    return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
   const { database_name } = wanted;
   if (database_name !== null && wanted.purpose !== "import" && !(await exists(ctx, database_name)))
     return ctx.fail("not_found");
   if ((await livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
     return ctx.fail("conflict", {
       error: `${limits.tunnels_per_organization} tunnels of the organization are open already.`,
-      hint: "End one of them first; one that was left without an end goes within a minute.",
+      hint: "End one of them first. A tunnel whose client disappeared ends by itself within a minute.",
     });
   const tunnel = await insertTunnel(ctx.tx, { ...key, ...wanted, id: newId("tun"), token_id: ctx.caller.token_id });
   ctx.note({ target: ctx.project.slug, detail: { tunnel: tunnel.id } });
@@ -81,7 +82,7 @@ export async function requestImport(ctx: Context<"database.import">, format: "cu
   const further = await restoredDatabases(ctx.tx, org_id, project_id);
   if (further.length >= mostFurther)
     return ctx.fail("conflict", {
-      error: `There are ${further.length} databases beside the live one already.`,
+      error: `The project already has ${further.length} databases beside the live one.`,
       hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
     });
   return requestTunnel(ctx, { purpose: "import", format, database_name: furtherName("imported") });
@@ -111,14 +112,17 @@ export async function showOrOpen(
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
     const server = serverOf(row);
-    if (server === null) return ctx.fail("unavailable", { error: "The database is still being made." });
+    if (server === null)
+      return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
     return ctx.tunnel((tunnel) => carryConnection(server, tunnel));
   }
   const own = specOf(ctx.platform.vault, row);
   const spec = found.database === null ? own : { ...own, database_name: found.database };
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
   if (!(await openTunnel(ctx.platform.db, id, role)))
-    return ctx.fail("conflict", { error: "The tunnel was opened already, or not in time." });
+    return ctx.fail("conflict", {
+      error: "The tunnel was already opened, or was not opened in time. Request a new one.",
+    });
   const { purpose, format, backup_id } = found;
   const opened = { platform: ctx.platform, key, id, purpose, format, backup_id, role, spec, own };
   return ctx.tunnel((tunnel) => serve(opened, tunnel));
@@ -211,7 +215,7 @@ async function archiveOf({ platform, key }: Opened, backupId: string, signal: Ab
   const backup = await storedBackup(platform.db, key.org_id, backupId);
   const storage = platform.ports.storages.named[backup?.storage ?? ""];
   if (backup === undefined || storage === undefined)
-    throw new Refused("conflict", { error: "The backup is gone, or lies in a storage that is not configured." });
+    throw new Refused("conflict", { error: "The backup was deleted, or its storage is no longer configured." });
   const { storage_key, sha256 } = backup;
   return unpackArchive({ storage, key: storage_key ?? "", sha256: sha256 ?? "", signal, onBytes: () => {} });
 }

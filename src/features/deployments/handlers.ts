@@ -70,8 +70,8 @@ export const deployments: Handlers<"deployments"> = {
 };
 
 const textOfNoPair = {
-  error: "There are no such two deployments.",
-  hint: "Name two deployments by their numbers; without them the newest one is compared with the one that served before.",
+  error: "One of the two deployments does not exist.",
+  hint: "Give two deployment numbers. By default the newest deployment is compared with the one that served before it.",
 };
 
 function textOfNothing(number: number | undefined): RefusalText {

@@ -88,7 +88,7 @@ export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
 export function databaseOverLimit(bytes: number, { database_bytes }: DiskLimits) {
   return {
     error: `The database takes ${gibText(bytes)} of ${gibText(database_bytes)} and is read-only.`,
-    hint: "Begin a session with `SET default_transaction_read_only = off`, delete rows or drop tables, then run `VACUUM FULL`; below 95 % of the limit everything may write again.",
+    hint: "Run `SET default_transaction_read_only = off` in a session, delete rows or drop tables, then run `VACUUM FULL`. Below 95 % of the limit the database accepts writes again.",
   };
 }
 

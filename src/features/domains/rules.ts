@@ -45,7 +45,7 @@ export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddres
 }
 
 function unanswered(domain: KnownDomain): DnsResult {
-  const dns_detail = "The DNS servers did not answer; it is tried again soon.";
+  const dns_detail = "The DNS servers did not answer. Berth asks again soon.";
   return { dns_status: domain.dns_status, dns_detail, txt_seen: false, verdict: "keep" };
 }
 
@@ -65,10 +65,10 @@ function told(domain: KnownDomain, seen: Seen): Pick<DnsResult, "dns_status" | "
   const { own, elsewhere, isProven } = seen;
   if (own.length === 0 && elsewhere.length === 0) return missing(domain);
   if (elsewhere.length > 0) return { dns_status: "mismatch", dns_detail: mismatchText(domain, seen) };
-  if (isProven) return { dns_status: "ok", dns_detail: "The name leads here." };
+  if (isProven) return { dns_status: "ok", dns_detail: "The name points here." };
   return {
     dns_status: "pending",
-    dns_detail: `The name leads here; the TXT record ${proofName(domain.hostname)} is still missing.`,
+    dns_detail: `The name points here; the TXT record ${proofName(domain.hostname)} is still missing.`,
   };
 }
 

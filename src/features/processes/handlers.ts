@@ -117,7 +117,7 @@ async function restartType(ctx: Context<"processes.restart">, type: Type) {
         });
       if (crashed > 0)
         return ctx.fail("restart_failed", {
-          error: `The process ${process} ended while it started; it is started again with a growing pause.`,
+          error: `The process ${process} exited during its start. Berth starts it again with growing pauses.`,
           hint: "`berth logs` shows the process's last lines. Its other replicas keep running.",
         });
       return pending === 0 ? { status: "restarted" as const, deployment: null } : undefined;

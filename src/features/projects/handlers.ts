@@ -73,7 +73,7 @@ export const projects: Handlers<"projects"> = {
     const { fits } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
     const project = await lock(ctx, params.slug);
     if (project.deleted_at === null)
-      return ctx.fail("conflict", { error: "The project is not deleted.", hint: "Nothing has to be done: it serves." });
+      return ctx.fail("conflict", { error: "The project is not deleted.", hint: "No action is needed." });
     if (!fits) return ctx.fail("project_limit_reached");
     if ((await runningPurge(ctx.tx, { org_id: project.org_id, project_id: project.id })) !== undefined)
       return ctx.fail("operation_in_progress", { error: "The project is being purged." });

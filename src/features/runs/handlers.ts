@@ -51,7 +51,9 @@ export const runs: Handlers<"runs"> = {
     if (owner.token_id !== ctx.caller.token_id)
       return ctx.fail("conflict", { error: "Another token asked for this terminal." });
     if (run.status !== "queued")
-      return ctx.fail("conflict", { error: "The terminal was opened already, or not in time." });
+      return ctx.fail("conflict", {
+        error: "The terminal was already opened, or was not opened in time. Request a new one.",
+      });
     const { terminals, wakeups, db } = ctx.platform;
     return ctx.tunnel((tunnel) => terminals.serve(run.id, tunnel, () => wakeups.send(db, "runs", key.project_id)));
   },

@@ -37,7 +37,7 @@ export const sshKeys: Handlers<"ssh-keys"> = {
     const { role, platform_admin, active } = registrant;
     if (active && !mayRevoke(ctx.caller, { role: role ?? "member", platform_admin: platform_admin ?? false }))
       return ctx.fail("forbidden", {
-        error: "The token that registered this SSH key may do more than yours, so yours cannot delete the key.",
+        error: "The token that registered this SSH key has more rights than yours, so you cannot delete the key.",
         hint: "Ask an owner of the organization to delete it.",
       });
     const key = await deleteKey(ctx.tx, ctx.caller.org_id, params.id);

@@ -41,7 +41,7 @@ export const tokens: Handlers<"tokens"> = {
     const token = await queries.selectToken(tx, caller.org_id, params.id);
     if (token === undefined) return ctx.fail("not_found");
     if (!mayRevoke(caller, token))
-      return ctx.fail("forbidden", { error: "A token cannot revoke one that may do more than itself." });
+      return ctx.fail("forbidden", { error: "A token cannot revoke a token with more rights than its own." });
     const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
     if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");

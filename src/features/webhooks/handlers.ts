@@ -49,7 +49,7 @@ export const webhooks: Handlers<"webhooks"> = {
     const { format = before.format as WebhookFormat } = change;
     const isMail = format === "email";
     if (isMail !== (before.format === "email"))
-      return ctx.fail("conflict", { error: "E-mail is no other form of a webhook that exists; add a webhook for it." });
+      return ctx.fail("conflict", { error: "A webhook cannot change to or from e-mail. Add a new webhook instead." });
     if (url !== undefined) requireFit(ctx, format, url);
     if (code !== undefined) await requireCode(ctx, before, code);
     const confirmed = isMail && url !== undefined ? false : code !== undefined || before.confirmed;
