@@ -23,6 +23,8 @@ export interface ExecOptions {
   readonly isBackground?: boolean;
   /** So many pipes to talk through, both ways: the child's descriptors from 3 on, and this side's `child.stdio[3]` and so on. */
   readonly pipes?: number;
+  /** What the child writes goes straight there, the input of another child, instead of to this process. For `start` alone. */
+  readonly into?: Writable;
   /** Descriptor 3 is a pipe to talk through, before `fds`. */
   readonly controlled?: boolean;
   /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
@@ -95,11 +97,11 @@ export async function runOk(command: Command, options: RunOptions = {}): Promise
   return result;
 }
 
-/** Starts a child with pipes on stdin, stdout and stderr, for callers who stream. */
+/** Starts a child with pipes on stdin, stdout (unless it goes `into` something) and stderr, for callers who stream. */
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
   const control: "pipe"[] = options.controlled ? ["pipe"] : [];
-  const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...control, ...(options.fds ?? []), ...pipes];
+  const stdio: StdioOptions = ["pipe", options.into ?? "pipe", "pipe", ...control, ...(options.fds ?? []), ...pipes];
   const { file, args } = options.isBackground ? inBackground(command) : command;
   return spawn(file, [...args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { zstdDecompressSync } from "node:zlib";
 import { PassThrough, Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { loginOf, newDatabaseSpec, type PostgresHostFixture, type SuiteSession } from "./postgres-host.suite.ts";
@@ -30,8 +31,16 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       const consume = async (archive: Readable) => {
         for await (const chunk of archive) chunks.push(chunk as Buffer);
       };
-      const summary = await fixture.host.dump(spec, { consume, signal });
+      const summary = await fixture.host.dump(spec, { consume, isCompressed: false, signal });
       return { archive: Buffer.concat(chunks), summary };
+    };
+    const dumpCompressed = async (): Promise<Buffer> => {
+      const chunks: Buffer[] = [];
+      const consume = async (archive: Readable) => {
+        for await (const chunk of archive) chunks.push(chunk as Buffer);
+      };
+      await fixture.host.dump(spec, { consume, isCompressed: true, signal });
+      return Buffer.concat(chunks);
     };
     const inFresh = async (work: (name: string) => Promise<void>): Promise<void> => {
       const name = `fresh_${randomBytes(5).toString("hex")}`;
@@ -162,7 +171,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       const consume = async (archive: Readable) => {
         for await (const _ of archive) throw why;
       };
-      await assert.rejects(fixture.host.dump(spec, { consume, signal }), why);
+      await assert.rejects(fixture.host.dump(spec, { consume, isCompressed: false, signal }), why);
     });
 
     it("ends soon when it is told to stop, and leaves no session behind", async () => {
@@ -171,7 +180,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
         stop.abort(new Error("stopped"));
         for await (const _ of archive) await new Promise((resolve) => setImmediate(resolve));
       };
-      await assert.rejects(fixture.host.dump(spec, { consume, signal: stop.signal }));
+      await assert.rejects(fixture.host.dump(spec, { consume, isCompressed: false, signal: stop.signal }));
       const sessions = "select count(*)::int as n from pg_stat_activity where usename like '%\\_backup'";
       await eventually(async () => (await query(sessions))[0]?.["n"] === 0, "no session is left");
     });
@@ -227,17 +236,25 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       }
     });
 
+    it("comes compressed by zstd, the same content", async () => {
+      const { archive } = await dump();
+      const unpacked = zstdDecompressSync(await dumpCompressed());
+      assert.equal(unpacked.subarray(0, 5).toString("latin1"), "PGDMP");
+      assert.equal(unpacked.length, archive.length);
+    });
+
     it("says in a sentence what the database refused", async () => {
       await query("create table locked_away (a int); revoke all on locked_away from current_user");
       try {
-        await assert.rejects(
-          dump(),
-          (error) =>
-            error instanceof DatabaseWorkFailed &&
-            error.reason === "refused" &&
-            /locked_away/.test(error.message) &&
-            !/\n|LOCK TABLE|SELECT/.test(error.message),
-        );
+        for (const refused of [dump, dumpCompressed])
+          await assert.rejects(
+            refused(),
+            (error) =>
+              error instanceof DatabaseWorkFailed &&
+              error.reason === "refused" &&
+              /locked_away/.test(error.message) &&
+              !/\n|LOCK TABLE|SELECT/.test(error.message),
+          );
       } finally {
         await query("drop table locked_away");
       }
@@ -251,7 +268,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
         for await (const chunk of through) size += (chunk as Buffer).length;
         assert.ok(size > 10_000);
       };
-      await fixture.host.dump(spec, { consume, signal });
+      await fixture.host.dump(spec, { consume, isCompressed: false, signal });
     });
   });
 }

@@ -61,6 +61,8 @@ export interface PostgresHost {
 export type RoleLogin = Pick<DatabaseSpec, "role_name" | "password">;
 
 export interface DumpOptions extends CountOptions {
+  /** Whether the archive comes compressed by zstd. */
+  readonly isCompressed: boolean;
   /** Takes the archive as it comes; the dump is done when this resolves. */
   readonly consume: (archive: Readable) => Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ChildProcess } from "node:child_process";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { Command, start } from "../kit/exec.ts";
 import { DatabaseWorkFailed } from "../ports/postgres-host.ts";
 import { lightCommand } from "../sandbox/light-sandbox.ts";
@@ -78,6 +78,16 @@ function confined(
   return lightCommand({ ...sandboxOf(confinement), binds }, command);
 }
 
+const zstd = "/usr/bin/zstd";
+
+/** The program that compresses archives, confined as those that make them; null where the machine has none. Level 3: measured, a gigabyte in a third of gzip's time and smaller. */
+export function compressorCommand({ confinement, configDir }: ClientPrograms): Command | null {
+  if (!existsSync(zstd)) return null;
+  const command = { file: zstd, args: ["-3", "--quiet", "--stdout"] };
+  if (confinement.bwrap === null) return command;
+  return lightCommand({ ...sandboxOf(confinement), binds: usersIn(configDir) }, command);
+}
+
 const stdbuf = "/usr/bin/stdbuf";
 
 // Measured: pg_dump writes a few kilobytes at a time into a pipe; in large pieces it takes a third of the processor time to move them.
@@ -120,7 +130,7 @@ export function halt(child: ReturnType<typeof start>): void {
   } catch {
     // It has just ended by itself.
   }
-  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Readable | Writable | null)?.destroy();
 }
 
 /** The stream's content; its end is only seen once `check` has resolved. */

@@ -1,8 +1,18 @@
 import { Readable } from "node:stream";
 import pg from "pg";
-import { start } from "../kit/exec.ts";
+import { start, type Command } from "../kit/exec.ts";
 import type { CountOptions, DumpOptions, DumpSummary, TableCount } from "../ports/postgres-host.ts";
-import { checkedContent, clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
+import {
+  checkedContent,
+  clientCommand,
+  compressorCommand,
+  endOf,
+  halt,
+  type ClientPrograms,
+  type Login,
+} from "./client-program.ts";
+import { compressArchive } from "./compress-archive.ts";
+import { programEnvironment } from "./confinement.ts";
 import { countRows } from "./row-counts.ts";
 import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
 
@@ -11,7 +21,7 @@ export async function dumpDatabase(programs: ClientPrograms, login: Login, optio
   return inSnapshot(login, options, async (client, { snapshot, version }, signal) => {
     const [counts] = await together(
       (failed) => countRows(client, { ...options, signal: failed }).catch(rethrow),
-      (failed) => streamDump(programs, login, { snapshot, signal: failed, consume: options.consume }),
+      (failed) => streamDump(programs, login, { ...options, snapshot, signal: failed }),
       signal,
     );
     return { counts, engine_version: version };
@@ -76,16 +86,14 @@ async function together<A, B>(
   throw first;
 }
 
-interface Streaming {
+interface Streaming extends Pick<DumpOptions, "signal" | "consume" | "isCompressed"> {
   readonly snapshot: string;
-  readonly signal: AbortSignal;
-  readonly consume: DumpOptions["consume"];
 }
 
 async function streamDump(
   programs: ClientPrograms,
   login: Login,
-  { snapshot, signal, consume }: Streaming,
+  { snapshot, signal, consume, isCompressed }: Streaming,
 ): Promise<void> {
   const args = [
     "--format=custom",
@@ -99,24 +107,53 @@ async function streamDump(
     "--no-password",
   ];
   const { command, env } = clientCommand(programs, { program: "pg_dump", args, login });
-  const child = start(command, { env, ownGroup: true });
-  const ended = endOf(child, signal);
-  child.stdin.on("error", () => {}).end();
-  // The archive must not end for its reader before it is known that the program ended well.
-  const check = async () => {
-    const { exitCode, stderr } = await ended;
-    signal.throwIfAborted();
-    if (exitCode !== 0) throw failureOfProgram("pg_dump", stderr);
-  };
-  const archive = Readable.from(checkedContent(child.stdout, check), { objectMode: false });
+  const compressor = isCompressed ? compressorCommand(programs) : null;
+  const dumping = startBoth({ command, env, compressor }, signal);
+  const archive = checkedContent(dumping.content, dumping.check);
+  const readable =
+    isCompressed && compressor === null ? compressArchive(archive) : Readable.from(archive, { objectMode: false });
   try {
-    await consume(archive);
+    await consume(readable);
   } catch (error) {
-    halt(child);
+    dumping.halt();
     throw error;
   } finally {
-    await ended;
+    await dumping.ended;
   }
+}
+
+interface Dumping {
+  readonly content: Readable;
+  /** Throws unless the programs ended well. The archive must not end for its reader before. */
+  readonly check: () => Promise<void>;
+  readonly halt: () => void;
+  readonly ended: Promise<unknown>;
+}
+
+/** Starts pg_dump and what compresses its output, which goes from one to the other without coming by here. */
+function startBoth(
+  { command, env, compressor }: { command: Command; env: Record<string, string>; compressor: Command | null },
+  signal: AbortSignal,
+): Dumping {
+  const second = compressor === null ? null : start(compressor, { env: programEnvironment, ownGroup: true });
+  const first = start(command, { env, ownGroup: true, ...(second === null ? {} : { into: second.stdin }) });
+  // pg_dump has the only end now, so that its end is the input's.
+  second?.stdin.on("error", () => {}).destroy();
+  first.stdin.on("error", () => {}).end();
+  const dumped = endOf(first, signal);
+  const compressed = second === null ? null : endOf(second, signal);
+  return {
+    content: (second ?? first).stdout,
+    check: async () => {
+      const { exitCode, stderr } = await dumped;
+      signal.throwIfAborted();
+      if (exitCode !== 0) throw failureOfProgram("pg_dump", stderr);
+      const end = await compressed;
+      if (end !== null && end.exitCode !== 0) throw new Error(`zstd failed: ${end.stderr.slice(-500)}`);
+    },
+    halt: () => [first, second].forEach((child) => child && halt(child)),
+    ended: Promise.all([dumped, compressed]),
+  };
 }
 
 function rethrow(error: Error & { code?: string }): never {

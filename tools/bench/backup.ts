@@ -73,6 +73,7 @@ async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bar
       await timed(() =>
         host.dump(bare.spec, {
           signal,
+          isCompressed: true,
           consume: async (archive) =>
             void (await packArchive(archive, { storage, key: "ours", signal, onBytes: () => {} })),
         }),
@@ -91,7 +92,7 @@ async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, 
   const file = { storage: createDiskStorage({ dir: bare.dir }), key: "ours", signal, onBytes: () => {} };
   const consume = async (archive: Readable) => void (made = await packArchive(archive, file));
   let made = { sha256: "" };
-  await host.dump(bare.spec, { signal, consume });
+  await host.dump(bare.spec, { signal, consume, isCompressed: true });
   const ours = { ...file, sha256: made.sha256 };
   const [times, theirTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds - 2; round += 1) {

@@ -29,7 +29,7 @@ describe("backups of local instances", { skip: missingPart }, () => {
         await session.query("commit");
         for await (const _ of archive);
       };
-      await host.dump(spec, { consume, signal: new AbortController().signal });
+      await host.dump(spec, { consume, isCompressed: false, signal: new AbortController().signal });
       assert.ok(seen, "pg_dump was not seen");
       const secret = readFileSync(join(place.dir, spec.id, "backup-secret"), "utf8");
       assert.ok(!seen.line.includes(secret) && !seen.line.includes(spec.password));
@@ -49,7 +49,11 @@ describe("backups of local instances", { skip: missingPart }, () => {
     const spec = newDatabaseSpec();
     await host.ensure(spec);
     try {
-      const dump = host.dump(spec, { consume: async () => {}, signal: new AbortController().signal });
+      const dump = host.dump(spec, {
+        consume: async () => {},
+        isCompressed: true,
+        signal: new AbortController().signal,
+      });
       await assert.rejects(
         dump,
         (error) => error instanceof DatabaseWorkFailed && error.reason === "missing" && /pg_dump/.test(error.message),

@@ -137,7 +137,7 @@ describe("databases of projects on a server with a standby", { skip: missingClus
     assert.equal((await restarted.ensure(spec)).port, standby.port);
     const chunks: Buffer[] = [];
     const consume = async (archive: Readable) => void chunks.push(await buffer(archive));
-    assert.deepEqual((await restarted.dump(spec, { signal, consume })).counts, counts);
+    assert.deepEqual((await restarted.dump(spec, { signal, consume, isCompressed: false })).counts, counts);
     await restarted.createDatabase(spec, "restored_here");
     await restarted.restore(spec, "restored_here", { archive: Readable.from(chunks), signal });
     assert.deepEqual(await restarted.countRows(spec, "restored_here", { signal }), counts);

@@ -206,7 +206,7 @@ async function serveDump(opened: Opened, { bytes, signal }: Tunnel): Promise<voi
     if (format === "custom") return pipeline(archive, bytes, { signal });
     await pipeline(await postgresHost.archiveAsText(own, { archive, signal }), bytes, { signal });
   };
-  if (backup_id === null) await postgresHost.dump(spec, { signal, consume });
+  if (backup_id === null) await postgresHost.dump(spec, { signal, consume, isCompressed: false });
   else await consume(await archiveOf(opened, backup_id, signal));
 }
 

@@ -131,6 +131,7 @@ async function backUp(work: Work): Promise<End> {
   const { counts, engine_version } = await platform.ports.postgresHost.dump(spec, {
     signal,
     onCounted: ({ counted, tables }) => progress.tell({ tables_done: counted, tables_total: tables }),
+    isCompressed: true,
     consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes })),
   });
   const made = { ...(stored as { size_bytes: number; sha256: string }), row_counts: counts, engine_version };
