@@ -1,27 +1,30 @@
 import { cutLine, hideSecrets, withoutControls } from "../kit/log-lines.ts";
 import type { Platform } from "./platform.ts";
 
-/** Writes a build's log in the order of its lines, without secrets, several lines at a time. */
+/** Writes a build's log: lines in order, with secrets redacted, in batches. */
 export interface BuildLog {
   line(text: string): void;
   /** A step of the deploy: `-----> text`. */
   step(text: string): void;
   /** Detail below a step. */
   detail(text: string): void;
-  /** What went wrong. */
+  /** An error message. */
   problem(text: string): void;
-  /** Resolves when all lines are stored. Those that could not be are lost: a full disk must not change what comes of the work. */
+  /** Resolves once all lines are stored. Lines that can't be stored are lost: a full disk must not change the outcome of the work. */
   flush(): Promise<void>;
-  /** The newest lines, for a failure. */
+  /** Returns the newest lines, to include in a failure. */
   tail(): readonly string[];
 }
 
 const tailLines = 30;
 
-/** What writing needs of the world. */
+/** The dependencies of a build log. */
 export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
-/** `buildId` null: the log has no reader (a rollback has no build of its own), lines are only kept for the tail. */
+/**
+ * Creates a build log. If `buildId` is null, the log has no reader (a rollback has no build of its own) and lines are kept only for the
+ * tail.
+ */
 export function createBuildLog(
   { ports, log }: LogPlace,
   buildId: string | null,
@@ -70,7 +73,10 @@ export function createBuildLog(
   };
 }
 
-/** As a terminal would end up showing it. What a release command prints must not paint over the pusher's terminal. */
+/**
+ * Returns the text as a terminal would finally show it, without control characters: a release command must not be able to control the
+ * pusher's terminal.
+ */
 function shown(text: string): string {
   const [indent = ""] = /^ */.exec(text) ?? [];
   const rewritten =

@@ -3,23 +3,23 @@ import { createSignal } from "../store/signal.ts";
 import type { Topic, Wakeups } from "../store/wakeups.ts";
 
 /**
- * Something that keeps the world as the rows say. It takes no input, may run at any time and any number of times, does not
- * retry inside, and throws only faults.
+ * A reconciler: it brings the actual state in line with the rows. It takes no input, may run at any time and any number of times, does not
+ * retry internally, and throws only platform faults.
  */
 export interface Task {
   readonly name: string;
-  /** It runs at least this often, also when no wake-up arrives. */
+  /** It runs at least this often, even without a wake-up. */
   readonly periodMs: number;
   readonly topics: readonly Topic[];
   run(signal: AbortSignal): Promise<TaskReport>;
-  /** Waits for work that `run` left under way. */
+  /** Waits for work that `run` left in progress. */
   settle?(): Promise<void>;
 }
 
 export interface TaskReport {
   /** One line for the operator. */
   readonly detail: string;
-  /** Run again after this long, when that is sooner than the period. */
+  /** Run again after this long, if that is sooner than the period. */
   readonly againMs?: number;
 }
 
@@ -33,16 +33,19 @@ export interface TaskStatus {
 }
 
 export interface Driver {
-  /** Starts all tasks; resolves when each has run once. */
+  /** Starts all tasks; resolves once each has run once. */
   start(): Promise<void>;
-  /** Ends them: no new runs, waits for those under way. */
+  /** Stops all tasks: starts no new runs, and waits for running ones. */
   stop(): Promise<void>;
   status(): readonly TaskStatus[];
-  /** Lets a task run soon. */
+  /** Makes a task run soon. */
   wake(name: string): void;
 }
 
-/** Runs each task on its own: by wake-ups, by its period, never twice at once; a fault is logged and the task goes on. */
+/**
+ * Runs each task in its own loop, on wake-ups and at least once per period, never concurrently with itself. Faults are logged, and the loop
+ * continues.
+ */
 export function createDriver(options: { tasks: readonly Task[]; wakeups: Wakeups; log: Log }): Driver {
   const stopping = new AbortController();
   const loops = options.tasks.map((task) => createLoop(task, options, stopping.signal));

@@ -2,29 +2,29 @@ import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 import { holdLease, type Lease, type LeasedTable } from "../store/leases.ts";
 
-/** What a taken row says of its lease. */
+/** The lease fields of a claimed row. */
 interface Leased {
   readonly id: string;
   readonly fence: number;
 }
 
-/** Rows that are taken one by one and worked on at the same time, up to a limit. */
+/** Claims rows one at a time and works on several concurrently, up to `limit`. */
 export interface LeasedWork<T extends Leased> {
   readonly table: LeasedTable;
   readonly owner: string;
   readonly limit: number;
   /**
-   * Takes a row that is none of those under way here. Their leases may look as if they had run out: the database's clock goes on while
-   * this machine sleeps, and the heartbeat doesn't.
+   * Claims a row that is not already being worked on here. Those rows' leases may seem expired: the database's clock continues while this
+   * machine sleeps, the heartbeat does not.
    */
   readonly take: (underWay: readonly string[]) => Promise<T | undefined>;
-  /** Ends the row in every case that is the row's own; throws faults of the platform. */
+  /** Ends the row for every outcome that is its own; throws on platform faults. */
   readonly work: (row: T, lease: Lease, signal: AbortSignal) => Promise<void>;
-  /** A fault was thrown: the row must not stay as it is. */
+  /** Called after `work` threw: must end or release the row. */
   readonly broken: (row: T, lease: Lease, stopping: boolean) => Promise<void>;
 }
 
-/** Takes rows while there is room and keeps their leases while they are worked on. */
+/** Claims rows while slots are free, and holds their leases while they are worked on. */
 export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: LeasedWork<T>) {
   const running = new Map<string, Promise<void>>();
   const { table, owner } = options;
@@ -42,7 +42,7 @@ export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: Le
   }
 
   return {
-    /** Fills the free places; `again` is called whenever one becomes free. */
+    /** Fills the free slots; `again` is called whenever one becomes free. Resolves to the number of rows in progress. */
     async fill(signal: AbortSignal, again: () => void): Promise<number> {
       while (running.size < options.limit && !signal.aborted) {
         const row = await options.take([...running.keys()]);

@@ -27,25 +27,25 @@ import type { Wakeups } from "../store/wakeups.ts";
 import type { CertificateSettings } from "./certificates/settings.ts";
 import type { IngestOutput } from "./logs/output-source.ts";
 
-/** What the reconcilers work with: our rows on one side, the ports on the other. */
+/** What the reconcilers work with: Berth's rows on one side, the ports on the other. */
 export interface Platform {
   readonly db: Db;
   readonly vault: Vault;
   readonly wakeups: Wakeups;
   readonly clock: Clock;
   readonly log: Log;
-  /** This control plane, see `formatIdentity`; it stands in the leases it claims. */
+  /** Identifies this control plane, see `formatIdentity`; stored in the leases it claims. */
   readonly owner: string;
-  /** This machine and its data folder; it stands in the rows of what runs here. */
+  /** Identifies this machine and data folder; stored in the rows of what runs here. */
   readonly machine: string;
   readonly ports: {
     readonly runtime: Runtime;
     readonly builder: Builder;
     readonly dataDisk: DataDisk;
     readonly edge: Edge;
-    /** Null: no authority is set. */
+    /** Null: no certificate authority is configured. */
     readonly certificateIssuer: CertificateIssuer | null;
-    /** Null: wildcard certificates cannot be proven. */
+    /** Null: wildcard certificates can't be obtained, because they need DNS records. */
     readonly dnsProvider: DnsProvider | null;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
@@ -64,9 +64,9 @@ export interface Platform {
   readonly domains: DomainSettings;
   readonly certificates: CertificateSettings;
   readonly httpsNames: HttpsNames;
-  /** `http://demo.localhost:8080` for a hostname. */
+  /** Returns the URL of a hostname, such as `http://demo.localhost:8080`. */
   readonly appUrl: (hostname: string) => string;
-  /** The control plane, `http://localhost:4000`, without a slash at the end. */
+  /** Returns the control plane's URL without a trailing slash, such as `http://localhost:4000`. */
   readonly controlUrl: () => string;
 }
 
@@ -78,47 +78,47 @@ export interface ReconcileSettings {
   readonly concurrentReleases: number;
   readonly workloadLimits: WorkloadLimits;
   readonly health: HealthSettings;
-  /** How long a process without requests must stay up to count as healthy. */
+  /** How long a process without requests must run to count as healthy. */
   readonly steadyMs: number;
   readonly backups: BackupSettings;
   readonly releaseTimeoutMs: number;
-  /** How long a switch waits for the edges. */
+  /** How long a traffic switch waits for the edges to confirm. */
   readonly edgeConfirmMs: number;
   readonly drainMs: number;
   readonly stopGraceMs: number;
-  /** The port that applications are asked to listen on when their project sets none. */
+  /** The port on which applications should listen if their project sets none. */
   readonly appPort: number;
   readonly cron: CronSettings;
   readonly follow: FollowSettings;
   readonly monitors: MonitorSettings;
   readonly metrics: MetricsSettings;
-  /** How many days after its deletion a project is purged; 0: never by itself. */
+  /** Days after its deletion until a project is purged; 0: never automatically. */
   readonly purgeDays: number;
-  /** How many lines the log takes of a replica; over it the oldest unread ones are dropped and counted. */
+  /** How many lines of a replica the log accepts; beyond it, the oldest unread lines are dropped and counted. */
   readonly logLines: { readonly burst: number; readonly perSecond: number };
-  /** What one project may take of the disk unless its own limits say otherwise. */
+  /** How much disk space a project may use unless it has limits of its own. */
   readonly disk: DiskLimits;
   readonly history: HistoryRetention;
 }
 
 export interface MetricsSettings {
   readonly retention: MetricRetention;
-  /** 0 switches them off. */
+  /** `everySeconds` 0 disables page probes. */
   readonly pageLooks: { readonly everySeconds: number; readonly timeoutMs: number };
 }
 
 export interface CronSettings {
   /** How long one call may take. */
   readonly timeoutMs: number;
-  /** Calls at the same time of one control plane. */
+  /** Maximum concurrent calls of one control plane. */
   readonly concurrent: number;
   readonly concurrentPerProject: number;
-  /** How many runs of a job are kept, about. */
+  /** About how many runs of a job are kept. */
   readonly runsKept: number;
 }
 
 export interface FollowSettings {
-  /** How often a followed branch is looked at without a delivery. */
+  /** How often a followed branch is checked without a delivery. */
   readonly pollMs: number;
   readonly packBytes: number;
   readonly treeLimits: TreeLimits;
@@ -136,19 +136,19 @@ export interface BackupSettings {
 
 export interface MonitorSettings {
   readonly everyMs: number;
-  /** An alert that comes back sooner than this after it was resolved is announced when the time is over. */
+  /** If an alert recurs sooner than this after it was resolved, it is announced only after this time. */
   readonly coolDownMs: number;
-  /** What this machine is called in the status. */
+  /** The name of this machine in the status. */
   readonly machine: string;
   readonly version: string;
   readonly dataDir: string;
-  /** Folders of the data folder by the kind of data in them. */
+  /** Paths in the data folder, by the kind of data in them. */
   readonly folders: Readonly<Record<string, string>>;
   readonly disk: { readonly warnPercent: number; readonly failPercent: number };
   readonly memory: { readonly warnPercent: number; readonly failPercent: number };
-  /** The load per processor that is too much. */
+  /** The load per processor above which to warn. */
   readonly loadWarn: number;
-  /** How old a database's newest backup may be. */
+  /** Maximum age of a database's newest backup. */
   readonly backupAgeMs: number;
 }
 

@@ -1,7 +1,7 @@
 import { get } from "node:http";
 import type { InstanceAddress, InstanceKey, Runtime } from "../ports/runtime.ts";
 
-/** What one request to an application found. */
+/** The result of one request to an application. */
 export type ProbeResult =
   | { readonly outcome: "healthy" }
   | { readonly outcome: "refused" }
@@ -12,12 +12,12 @@ export type ProbeResult =
 export interface Probe {
   readonly address: InstanceAddress;
   readonly hostname: string;
-  /** Null: any answer below 500 will do. */
+  /** Null: any response below 500 is healthy. */
   readonly path: string | null;
   readonly timeoutMs: number;
 }
 
-/** Asks the application once, over a connection of its own, without following redirects. */
+/** Sends the application one request, over a new connection, without following redirects. */
 export function probeHealth(probe: Probe): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const request = get({
@@ -45,7 +45,7 @@ export function probeHealth(probe: Probe): Promise<ProbeResult> {
   });
 }
 
-/** Asks the application, and then, unless a health path replaces it, runs the check that its image brings. */
+/** Probes the application; then, unless a health path is set, also runs its image's own health check. */
 export async function probeInstance(
   runtime: Pick<Runtime, "checkHealth">,
   instance: InstanceKey,
@@ -57,7 +57,7 @@ export async function probeInstance(
   return own.outcome === "failed" ? { outcome: "check_failed", detail: own.detail } : found;
 }
 
-/** With a health path 200 to 399 is healthy; without one anything below 500. */
+/** With a health path, 200 to 399 is healthy; without one, anything below 500. */
 function isHealthy(status: number, path: string | null): boolean {
   return path === null ? status > 0 && status < 500 : status >= 200 && status < 400;
 }

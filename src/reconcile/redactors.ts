@@ -13,22 +13,22 @@ export interface OutputOwner {
 }
 
 /**
- * What hides the secrets of a deployment's applications. To be asked for after their output was read: what was started before has
- * secrets that are known by then. Throws when the deployment is gone or its secrets cannot be opened.
+ * Returns the function that redacts a deployment's secrets. Call this after the output was read: only then are the secrets of all processes
+ * that wrote it known. Throws if the deployment is gone or its secrets can't be decrypted.
  */
 export type Redactors = (owner: OutputOwner) => Promise<Redact>;
 
 const kept = 1000;
 
 /**
- * Opens a deployment's variables once, because they are pinned. Its database is looked at each time: what is started again gets
- * the variables of the database that it has by then.
+ * Creates the redactors. A deployment's variables are pinned, so they are decrypted once. Its database is checked at each call, because
+ * restarted replicas get the database's current variables.
  */
 export function createRedactors(platform: Platform): Redactors {
   const known = new Map<string, Known>();
   return async (owner) => {
     const deployment = known.get(owner.id) ?? (await open(platform, owner));
-    // The one that was asked for last is forgotten last.
+    // Move the deployment to the end: the least recently used one is dropped first.
     known.delete(owner.id);
     known.set(owner.id, deployment);
     if (known.size > kept) known.delete(known.keys().next().value as string);
@@ -53,7 +53,7 @@ async function open({ db, vault }: Platform, owner: OutputOwner): Promise<Known>
   return { secrets, databaseVersion: "", redact: redactor(secrets) };
 }
 
-/** What was a secret stays one: a process may hold what it was started with. */
+/** Adds the database's current secrets and keeps earlier ones: a process may still hold those it was started with. */
 async function addDatabase({ db, vault, ports }: Platform, owner: OutputOwner, deployment: Known): Promise<void> {
   const row = await databaseOfDeployment(db, owner);
   const server = row && serverOf(row);

@@ -2,7 +2,7 @@ import { claimAttempt, markRunning, type ReplicaKey } from "../features/deployme
 import type { Instance, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
-/** Starts a replica under a new number; `seen` is the number of an instance that the row may not know of. */
+/** Starts a replica under a new attempt number; `seen` is the number of an instance that the row may not have. */
 export async function startReplica(
   platform: Platform,
   workload: Workload,
@@ -15,7 +15,7 @@ export async function startReplica(
   return instance;
 }
 
-/** Writes down where a running instance is reached. */
+/** Stores the address of a running instance. */
 export async function recordInstance(platform: Platform, key: ReplicaKey, instance: Instance): Promise<void> {
   const { host, port } = instance.address ?? { host: null, port: null };
   await markRunning(platform.db, { ...key, machine: platform.machine, attempt: instance.attempt, host, port });

@@ -6,7 +6,7 @@ import type { ServerAddress } from "../kit/server-address.ts";
 import type { Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
-/** What the runtime runs for a process type of a deployment: its pinned image and variables, and what the platform adds. */
+/** Returns what the runtime runs for a deployment's process type: its pinned image and variables, and what the platform adds. */
 export async function workloadOf(platform: Platform, source: WorkloadSource, process: string): Promise<Workload> {
   const { env, reach } = await environmentOf(platform, source, openVariables(platform.vault, source));
   return {
@@ -24,10 +24,10 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
   };
 }
 
-/** What the platform adds to a project's own variables, in builds and in applications alike. */
+/** The environment of a project's builds and applications: its variables and what the platform adds. */
 export interface ProjectEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** The project's database. */
+  /** The server of the project's database. */
   readonly reach: readonly ServerAddress[];
 }
 
@@ -36,7 +36,7 @@ type EnvironmentSource = Pick<
   "id" | "org_id" | "project_id" | "slug" | "hostname" | "commit" | "sealed_cron_secret"
 >;
 
-/** The environment of a deployment, or of a build (which uses the live database), with the given variables of the project. */
+/** Builds the environment of a deployment, or of a build (which uses the live database), from the project's variables. */
 export async function environmentOf(
   platform: Platform,
   source: EnvironmentSource & Partial<Pick<WorkloadSource, "image">>,
@@ -57,12 +57,12 @@ export async function environmentOf(
 
 const harmless = new Set(["BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL", "PGHOST", "PGPORT"]);
 
-/** The values of an application's environment that no log may show. */
+/** Returns the values of an application's environment that no log may show. */
 export function secretsIn(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).flatMap(([key, value]) => (harmless.has(key) ? [] : [value]));
 }
 
-/** What hides the secrets of exactly this environment; for what is started again later see `createRedactors`. */
+/** Returns a redactor for exactly this environment; if replicas may be restarted later, use `createRedactors`. */
 export function redactorOf(workload: Workload): Redact {
   return redactor(secretsIn(workload.env));
 }

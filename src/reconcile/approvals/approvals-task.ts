@@ -3,7 +3,7 @@ import { deleteEndedKeys } from "../../features/idempotency/idempotency.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
-/** Ends approvals whose time is over, and forgets the answers that were kept for repeated requests. */
+/** Expires overdue approvals and deletes the responses stored for repeated requests. */
 export function approvalsTask(platform: Platform): Task {
   return {
     name: "approvals",

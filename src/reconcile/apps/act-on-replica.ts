@@ -27,7 +27,7 @@ export interface Replica {
   readonly instance: Instance | undefined;
 }
 
-/** Does what the replica needs; a start lasts until it is healthy, for some seconds at most. */
+/** Performs the replica's next action. A start waits until the replica is healthy, for some seconds at most. */
 export async function actOnReplica(replica: Replica, { action }: ReplicaAction, signal: AbortSignal): Promise<void> {
   switch (action) {
     case "start":
@@ -52,7 +52,7 @@ const longestPauseMs = 500;
 
 async function start(replica: Replica, signal: AbortSignal): Promise<void> {
   const { platform, workload, instance } = replica;
-  // The start frees the network of the attempt before, which no edge may still send requests to.
+  // Starting frees the previous attempt's network, so every edge must first confirm that it no longer routes there.
   if (instance !== undefined && (await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
   const source = await workloadSource(platform.db, workload.org_id, workload.deployment_id);
   const seen = instance?.attempt ?? 0;
@@ -61,11 +61,11 @@ async function start(replica: Replica, signal: AbortSignal): Promise<void> {
     ...keyOf(replica),
     seen,
   });
-  // What gets no requests is watched by a later look, so that others can start meanwhile.
+  // A replica without requests is checked by a later run, so that others can start meanwhile.
   if (process === web) await admitWhenHealthy(replica, started, signal);
 }
 
-/** A running replica is ready once its health check passes, or, where it gets no requests, once it has stayed up. */
+/** Marks a running replica as ready once its health check passes or, if it serves no requests, once it has stayed up long enough. */
 async function admit(replica: Replica, instance: Instance, signal: AbortSignal): Promise<void> {
   if (replica.workload.process === web) return admitWhenHealthy(replica, instance, signal);
   const { platform } = replica;
@@ -76,7 +76,7 @@ async function admit(replica: Replica, instance: Instance, signal: AbortSignal):
   await platform.wakeups.send(platform.db, "outcomes", replica.workload.id);
 }
 
-/** A running replica gets traffic as soon as it answers as its health check demands. */
+/** Marks a running replica as ready, so that it gets traffic, as soon as its health check passes. */
 async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance, signal: AbortSignal): Promise<void> {
   const { platform, workload, ordinal } = replica;
   if (address === null) return;
@@ -94,7 +94,7 @@ async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance
   }
 }
 
-/** Takes an ended replica out of the routes, stores its last output, and tells the project's owner. */
+/** Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner. */
 async function recordEnd(replica: Replica): Promise<void> {
   const { platform, workload, row, instance } = replica;
   const attempt = row?.attempt ?? 0;
@@ -102,7 +102,7 @@ async function recordEnd(replica: Replica): Promise<void> {
   const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, attempt });
   await platform.wakeups.send(platform.db, "edge");
   await platform.ingestOutput(await outputOf(platform, workload));
-  // One that ends while its deployment is being released fails the release, which reports it.
+  // If the deployment is still being released, its release fails and reports the exit.
   if (!isNew || workload.status !== "active") return;
   const { exit_code, out_of_memory, restarts } = crash;
   const { slug: project, number: deployment, process } = workload;

@@ -2,12 +2,12 @@ import { deploymentStates, type DeploymentStatus } from "../../contract/states.t
 import type { ReplicaRow, WorkloadRow } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
-/** The columns that decide what ought to happen to a process type of a deployment. */
+/** The columns that decide the desired state of a deployment's process type. */
 export type DeploymentState = Pick<WorkloadRow, "status" | "deleted_at" | "suspended_at">;
 
 /**
- * How many replicas of a type ought to run: all while its deployment serves, none once that ended, or its project was deleted or suspended,
- * or another deployment is about to start the type. Undefined: the releases task decides, because the deployment is on its way.
+ * Returns how many replicas of a type should run: all while its deployment serves; none once it has ended, its project is deleted or
+ * suspended, or another deployment is about to start the type. Undefined: the deployment is being released, and the releases task decides.
  */
 export function desiredReplicas(
   row: (DeploymentState & Pick<WorkloadRow, "replicas" | "yields">) | undefined,
@@ -18,14 +18,14 @@ export function desiredReplicas(
   return serves ? row.replicas : 0;
 }
 
-/** Whether nothing can make the deployment run again, so that the numbers of its starts need not be remembered. */
+/** Returns whether the deployment can never run again, so that its start numbers may be forgotten. */
 export function isForGood(row: DeploymentState | undefined): boolean {
   return row === undefined || deploymentStates[row.status as DeploymentStatus].length === 0;
 }
 
 /**
- * The replica that is to be started anew, where a restart was asked for: one at a time, and only while those that were started anew run. One
- * that doesn't come up leaves the others as they are.
+ * Returns the next replica to restart if a restart was requested: one at a time, and only while all replicas restarted so far are ready. If
+ * one does not come up, the remaining ones keep running as they are.
  */
 export function replicaToRestart(
   row: Pick<WorkloadRow, "replicas" | "restart_at" | "replica_rows">,
@@ -38,7 +38,7 @@ export function replicaToRestart(
   return wanted.every((replica) => isOld(replica) || isUp(replica)) ? wanted.find(isOld)?.ordinal : undefined;
 }
 
-/** What a replica that ought to run needs now. */
+/** The next action for a replica that should run. */
 export type ReplicaAction =
   | { readonly action: "start"; readonly inMs: number }
   | { readonly action: "adopt"; readonly instance: Instance }
@@ -47,7 +47,7 @@ export type ReplicaAction =
   | { readonly action: "keep" }
   | { readonly action: "none" };
 
-/** Compares a replica's row with the instance that runs or ran, where there is one. */
+/** Compares a replica's row with its current or last instance, if there is one. */
 export function nextAction(row: ReplicaRow | undefined, instance: Instance | undefined, now: Date): ReplicaAction {
   const isAhead = instance?.state === "running" && (row === undefined || instance.attempt > row.attempt);
   if (isAhead) return { action: "adopt", instance };
@@ -83,7 +83,7 @@ export interface Crash {
 
 const firstPauseMs = 1000;
 const longestPauseMs = 60_000;
-// A replica that ran this long is not in a crash loop.
+// A replica that ran at least this long is not in a crash loop.
 const steadyMs = 60_000;
 
 /**

@@ -12,12 +12,12 @@ import { createKnownWorkloads, type KnownWorkloads } from "./known-workloads.ts"
 
 const periodMs = 5000;
 const settleMs = 250;
-// How soon to look again at a type that must not run twice and still runs elsewhere.
+// How soon to check again for a type that must not run twice and is still running elsewhere.
 const waitMs = 250;
-// Each start is served before many others take the processors.
+// A low limit, so that each start completes before many others use the processors.
 const maxStarts = 4;
 
-/** Keeps every active deployment running with as many replicas as it ought to have, and ends what ought not to run. */
+/** Keeps every active deployment running with the desired number of replicas, and stops all others. */
 export function appsTask(platform: Platform, wake: () => void): Task {
   const work = createInFlight(platform, wake);
   const asked = createAskedProjects(platform.ports.edge);
@@ -59,7 +59,9 @@ interface Start {
   readonly replica: Replica;
 }
 
-/** Starts as many as may start at the same time, those of projects that visitors ask for first. Each that ends makes room for another. */
+/**
+ * Starts as many replicas as the limit allows, first those of projects whose visitors are being refused. Each completed start frees a slot.
+ */
 async function beginStarts(starts: readonly Start[], work: InFlight, asked: AskedProjects): Promise<void> {
   const ready = starts.filter(({ key }) => !work.has(key));
   const room = maxStarts - work.startsUnderWay();
@@ -70,12 +72,12 @@ async function beginStarts(starts: readonly Start[], work: InFlight, asked: Aske
 
 interface WorkloadNow {
   readonly id: string;
-  /** Undefined when the database knows nothing of it. */
+  /** Undefined if the database has no row for it. */
   readonly row: WorkloadRow | undefined;
   readonly instances: readonly Instance[];
 }
 
-/** What the machine runs, and what it ought to run. */
+/** Reads what runs on this machine and what should run. */
 async function readWorkloads(platform: Platform, known: KnownWorkloads): Promise<readonly WorkloadNow[]> {
   const instances = Map.groupBy(await platform.ports.runtime.observe(), ({ workload_id }) => workload_id);
   const rows = await known(instances.keys());
@@ -83,7 +85,7 @@ async function readWorkloads(platform: Platform, known: KnownWorkloads): Promise
   return [...ids].map((id) => ({ id, row: rows.get(id), instances: instances.get(id) ?? [] }));
 }
 
-/** The replicas that ought to run and are not being ended; of a deployment on its way those that were started. */
+/** Returns the replicas that should run and are not being stopped. For a deployment that is being released: only those that exited. */
 function replicasToKeep(platform: Platform, { id, row, instances }: WorkloadNow, work: InFlight): readonly Replica[] {
   if (row === undefined) return [];
   const rows = new Map(row.replica_rows.map((replica) => [replica.ordinal, replica]));
@@ -99,7 +101,7 @@ function replicasToKeep(platform: Platform, { id, row, instances }: WorkloadNow,
   }));
 }
 
-/** While the releases task starts a deployment, only ends are recorded here. */
+/** While the releases task starts a deployment, this task only records its replicas' exits. */
 function endedWhileReleased(row: WorkloadRow, found: ReadonlyMap<number, Instance>): readonly number[] {
   const ended = row.replica_rows.filter(
     ({ ordinal, attempt, state }) =>
@@ -126,7 +128,7 @@ interface Action {
 
 type InFlight = ReturnType<typeof createInFlight>;
 
-/** The actions under way: one at a time for a replica, and one ending for a workload. A failed one is logged and comes up again. */
+/** Tracks running actions: one at a time per replica, and one stop per workload. A failed action is logged, and the next run retries it. */
 function createInFlight(platform: Platform, wake: () => void) {
   const actions = new Map<string, Action>();
   const endings = new Map<string, { readonly ordinals: readonly number[]; readonly done: Promise<void> }>();
@@ -155,7 +157,7 @@ function createInFlight(platform: Platform, wake: () => void) {
       );
       actions.set(key, { isStart, over, done });
     },
-    /** What waits for a replica's health need not go on when the replica has ended. */
+    /** Aborts an action that waits for a replica's health, because the replica has exited. */
     interrupt: (key: string) => actions.get(key)?.over.abort(),
     end(id: string, ordinals: readonly number[], work: () => Promise<void>): void {
       if (!endings.has(id)) endings.set(id, { ordinals, done: guard(id, work, () => void endings.delete(id)) });
@@ -165,8 +167,8 @@ function createInFlight(platform: Platform, wake: () => void) {
 }
 
 /**
- * Ends all applications because the platform ends. They are forgotten, not left as ended: the next start would take them for
- * crashed and wait before it starts them again.
+ * Stops all applications because the platform stops. Their replicas are marked as stopped, not as exited: otherwise the next start would
+ * take them for crashed and delay their start.
  */
 export async function endApplications(platform: Platform): Promise<void> {
   const workloads = await readWorkloads(platform, createKnownWorkloads(platform));

@@ -1,11 +1,11 @@
 import type { Edge } from "../../ports/edge.ts";
 
-/** Orders things by whether visitors of their projects were refused at the edge since the last call. */
+/** Orders items: first those of projects whose visitors the edge refused since the last call. */
 export interface AskedProjects {
   first<T>(items: readonly T[], projectOf: (item: T) => string): Promise<readonly T[]>;
 }
 
-/** An edge that cannot be read changes no order. */
+/** If the edge can't be read, the order stays unchanged. */
 export function createAskedProjects(edge: Pick<Edge, "measure">): AskedProjects {
   let known = new Map<string, number>();
   const asked = new Set<string>();

@@ -2,13 +2,13 @@ import { specOf, wantedDatabases } from "../../features/database/database.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import type { Platform } from "../platform.ts";
 
-// A PostgreSQL instance starts in less than a second and recovers in seconds. One that needs longer must not keep its application away.
+// PostgreSQL starts in less than a second and recovers in seconds. A database that needs longer must not hold back its application.
 const patienceMs = 60_000;
 const maxConcurrency = 8;
 
 /**
- * Says which projects' databases do not run yet although they should, in the first minute after the control plane's start, and after the
- * undelete of a project: an application that starts before its database ends at once and is reported as crashed. Later starts never wait.
+ * Returns a function that finds the projects whose database should run but does not yet. It waits only in the first minute after the
+ * control plane's start or a project's undelete: an application that starts before its database exits at once and is reported as crashed.
  */
 export function createDatabasesComingUp(
   platform: Pick<Platform, "db" | "vault" | "ports" | "clock">,

@@ -13,10 +13,10 @@ import type { Platform } from "../platform.ts";
 import { desiredReplicas, isForGood } from "./apps-rules.ts";
 import { outputOf } from "./output-of.ts";
 
-/** Replicas that are to end: those of a deployment from an ordinal on. */
+/** The replicas of one deployment to stop, by ordinal. */
 export interface Ending {
   readonly id: string;
-  /** Undefined when the deployment is unknown here: then there are no rows. */
+  /** Undefined if the database does not know the deployment; it has no rows then. */
   readonly row: WorkloadRow | undefined;
   readonly ordinals: readonly number[];
 }
@@ -25,8 +25,8 @@ const confirmMs = 10_000;
 const idlePollMs = 100;
 
 /**
- * Takes replicas out of the routes, lets what they serve end, and frees them: each step only after every live edge confirmed the first.
- * Stops half way when the replicas are wanted again, or an edge does not confirm; the next run decides anew.
+ * Removes replicas from the routes, waits until every live edge has confirmed that and open requests have finished, then stops them.
+ * Returns early if the replicas are wanted again or an edge does not confirm; the next run decides again.
  */
 export async function endReplicas(platform: Platform, ending: Ending): Promise<void> {
   const { row, ordinals } = ending;
@@ -46,7 +46,7 @@ export async function endReplicas(platform: Platform, ending: Ending): Promise<v
   await stopReplicas(platform, ending);
 }
 
-/** Resolves when neither an edge nor a cron run has anything open to these targets, or the drain time is over. */
+/** Resolves once neither an edge nor a cron run has an open request to these targets, or once the drain time is over. */
 async function waitUntilIdle(platform: Platform, row: WorkloadRow, targets: readonly string[]): Promise<void> {
   const since = row.ending_since === null ? Date.now() : Date.parse(row.ending_since);
   while (Date.now() < since + platform.settings.drainMs) {
@@ -56,14 +56,14 @@ async function waitUntilIdle(platform: Platform, row: WorkloadRow, targets: read
   }
 }
 
-/** A scale or an undelete may have come meanwhile. */
+/** Checks again: the project may have been scaled or undeleted in the meantime. */
 async function isWantedAgain(platform: Platform, { id, ordinals }: Ending): Promise<boolean> {
   const { workloads } = await changedWorkloads(platform.db, platform.machine, { ids: [id] });
   const desired = desiredReplicas(workloads.find((row) => row.id === id)) ?? 0;
   return ordinals.some((ordinal) => ordinal < desired);
 }
 
-/** Ends the processes, stores their last output, forgets them. */
+/** Stops the processes, stores their last output, and forgets them. */
 export async function stopReplicas(platform: Platform, { id, row, ordinals }: Ending): Promise<void> {
   const { runtime, logStore } = platform.ports;
   await runtime.stop(id, platform.settings.stopGraceMs, ordinals);

@@ -3,7 +3,7 @@ import type { Platform } from "../platform.ts";
 
 export type KnownWorkloads = ReturnType<typeof createKnownWorkloads>;
 
-/** The workloads of this machine by id, as the rows say. Each reading asks the database only for projects that changed since the last. */
+/** Returns a function that reads this machine's workloads by id. Each call queries only the projects that changed since the last. */
 export function createKnownWorkloads({ db, machine }: Pick<Platform, "db" | "machine">) {
   const byProject = new Map<string, readonly WorkloadRow[]>();
   let byId: ReadonlyMap<string, WorkloadRow> = new Map();
@@ -17,7 +17,7 @@ export function createKnownWorkloads({ db, machine }: Pick<Platform, "db" | "mac
     byId = new Map([...byProject.values()].flat().map((row) => [row.id, row]));
   }
 
-  /** `running`: what the runtime has. Its rows are read even where nothing says that this machine ought to run it. */
+  /** `running`: the workloads that the runtime has. Their rows are read even if the database does not assign them to this machine. */
   return async (running: Iterable<string>): Promise<ReadonlyMap<string, WorkloadRow>> => {
     const changes = await changedWorkloads(db, machine, { since });
     take(changes);

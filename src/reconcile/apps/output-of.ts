@@ -3,7 +3,7 @@ import type { OutputSource } from "../logs/output-source.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
-/** The output of a deployment's process type, for the project's log. */
+/** Returns the output of a deployment's process type, for the project's log. */
 export async function outputOf(platform: Platform, row: WorkloadRow): Promise<OutputSource> {
   const { id, deployment_id, process, org_id, project_id, number } = row;
   const redactor = async () =>

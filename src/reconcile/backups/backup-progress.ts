@@ -2,13 +2,13 @@ import { setProgress, type Progress } from "../../features/backups/backups.ts";
 import type { Db } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 
-/** How far an operation is, written down twice a second at most. */
+/** Stores the progress of an operation, at most twice a second. */
 export interface BackupProgress {
-  /** Takes note of what changed. */
+  /** Records a change; the next periodic write stores it. */
   tell(change: Partial<Progress>): void;
-  /** Writes a new phase at once. */
+  /** Stores a new phase at once. */
   enter(phase: Progress["phase"]): Promise<void>;
-  /** No more is written after this resolves. */
+  /** Stops; nothing is written after this resolves. */
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function createBackupProgress(db: Db, lease: Lease): BackupProgress {
   let now: Progress = { phase: "waiting", bytes_done: 0, tables_done: 0, tables_total: null };
   let written = now;
   let writing: Promise<void> = Promise.resolve();
-  // Progress is for watching: that it could not be written down is no reason to fail.
+  // Progress is informational: a failed write must not fail the operation.
   const write = () => {
     if (written === now) return writing;
     const next = (written = now);

@@ -16,7 +16,7 @@ import {
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
 import type { Platform } from "../platform.ts";
 
-/** Asks for the automatic backups that are due; resolves with how many. */
+/** Requests the automatic backups that are due; resolves to their number. */
 export async function requestDueBackups(platform: Platform): Promise<number> {
   const { daily, window } = platform.settings.backups;
   if (!daily) return 0;
@@ -30,7 +30,7 @@ export async function requestDueBackups(platform: Platform): Promise<number> {
   return due.length;
 }
 
-/** Drops the databases that their owners want dropped. */
+/** Drops the databases that their owners asked to drop. */
 export async function dropUnwanted(platform: Platform): Promise<void> {
   await each(platform, await droppedDatabases(platform.db), async ({ name, ...owner }) => {
     const row = await databaseOf(platform.db, owner.org_id, owner.project_id);
@@ -40,7 +40,7 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
   });
 }
 
-/** Deletes the backups that retention no longer keeps: first they are marked, then the file goes, then the row. */
+/** Deletes backups that have outlived their retention: marks them, then deletes the file, then the row. */
 export async function applyRetention(platform: Platform): Promise<void> {
   const byProject = Map.groupBy(await endedBackups(platform.db), (backup) => backup.project_id);
   for (const backups of byProject.values()) {
@@ -55,11 +55,11 @@ export async function applyRetention(platform: Platform): Promise<void> {
   await deleteExpiredBackups(platform);
 }
 
-/** Deletes the files and then the rows of backups that are marked for it. */
+/** Deletes the files and then the rows of backups marked as expired. */
 export async function deleteExpiredBackups(platform: Platform): Promise<void> {
   await each(platform, await expiredRows(platform.db), async ({ id, org_id, storage, storage_key }) => {
     const store = platform.ports.storages.named[storage ?? ""];
-    // A file in a storage that is not configured now is deleted when it is again.
+    // A file in a storage that is not configured now is deleted once the storage is configured again.
     if (storage !== null && store === undefined) return;
     if (storage_key !== null) await store?.delete(storage_key);
     await deleteExpired(platform.db, org_id, id);
@@ -78,7 +78,7 @@ export async function sweepLeftovers(platform: Platform): Promise<void> {
     rows.filter(({ status }) => status === "ready"),
     async (row) => {
       const spec = specOf(platform.vault, row);
-      // Listed before it is asked what is in use: a name is in use before its database is made.
+      // List databases before reading the names in use: a name is recorded as used before its database is created.
       const names = await platform.ports.postgresHost.listDatabases(spec);
       const used = await namesInUse(platform.db, row.org_id, row.project_id);
       for (const name of names.filter((found) => found.startsWith(scratchPrefix) && !used.has(found))) {
@@ -88,7 +88,7 @@ export async function sweepLeftovers(platform: Platform): Promise<void> {
   );
 }
 
-/** One database that is down, or a storage that is away, is no reason to leave the others alone. It comes up again next time. */
+/** Continues after a failed item (a database that is down, a storage that is unavailable); the next round tries it again. */
 async function each<T>(platform: Platform, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (const item of items) {
     await work(item).catch((error: unknown) => {

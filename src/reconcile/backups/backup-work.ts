@@ -25,7 +25,7 @@ import { requireLease, type Lease } from "../../store/leases.ts";
 import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
 import type { Platform } from "../platform.ts";
 
-/** Everything that one operation needs. */
+/** The context of one operation. */
 interface Work {
   readonly platform: Platform;
   readonly operation: TakenOperation;
@@ -35,13 +35,13 @@ interface Work {
   readonly signal: AbortSignal;
 }
 
-/** What changes together with the operation's end. */
+/** The result of an operation; `write` runs in the transaction that ends the operation. */
 type End = { readonly problem: Problem | null; readonly write?: (tx: Tx) => Promise<void> };
 
 const mostAttempts = 3;
 const spareBytes = 32 * 1024 * 1024;
 
-/** Makes, restores or verifies a backup and ends the operation in every case that is its own. Throws faults of the platform. */
+/** Creates, restores or verifies a backup, and ends the operation for every outcome that is its own. Throws on platform faults. */
 export async function performBackupWork(
   platform: Platform,
   operation: TakenOperation,
@@ -60,10 +60,10 @@ export async function performBackupWork(
   }
 }
 
-// PostgreSQL starts in less than a second and recovers in seconds; the operation itself says what is wrong with one that does not come.
+// PostgreSQL starts in less than a second and recovers in seconds. If it does not come up, the operation itself reports why.
 const startMs = 60_000;
 
-/** The database of a deleted project rests until an operation needs it. */
+/** Waits for the database of a deleted project: it is stopped until an operation needs it. */
 async function awaitDatabase({ platform, spec, signal }: Work): Promise<void> {
   const runs = async () => ((await platform.ports.postgresHost.observe(spec)).state === "running" ? true : undefined);
   await until(runs, { timeoutMs: startMs, firstMs: 100, atMostMs: 500, signal });
@@ -72,7 +72,7 @@ async function awaitDatabase({ platform, spec, signal }: Work): Promise<void> {
 async function attempt(work: Work): Promise<End> {
   const { attempts } = work.operation;
   try {
-    // Its worker before this one may have left a database or a file.
+    // An earlier worker of this operation may have left a database or a file.
     await cleanUp(work);
   } catch (error) {
     if (attempts <= mostAttempts) throw error;
@@ -121,7 +121,7 @@ async function backUp(work: Work): Promise<End> {
   const storage = named[standard] as Storage;
   await requireRoom(work, storage);
   const { org_id, project_id, backup_id } = operation;
-  // The fence is part of the name: two workers, one of them too late, never write the same file.
+  // The name contains the lease's fence, so that a worker which has lost its lease never writes the same file as its successor.
   const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
   if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
     throw new Error("the lease was lost");
@@ -170,7 +170,7 @@ async function verifyRestored(work: Work): Promise<Verdict> {
     const actual = await platform.ports.postgresHost.countRows(spec, name, { signal, onCounted });
     return compare(operation.row_counts ?? [], actual);
   } catch (error) {
-    // What is wrong with the backup is a result; that the platform could not look is not.
+    // A defect in the backup is a verification result; a platform fault that prevented the check is not.
     const problem = signal.aborted ? undefined : problemOf(error);
     if (problem?.code !== "backup_damaged" && problem?.code !== "refused") throw error;
     return { verification: "failed", comparison: [], verification_problem: problem.summary };
@@ -189,7 +189,7 @@ function compare(expected: readonly TableCount[], actual: readonly TableCount[])
   };
 }
 
-/** Looks through the whole file first, then restores it into a fresh database of this name. */
+/** Checks the whole file first, then restores it into a new database of this name. */
 async function restoreInto(work: Work, name: string): Promise<void> {
   const { platform, spec, progress, signal } = work;
   const file = archiveOf(work);
@@ -213,9 +213,9 @@ function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile
   return { storage, key: operation.storage_key ?? "", sha256: operation.sha256 ?? "", signal, onBytes };
 }
 
-/** Drops the database that an operation made and did not finish, or deletes the file. */
+/** Drops the database that an unfinished operation created, or deletes its file. */
 async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void> {
-  // The worker that has the operation now makes a database of the same name.
+  // Without the lease, another worker has the operation and uses a database of the same name.
   await requireLease(platform.db, lease);
   if (operation.database_name !== null) await platform.ports.postgresHost.dropDatabase(spec, operation.database_name);
   if (operation.kind !== "backup") return;
@@ -243,7 +243,7 @@ async function end({ platform, operation, lease }: Work, { problem, write }: End
   });
 }
 
-/** What went wrong as the project's owner may read it; undefined for a fault of the platform. */
+/** Returns the problem in words for the project's owner; undefined for a platform fault. */
 function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
   if (error instanceof StorageFull)

@@ -11,7 +11,7 @@ const dueEveryMs = 60_000;
 const sweepEveryMs = 3_600_000;
 const pauseSeconds = 10;
 
-/** Makes, restores and verifies backups, asks for the daily ones, and cleans up behind all of them. */
+/** Creates, restores and verifies backups, requests the daily ones, and cleans up afterwards. */
 export function backupsTask(platform: Platform, wake: () => void): Task {
   const work = createLeasedWork<TakenOperation>(platform.db, platform.log, {
     table: "backup_operation",
@@ -22,7 +22,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
       return performBackupWork(platform, operation, lease, limited);
     },
-    // Any worker takes it again and first cleans up what it left.
+    // Any worker may claim the operation again; it first cleans up what this attempt left.
     broken: (_, lease, stopping) =>
       releaseOperation(platform.db, lease, {
         pauseSeconds: stopping ? 0 : pauseSeconds,
@@ -50,7 +50,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
   };
 }
 
-/** Runs at the first call and then at most this often; what failed is run again at the next call. */
+/** Runs `work` at the first call and then at most once per interval; after a failure the next call runs it again. */
 function every(intervalMs: number, work: () => Promise<unknown>): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY;
   return async () => {

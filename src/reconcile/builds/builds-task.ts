@@ -25,7 +25,7 @@ import { abortWhenShort, storageFull, untilRoom, whyNoRoom } from "./disk-room.t
 
 const waitForTurnMs = 100;
 
-/** Builds what is queued, at most one per project at a time, and asks for the deployment of what came out. */
+/** Runs queued builds, at most one per project at a time, and requests the deployment of the result. */
 export function buildsTask(platform: Platform, wake: () => void): Task {
   const work = createLeasedWork<TakenBuild>(platform.db, platform.log, {
     table: "build",
@@ -60,7 +60,7 @@ const platformFault: Failure = {
   log_tail: [],
 };
 
-/** A build that this control plane has taken. */
+/** A build that this control plane has claimed. */
 interface Taken {
   readonly platform: Platform;
   readonly build: TakenBuild;
@@ -118,7 +118,7 @@ interface Built extends Building {
   readonly log: BuildLog;
 }
 
-/** The build's end and its deployment's beginning are one change. A deployment that is under way is waited for. */
+/** Ends the build and creates its deployment in one transaction, after waiting for a deployment that is in progress. */
 async function succeed(built: Built, image: Image, settings: DeploymentSettings): Promise<void> {
   const { platform, build, lease, log, signal } = built;
   await log.flush();
@@ -169,13 +169,13 @@ const branchMoved: Failure = {
 
 const noSwitch = ({ code }: Failure): string => `The build failed (${code}). No traffic was switched.`;
 
-/** Ends the build with a failure that the builder has not logged. */
+/** Ends the build with a failure, and logs it because the builder has not. */
 function refuse(built: Taken & { readonly log: BuildLog }, failure: Failure): Promise<void> {
   for (const line of [failure.summary, failure.hint, noSwitch(failure)]) built.log.problem(line);
   return fail(built, failure);
 }
 
-/** Ends a build that did not get to its own end, unless another worker has it. */
+/** Fails a build that was interrupted, unless another worker has claimed it. */
 async function abandon(taken: Taken, failure: Failure): Promise<void> {
   const { platform, build, lease } = taken;
   if (!(await renewLease(platform.db, lease))) return;

@@ -7,8 +7,8 @@ import type { Platform } from "../platform.ts";
 type Project = { readonly org_id: string; readonly project_id: string };
 
 /**
- * Why there is no room for a build: the disk is short, or the project's images are over their limit even without its caches.
- * Undefined when it may begin.
+ * Returns why a build can't start for lack of space: the disk is nearly full, or the project's images exceed their limit even without its
+ * caches. Undefined if it may start.
  */
 export async function whyNoRoom(platform: Platform, { org_id, project_id }: Project): Promise<Failure | undefined> {
   const { db, ports, settings } = platform;
@@ -25,8 +25,8 @@ export async function whyNoRoom(platform: Platform, { org_id, project_id }: Proj
 const makingRoomMs = 15_000;
 
 /**
- * Waits until the disk has room again, for a build that was ended for want of it: its files are removed after it, and its owner's next push
- * would be refused for them. Goes on after some seconds where another fills the disk.
+ * Waits until the disk has space again, after a build was aborted for lack of it: its files are deleted only after it ends, and until then
+ * its owner's next push would be refused. Gives up after some seconds, because something else may be filling the disk.
  */
 export async function untilRoom({ ports }: Platform, signal: AbortSignal): Promise<void> {
   await until(async () => ((await isShort(ports)) ? undefined : true), {
@@ -40,13 +40,13 @@ async function isShort({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk"
   return (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
 }
 
-// A fast disk takes some hundred MiB in the first, which costs one system call; the second asks a container engine.
+// The data disk can gain some hundred MiB in this time, and a check costs one system call; the builder's check queries a container engine.
 const diskPeriodMs = 100;
 const builderPeriodMs = 1000;
 
 const every = (periodMs: number, look: () => Promise<unknown>) => setInterval(() => look().catch(() => {}), periodMs);
 
-/** A signal that also aborts when the disk gets short of space, which `isShort` tells apart from the reasons of `signal`. */
+/** Returns a signal that also aborts when the disk runs short of space; `isShort` tells whether that was the reason. */
 export function abortWhenShort(platform: Platform, signal: AbortSignal) {
   const short = new AbortController();
   const linked = linkSignals(signal, short.signal);

@@ -13,13 +13,13 @@ import type { BuildLog } from "../build-log.ts";
 import type { Platform } from "../platform.ts";
 
 export interface PreparedSource {
-  /** Empty: the whole repository. */
+  /** Folder of the application in the repository; empty: the whole repository. */
   readonly root: string;
   readonly commands: BuildCommands;
   readonly settings: DeploymentSettings;
 }
 
-/** Reads the commit's berth.json and writes into the log what it says; a failure when it cannot be used. */
+/** Reads the commit's berth.json and logs its settings. Returns a failure if it can't be used. */
 export async function prepareSource(
   { ports }: Pick<Platform, "ports">,
   build: TakenBuild,

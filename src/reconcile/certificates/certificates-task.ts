@@ -33,14 +33,14 @@ import { followSuggestions } from "./follow-suggestions.ts";
 const periodMs = 5000;
 const concurrent = 4;
 const unhandledFaultMs = 300_000;
-// Names that are no longer wanted lose their certificate some time after it ended.
+// How often the names to certify are stored. Names no longer wanted lose their certificate some time after it has expired.
 const syncEveryMs = 60_000;
 const overLimitMs = 600_000;
 const edgesWithinMs = 15_000;
-// RFC 9773 §4.3.2 lets an authority name the pause; six hours is what most name.
+// RFC 9773 §4.3.2 lets an authority specify this interval; most specify six hours.
 const suggestionsEveryMs = 6 * 3_600_000;
 
-/** Has a certificate for every hostname that is served, in time before the old one ends. `again` lets the task run soon. */
+/** Obtains a certificate for every served hostname and renews it before it expires. `again` makes the task run soon. */
 export function certificatesTask(platform: Platform, again: () => void): Task {
   const { db, log, owner } = platform;
   const work = createLeasedWork<DueCertificate>(db, log, {
@@ -79,7 +79,7 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
   };
 }
 
-/** Stores which names need a certificate, when they changed and once a minute. */
+/** Stores which names need a certificate, whenever they change and once a minute. */
 function createNameSync(platform: Platform): () => Promise<void> {
   const hostnames = createHostnames(platform);
   let synced = "";
@@ -94,7 +94,7 @@ function createNameSync(platform: Platform): () => Promise<void> {
   };
 }
 
-/** The hostnames of all projects; each reading asks the database only for projects that changed since the last. */
+/** Returns a function that reads the hostnames of all projects; each call queries only the projects that changed since the last. */
 function createHostnames({ db, certificates: { appsDomain }, ports }: Platform): () => Promise<readonly string[]> {
   const known = new Map<string, readonly string[]>();
   let since: string | null = null;
@@ -106,7 +106,7 @@ function createHostnames({ db, certificates: { appsDomain }, ports }: Platform):
   };
 }
 
-/** All names that need a certificate and have none of the platform's own. */
+/** Returns all names that need a certificate and are not covered by the platform's own certificates. */
 function wantedNames({ certificates, ports }: Platform, hostnames: readonly string[]): readonly WantedName[] {
   const { appsDomain, controlHost } = certificates;
   const wildcard = ports.dnsProvider !== null && appsDomain !== null ? `*.${appsDomain}` : null;
@@ -118,7 +118,7 @@ function wantedNames({ certificates, ports }: Platform, hostnames: readonly stri
   return wildcard === null || own.has(wildcard) ? wanted : [...wanted, { hostname: wildcard, challenge: "dns-01" }];
 }
 
-/** One attempt: look, order, store. */
+/** Makes one attempt: check the name, order, store. */
 async function attempt(platform: Platform, due: DueCertificate, lease: Lease): Promise<void> {
   const { db, clock, wakeups } = platform;
   const { failures } = due;
@@ -156,7 +156,7 @@ async function finish(
   const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
   const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
   const valid = validText(validity.not_after, renewAt);
-  // An edge that is late gets it with its next turn; the status says so until the renewal.
+  // An edge that is late gets the certificate at its next sync; until the renewal, the status mentions it.
   const edges = await awaitEdges(platform, { timeoutMs: edgesWithinMs, of: "certificate_version" });
   const detail = edges === "behind" ? `${valid} Not every edge has confirmed it yet.` : valid;
   await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
@@ -180,7 +180,7 @@ function issuerOf({ ports }: Platform): CertificateIssuer {
   return ports.certificateIssuer;
 }
 
-/** Keeps the status of the certificate up to date, which shows how far an order is. */
+/** Wraps a publisher so that the certificate's status shows the progress of an order. */
 function withSteps(publisher: ChallengePublisher, say: (detail: string) => Promise<void>): ChallengePublisher {
   return {
     async publish(challenge) {
@@ -207,7 +207,7 @@ function overDns({ ports, log }: Platform): ChallengePublisher {
   const record = (hostname: string, value: string) => ({ name: `_acme-challenge.${hostname}`, value });
   return {
     publish: ({ hostname, text }) => provider.addText(record(hostname, text)),
-    // A record that stays is harmless; the certificate must not be lost for it.
+    // A leftover record is harmless; a failed removal must not lose the certificate.
     withdraw: ({ hostname, text }) =>
       provider.removeText(record(hostname, text)).catch((error: Error) => {
         log.warn({ name: `_acme-challenge.${hostname}`, error: error.message }, "A TXT record could not be removed.");

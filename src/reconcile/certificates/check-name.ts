@@ -7,11 +7,11 @@ import { evaluateAuthorities, evaluateRecords } from "./evaluate-records.ts";
 
 const probeTimeoutMs = 5000;
 
-/** Why nothing may be ordered for a name, in a sentence; null: its records lead here and a request for it came back. */
+/** Returns, as a sentence, why no certificate may be ordered for a name; null if its records lead here and a test request came back. */
 export async function checkName(platform: Platform, { hostname, challenge }: DueCertificate): Promise<string | null> {
   const { dns } = platform.ports;
   const forbidden = async () => evaluateAuthorities(await dns.authorities(hostname), await identities(platform));
-  // A wildcard is proven in the zone itself, whatever the name leads to.
+  // A wildcard is proven by a DNS record, wherever the name leads.
   if (challenge === "dns-01") return forbidden();
   const [addresses, alias] = [await dns.addresses(hostname), await dns.alias(hostname)];
   const { publicAddresses } = platform.domains;
@@ -28,7 +28,7 @@ async function identities({ ports }: Platform): Promise<readonly string[]> {
   return (await ports.certificateIssuer?.identities()) ?? [];
 }
 
-/** Requests a token through the name as the authority will, at every address that it has. */
+/** Requests a token through the name, as the authority will, at each of its addresses. */
 async function probe(platform: Platform, hostname: string, addresses: readonly string[]): Promise<string | null> {
   const { httpPort: port, probe: isOn } = platform.certificates;
   if (!isOn) return null;
@@ -59,7 +59,7 @@ interface Asked {
   readonly path: string;
 }
 
-// A body longer than any answer of ours is not ours.
+// Berth's own response is never longer than this.
 const mostBytes = 1024;
 
 function request({ host, port, hostname, path }: Asked): Promise<Seen> {

@@ -2,13 +2,13 @@ import { isIPv6 } from "node:net";
 import { addressesElsewhere } from "../../features/domains/domains.ts";
 import type { DnsAnswer } from "../../ports/dns.ts";
 
-/** The records that say where a name leads. */
+/** The DNS records that say where a name leads. */
 export interface Records {
   readonly addresses: DnsAnswer;
   readonly alias: DnsAnswer;
 }
 
-/** What keeps a certificate authority from reaching the platform under a name; null: nothing. */
+/** Returns why a certificate authority can't reach the platform under a name; null if nothing prevents it. */
 export function evaluateRecords({ addresses, alias }: Records, ownAddresses: readonly string[]): string | null {
   if (addresses.outcome === "unavailable") return "the DNS servers do not answer for the name.";
   const isAlias = alias.outcome === "found" ? alias.values[0] : undefined;
@@ -26,7 +26,10 @@ export function evaluateRecords({ addresses, alias }: Records, ownAddresses: rea
   return isPartly ? `the name also leads to ${list}: remove those records.` : `the name leads to ${list}, not here.`;
 }
 
-/** Whether CAA records (RFC 8659) forbid the authority; one whose names are unknown is only stopped by a record that forbids all. */
+/**
+ * Returns why CAA records (RFC 8659) forbid the authority; null if they allow it. An authority whose identities are unknown is only stopped
+ * by a record that forbids all.
+ */
 export function evaluateAuthorities(records: DnsAnswer, identities: readonly string[]): string | null {
   if (records.outcome === "unavailable") return "the DNS servers do not answer for the name's CAA records.";
   if (records.outcome === "none") return null;

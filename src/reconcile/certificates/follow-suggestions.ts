@@ -7,8 +7,8 @@ import {
 import type { Platform } from "../platform.ts";
 
 /**
- * Renews certificates earlier whose authority suggests so by now, such as before it revokes them (RFC 9773 §4.3). Never rejects: what the
- * authority does not answer, the next round asks again.
+ * Renews certificates early if their authority suggests it, such as before it revokes them (RFC 9773 §4.3). Never rejects: if the authority
+ * does not respond, the next round asks again.
  */
 export async function followSuggestions({ db, ports, log, wakeups }: Platform, signal: AbortSignal): Promise<void> {
   try {

@@ -1,20 +1,20 @@
 import type { EdgeCertificate, Target } from "../../ports/edge.ts";
 
-/** How this installation comes to certificates. */
+/** How this installation obtains certificates. */
 export interface CertificateSettings {
-  /** Of the authority; null: nothing is ordered. */
+  /** The authority's ACME directory URL; null: no certificates are ordered. */
   readonly directory: string | null;
-  /** Where the authority reaches challenges: 80, but for test authorities. */
+  /** The port at which the authority requests challenges: 80, except for test authorities. */
   readonly httpPort: number;
-  /** Whether a name is asked for a token of ours before anything is ordered for it. */
+  /** Whether to request a test token through a name before ordering a certificate for it. */
   readonly probe: boolean;
-  /** Where the control plane answers challenges and its own hostname; null: not over an edge. */
+  /** Where the control plane serves challenges and its own hostname; null: it is not reached through an edge. */
   readonly control: Target | null;
-  /** The control plane's hostname, where it is a public one. */
+  /** The control plane's hostname, if it is a public one. */
   readonly controlHost: string | null;
-  /** The apps domain, where it is a public one. */
+  /** The apps domain, if it is a public one. */
   readonly appsDomain: string | null;
   readonly hsts: boolean;
-  /** The platform's own certificates, from files. */
+  /** The platform's own certificates, read from files. */
   readonly own: () => readonly EdgeCertificate[];
 }

@@ -3,26 +3,26 @@ import { limits } from "../../contract/limits.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 
 export interface CronCall {
-  /** The ready replicas, in the order in which they are tried; another one is tried only when nothing was sent to the first. */
+  /** The ready replicas in the order to try them; the next one is tried only if nothing was sent to the one before. */
   readonly targets: readonly InstanceAddress[];
-  /** The request target, sent as it is. */
+  /** The request target, sent unchanged. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Gives the call up; its outcome is then unknown. */
+  /** Aborts the call; its outcome is then unknown. */
   readonly signal: AbortSignal;
 }
 
-/** How a call ended. A redirect is an answer like any other below 400. */
+/** The outcome of a call. A redirect counts like any other response below 400. */
 export interface CronAnswer {
   readonly status: "succeeded" | "failed" | "timeout" | "unknown";
   readonly reason: "no_ready_replica" | "unreachable" | "connection_lost" | "invalid_answer" | "interrupted" | null;
   readonly http_status: number | null;
-  /** The beginning of the answer's body: more than is kept of it, so that what is hidden in it can be hidden whole. */
+  /** The beginning of the response body: more than is stored, so that a secret in it can be redacted as a whole. */
   readonly excerpt: Buffer;
 }
 
-/** Calls the application once. Never throws, and delivers at most one request. */
+/** Calls the application once. Never rejects, and delivers at most one request. */
 export async function callCron(call: CronCall): Promise<CronAnswer> {
   const end = performance.now() + call.timeoutMs;
   let last: CronAnswer = { status: "failed", reason: "no_ready_replica", http_status: null, excerpt: Buffer.alloc(0) };
@@ -33,14 +33,14 @@ export async function callCron(call: CronCall): Promise<CronAnswer> {
   return last;
 }
 
-// Enough to know that it will not end by itself; what is beyond the excerpt is read only to see the end.
+// A longer body is taken for endless. What follows the excerpt is read only to see the end.
 const mostBodyBytes = 16 * 1024 * 1024;
 const excerptBytes = 2 * limits.cron_response_bytes;
 
 function callOne(call: CronCall, target: InstanceAddress, timeoutMs: number): Promise<CronAnswer> {
   return new Promise((resolve) => {
     const seen = { connected: false, status: null as number | null, bytes: 0, kept: [] as Buffer[] };
-    // Each call opens a connection: a kept one may be closing, and a request that was sent on it must not be sent again.
+    // Each call opens a new connection: a kept-alive one may be closing, and a request sent on it could not be retried safely.
     const outgoing = request({
       agent: false,
       host: target.host,
@@ -65,7 +65,7 @@ function callOne(call: CronCall, target: InstanceAddress, timeoutMs: number): Pr
     });
     const broken = (code: string) => end("failed", seen.connected ? reasonOf(code) : "unreachable");
     outgoing.on("error", (error: NodeJS.ErrnoException) => broken(error.code ?? ""));
-    // An answer that switches protocols ends so, without an error. With an answer it is the answer's end that counts.
+    // A response that switches protocols ends like this, without an error. Otherwise the end of the response decides.
     outgoing.on("close", () => seen.status ?? broken(""));
     call.signal.addEventListener("abort", stop);
     if (call.signal.aborted) return stop();

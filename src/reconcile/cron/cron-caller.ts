@@ -8,17 +8,17 @@ import { createCronTargets } from "./cron-targets.ts";
 
 export interface CronCaller {
   /**
-   * Looks up where the projects' applications run, so that nothing but the call itself lies between the mark that a run is
-   * called and its delivery: a scheduler that dies in between leaves a run of unknown outcome.
+   * Looks up where the projects' applications run, so that only the call itself happens between marking a run as called and delivering it:
+   * if the scheduler dies in between, the run's outcome is unknown.
    */
   prepare(projectIds: readonly string[]): Promise<void>;
-  /** Turns a started run into its end. Never throws. */
+  /** Calls the application for a started run and returns how it ended. Never rejects. */
   call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
 }
 
 type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
-/** Makes a caller of the ready replicas of active deployments. */
+/** Creates a caller for the ready replicas of active deployments. */
 export function createCronCaller(platform: Platform): CronCaller {
   const targets = createCronTargets(platform);
   const redactors = createRedactors(platform);
@@ -56,7 +56,8 @@ function headersOf({ vault, appUrl }: Platform, run: StartedRun): Record<string,
   const secret = vault.open(run.project_id, "cron_secret", run.sealed_cron_secret);
   return {
     host: run.hostname,
-    // As the edge sends it: an application that redirects plain requests to HTTPS would redirect the call instead of doing the job.
+    // As the edge sends it: otherwise an application that redirects plain requests to HTTPS would redirect the call instead of doing the
+    // job.
     "x-forwarded-proto": new URL(appUrl(run.hostname)).protocol.slice(0, -1),
     "user-agent": "berth-cron/1.0",
     accept: "*/*",
@@ -68,13 +69,13 @@ function headersOf({ vault, appUrl }: Platform, run: StartedRun): Record<string,
 }
 
 function keptText(excerpt: Buffer, redact: Redact): string {
-  // A column of text takes every character but NUL.
+  // A PostgreSQL text column accepts every character but NUL.
   const bytes = Buffer.from(redact(excerpt.toString("utf8")).replaceAll("\0", "\uFFFD"));
-  // As a stream, so that a character cut in two at the end is left out.
+  // `stream` omits a character that is cut off at the end.
   return new TextDecoder().decode(bytes.subarray(0, limits.cron_response_bytes), { stream: true });
 }
 
-/** The same order from a random place on, so that all replicas get their share. */
+/** Rotates the items to a random start, so that all replicas get their share. */
 function rotated<T>(items: readonly T[]): T[] {
   const start = Math.floor(Math.random() * items.length);
   return [...items.slice(start), ...items.slice(0, start)];

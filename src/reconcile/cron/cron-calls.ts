@@ -14,18 +14,15 @@ import { createCronQueue } from "./cron-queue.ts";
 
 const atOnce = 500;
 const settleMs = 5000;
-// Ends come in crowds, and one statement for many costs little more than for one.
+// Many runs end at the same time; one statement for many costs little more than one for a single run.
 const gatherMs = 25;
 
-/**
- * The runs of this scheduler, from their taking to their end: called at most so many at once as the settings say, altogether and
- * of one project.
- */
+/** The runs of this scheduler, from claim to end. Limits concurrent calls, in total and per project, as the settings say. */
 export class CronCalls {
   readonly #platform: Platform;
   readonly #caller: CronCaller;
   readonly #queue = createCronQueue();
-  /** Called, and not yet written down as ended. */
+  /** Called, but not yet stored as ended. */
   readonly #open = new Map<string, Promise<void>>();
   readonly #ends: RunEnd[] = [];
   readonly #callsOf = new Map<string, number>();
@@ -40,20 +37,20 @@ export class CronCalls {
     this.#caller = createCronCaller(platform);
   }
 
-  /** Takes runs whose lease this scheduler holds; they are called as soon as there is room. */
+  /** Adds runs whose lease this scheduler holds; each is called as soon as a slot is free. */
   add(runs: readonly WaitingRun[]): void {
     this.#queue.add(runs);
     this.#startSoon();
   }
 
-  /** Keeps the leases, and tries again what a fault of the database left undone. */
+  /** Renews the leases and retries what a database error left undone. */
   async reconcileCalls(): Promise<void> {
     await renewRuns(this.#platform.db, this.#platform.owner, [...this.#open.keys(), ...this.#waiting()]);
     if (this.#ends.length > 0) this.#writeSoon();
     this.#startSoon();
   }
 
-  /** Starts nothing more, gives waiting runs back, waits for those under way for a moment, and writes their ends down. */
+  /** Starts no more calls, releases waiting runs, waits a moment for running ones, and stores their ends. */
   async settle(): Promise<void> {
     this.#closed = true;
     const timer = setTimeout(() => this.#stopping.abort(), settleMs);
@@ -102,7 +99,7 @@ export class CronCalls {
       const started = await startRuns(db, owner, clock.now(), ids);
       for (const run of started) if (run.obstacle === null) this.#call(run);
     } catch (error) {
-      // Those that were marked after all are not called: their leases run out, and what they did is unknown.
+      // Runs that were marked as called despite the error are not called: their leases expire, and their outcome is unknown.
       this.#queue.add(batch);
       throw error;
     }

@@ -1,17 +1,17 @@
 import type { WaitingRun } from "../../features/cron/cron.ts";
 
-/** Runs that wait for a free place, served project by project, so that one project's crowd does not delay another's run. */
+/** Runs that wait for a free slot, served round-robin by project, so that one project's many runs do not delay another's. */
 export interface CronQueue {
   add(runs: readonly WaitingRun[]): void;
-  /** Takes up to `limit` runs, each project's in their order, of no project more than `room` says. */
+  /** Removes and returns up to `limit` runs, in order within each project, and for each project at most as many as `room` returns. */
   take(limit: number, room: (projectId: string) => number): readonly WaitingRun[];
-  /** Everything that still waits. */
+  /** Returns all waiting runs. */
   waiting(): readonly WaitingRun[];
 }
 
-/** Makes an empty queue. */
+/** Creates an empty queue. */
 export function createCronQueue(): CronQueue {
-  // A Map keeps its order of insertion: a project that was served goes to its end.
+  // A Map keeps insertion order: a project that was served is reinserted at the end.
   const lines = new Map<string, WaitingRun[]>();
   function takeOne(room: (projectId: string) => number, taken: ReadonlyMap<string, number>): WaitingRun | undefined {
     for (const [projectId, line] of lines) {

@@ -2,11 +2,11 @@ import { activeDeployments } from "../../features/cron/cron.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
 import type { Platform } from "../platform.ts";
 
-/** Where the applications of projects run, cached for a second: many jobs are due in the same one. */
+/** The addresses of projects' applications, cached for a second because many jobs are due at the same time. */
 export interface CronTargets {
-  /** Looks up, in one go, what is not known of these projects. */
+  /** Looks up those projects that are not cached, in one query. */
   prepare(projectIds: readonly string[]): Promise<void>;
-  /** The ready replicas of a deployment; none when it has none, or serves no more. */
+  /** Resolves to the ready replicas of a deployment; empty if it has none or no longer serves. */
   of(projectId: string, deploymentId: string): Promise<readonly InstanceAddress[]>;
 }
 
@@ -34,7 +34,7 @@ export function createCronTargets(platform: Platform): CronTargets {
       if (unknown.length > 0) await lookUp(unknown);
     },
     async of(projectId, deploymentId) {
-      // A deployment that became active since the look-up.
+      // The deployment may have become active since the last look-up.
       if (!targets.has(deploymentId)) await lookUp([projectId]);
       return targets.get(deploymentId) ?? [];
     },

@@ -14,14 +14,14 @@ import { CronCalls } from "./cron-calls.ts";
 
 const batch = 500;
 const periodMs = 1000;
-// Another scheduler has what is due under its hands.
+// Another scheduler is already claiming what is due; check again after this.
 const heldMs = 20;
-// Counting a job's runs at every run would cost more than the few that are too many.
+// Probability with which a run has its job's history pruned: counting after every run would cost more than a few surplus rows.
 const prunedShare = 1 / 20;
-// Clocks are corrected by fractions of a second all the time.
+// Smaller steps back are ignored: clocks are constantly corrected by fractions of a second.
 const setBackMs = 1000;
 
-/** Runs cron jobs at their minutes. Any number of schedulers may work on one database. */
+/** Runs cron jobs when they are due. Any number of schedulers may share one database. */
 export function cronTask(platform: Platform): Task {
   const scheduler = new Scheduler(platform);
   return {
@@ -53,21 +53,21 @@ class Scheduler {
     this.calls = new CronCalls(platform);
   }
 
-  /** Looks after the clock and the leases, about once a second: at the full minute there is no time for it. */
+  /** Maintains schedules and leases, about once a second, because it would delay the calls at the full minute. */
   async reconcileSchedules(now: Date): Promise<void> {
     const { db, log } = this.#platform;
     if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now);
     this.#lastMs = now.getTime();
     if (performance.now() - this.#tendedAt < periodMs) return;
     this.#tendedAt = performance.now();
-    // Its own first: after a suspend of the machine their leases have run out too.
+    // Renew this scheduler's own leases first: after the machine was suspended, they have expired as well.
     await this.calls.reconcileCalls();
     await releaseDeadLeases(db, "cron_run");
     const lost = await closeLostRuns(db, now);
     if (lost > 0) log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");
   }
 
-  /** Takes everything that is due, and says how many jobs were. */
+  /** Claims everything that is due; resolves to the number of jobs. */
   async claim(now: Date, signal: AbortSignal): Promise<number> {
     const { db, owner, settings } = this.#platform;
     for (let sum = 0; ; await turn()) {
@@ -80,7 +80,7 @@ class Scheduler {
     }
   }
 
-  /** Takes runs that were asked for, and those that a dead scheduler had not begun. */
+  /** Claims manually requested runs and those that a dead scheduler had not started. */
   async adopt(): Promise<void> {
     const { db, owner } = this.#platform;
     for (let more = true; more;) {
@@ -98,7 +98,7 @@ class Scheduler {
     await pruneRuns(this.#platform.db, jobs, this.#platform.settings.cron.runsKept);
   }
 
-  /** How long there is nothing to do. */
+  /** Returns how long to pause before the next job is due. */
   async pauseMs(): Promise<number> {
     const next = await nextMinute(this.#platform.db);
     if (next === null) return periodMs;

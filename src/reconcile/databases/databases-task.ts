@@ -20,13 +20,14 @@ import type { Platform } from "../platform.ts";
 import { createResting, type Resting } from "./resting.ts";
 
 const maxConcurrency = 4;
-// A server that recovers takes minutes. It is left to itself then, so that the others are looked after meanwhile.
+// How long a run waits for one database. A recovery takes minutes; it then continues in the background while other databases are checked.
 const patienceMs = 15_000;
 
-/** Makes the databases that were asked for, and keeps all of them running. */
+/** Creates requested databases and keeps all of them running. */
 export function databasesTask(platform: Platform, resting: Resting = createResting()): Task {
   const repairs = new Map<string, Promise<void>>();
-  // A server outlives the control plane that started it: each is brought in line once with what this one asks of it.
+  // Databases that this control plane has applied its settings to. Servers outlive the control plane, so each is repaired once after a
+  // start.
   const inLine = new Set<string>();
 
   /** A failure of one database must not stop the loop. */
@@ -76,8 +77,8 @@ function logFailure(platform: Platform, row: DatabaseRow, error: unknown): void 
 }
 
 /**
- * A row that says anything but `ready` is repaired also when its server runs: it may be that only the row was not written. So is a role
- * that its owner has changed.
+ * Returns whether a database needs no repair. A row that is not `ready` is repaired even if its server runs, since only the row may be
+ * outdated; so is a role that its owner has changed.
  */
 async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting): Promise<boolean> {
   if (row.status !== "ready") return false;
@@ -95,7 +96,9 @@ async function isHealthy(platform: Platform, row: DatabaseRow, resting: Resting)
 const isSamePlace = (one: ServerAddress | null, other: ServerAddress): boolean =>
   one !== null && one.host === other.host && one.port === other.port;
 
-/** True when the host has everything as it is asked for. What runs already is not called failed because of something else. */
+/**
+ * Resolves to true if the host has everything as requested. A database that was running is not marked as failed when another step fails.
+ */
 async function repairDatabase(
   platform: Platform,
   row: DatabaseRow,
@@ -103,7 +106,7 @@ async function repairDatabase(
 ): Promise<boolean> {
   const lease = await takeDatabase(platform.db, row.id, platform.owner);
   if (lease === undefined) return false;
-  // A server that recovers on a full disk only fills what is left: it is started when there is room again.
+  // Recovery on a full disk would only use up what is left, so the server starts once there is space again.
   const { is_full } = await platform.ports.dataDisk.observe();
   const endpoint =
     is_full && !fine
@@ -131,7 +134,7 @@ const noRoom: Failure = {
   hint: "The platform's operator has to make room; then the database starts by itself.",
 };
 
-/** Undefined when the host cannot start it; whether our own rows can be written is another matter. */
+/** Resolves to undefined if the host can't start it. Errors from writing Berth's own rows are handled separately. */
 async function startDatabase(
   platform: Platform,
   row: DatabaseRow,
@@ -156,7 +159,7 @@ async function markDatabaseReady(
 ): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
     if (!(await databaseReady(tx, lease, endpoint))) return;
-    // The application learns of a new database, or of a new address, by a restart with the new variables.
+    // For a new database or a new address, restart the application with the new variables.
     const before = serverOf(row);
     const { endpointFor } = platform.ports.runtime;
     if (before !== null && isSamePlace(endpointFor(before), endpointFor(endpoint))) return;

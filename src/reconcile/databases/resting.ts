@@ -1,11 +1,16 @@
 import type { DataDisk } from "../../ports/data-disk.ts";
 
-/** Which databases need no closer look now: a look makes connections and reads sizes, which many databases at rest would pay for all day. */
+/**
+ * Tracks which databases can skip a full check. A check opens connections and reads sizes, which would cost too much for many idle
+ * databases.
+ */
 export interface Resting {
-  /** Begins a round: when much was written to the disk since the last close look, all are looked at, to find the one that wrote it. */
+  /**
+   * Starts a round. If much was written to the disk since the last full check, all databases are checked, to find the one that wrote it.
+   */
   begin(disk: DataDisk): Promise<void>;
   isResting(id: string): boolean;
-  /** After a look that found it in order. */
+  /** Call after a check that found no problem. */
   rest(id: string, seen: { readonly bytes: number; readonly limitBytes: number }): void;
   wake(id: string): void;
 }
@@ -27,7 +32,7 @@ export function createResting(now: () => number = () => performance.now()): Rest
     },
     isResting: (id) => (until.get(id) ?? -Infinity) > now(),
     rest(id, { bytes, limitBytes }) {
-      // Near its limit it is looked at in every round.
+      // A database that uses half of its limit or more is checked in every round.
       if (bytes * 2 < limitBytes) until.set(id, now() + restMs);
     },
     wake: (id) => void until.delete(id),

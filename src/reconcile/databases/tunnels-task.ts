@@ -10,7 +10,7 @@ import type { Platform } from "../platform.ts";
 
 const periodMs = 10_000;
 
-/** Takes away what tunnels have left whose control plane died: their roles, and databases that were only half imported. */
+/** Removes what tunnels of a dead control plane have left: their roles, and half-imported databases. */
 export function tunnelsTask(platform: Platform): Task {
   const { db, log } = platform;
   return {

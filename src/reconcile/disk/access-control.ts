@@ -14,9 +14,9 @@ import {
 import type { DiskSpace } from "../../ports/data-disk.ts";
 import type { Platform } from "../platform.ts";
 
-/** Decides which projects may write, and makes it so. */
+/** Decides which projects may write to the disk, and applies the decisions. */
 export interface AccessControl {
-  /** Resolves with how many projects may not write everything. */
+  /** Resolves to the number of projects with restricted write access. */
   decide(space: DiskSpace): Promise<number>;
   settle(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export function createAccessControl(platform: Platform): AccessControl {
   const { db, settings, clock, log } = platform;
   const restarting = new Set<Promise<void>>();
 
-  /** Stopping takes as long as an application's last request, and the decisions about others must not wait for it. */
+  /** Not awaited: a stop lasts until the application's last request is done, and must not delay decisions about other projects. */
   function restart(projectId: string): void {
     const work = restartServing(platform, projectId)
       .catch((error: unknown) => log.error({ err: error, project: projectId }, "could not restart an application"))
@@ -85,7 +85,7 @@ async function applyAccess({ db, wakeups, log }: Platform, project: Undecided, n
   log.warn({ project: target, changes }, "what a project may write to the disk changed");
 }
 
-/** Running replicas have the folder as it was when they started; the apps task starts them again with the new access. */
+/** Running replicas keep the access with which they started, so stop them; the apps task starts them again with the new one. */
 async function restartServing({ db, ports, settings, wakeups }: Platform, projectId: string): Promise<void> {
   const deployment = await servingDeployment(db, projectId);
   if (deployment === undefined) return;

@@ -6,12 +6,12 @@ import { createAccessControl } from "./access-control.ts";
 
 const periodMs = 2000;
 const measuringBudgetMs = 10_000;
-// When so much was written since the last look, every project is measured again to find the one that wrote it.
+// If this much was written since the last check, every project is measured again to find the one that wrote it.
 const muchWrittenBytes = 128 * 1024 ** 2;
 
 /**
- * Keeps projects within their limits and the disk from filling: measures what they take, makes storage and databases over their
- * limit read-only, and opens them again. Keeps the platform's reserve.
+ * Enforces disk limits: measures what projects use, makes storage and databases over their limit read-only, and writable again afterwards.
+ * Also maintains the platform's disk reserve.
  */
 export function diskTask(platform: Platform): Task {
   const { log, ports, db } = platform;
@@ -44,7 +44,10 @@ export function diskTask(platform: Platform): Task {
   };
 }
 
-/** What cannot be limited is measured. */
+/**
+ * Sets the quota of a storage folder and resolves to its use in bytes; null if quotas don't work, so that the caller must measure the
+ * folder.
+ */
 async function limitStorage({ ports, log }: Platform, project: StorageOwner, bytes: number): Promise<number | null> {
   return ports.runtime.limitStorage(project, bytes).catch((error: unknown) => {
     log.warn({ err: error, project: project.project_id }, "could not set the quota of a storage folder");

@@ -2,7 +2,7 @@ import { checkDueDomains } from "../../features/domains/domains.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
-/** Looks up users' hostnames whose turn it is: those whose owner is waiting often, those that stand rarely. */
+/** Looks up users' hostnames that are due: often while their owner is waiting, rarely once they work. */
 export function domainsTask(platform: Platform): Task {
   return {
     name: "domains",
@@ -18,5 +18,5 @@ export function domainsTask(platform: Platform): Task {
   };
 }
 
-// Ten at a time and a few seconds each at worst: a run ends within two minutes though every server is silent.
+// Ten at a time and a few seconds each at worst: a run ends within two minutes even if no DNS server responds.
 const mostAtOnce = 200;

@@ -12,7 +12,7 @@ import type { Platform } from "../platform.ts";
 const periodMs = 3000;
 const drainPollMs = 100;
 
-/** Keeps this machine's edge running, its routes and certificates as the rows say, and reports what it serves. */
+/** Keeps this machine's edge running with the routes and certificates from the rows, and reports what it serves. */
 export function edgeTask(platform: Platform): Task {
   const { db, wakeups, machine, ports, certificates } = platform;
   const known = new Map<string, ProjectRoutes["routes"]>();
@@ -26,7 +26,7 @@ export function edgeTask(platform: Platform): Task {
     topics: ["edge"],
     async run() {
       const version = await nextRouteVersion(db);
-      // Before the routes, which lead to HTTPS only where a certificate is in force.
+      // Certificates come before routes, which redirect to HTTPS only if a certificate is in use.
       await syncCertificates(version);
       const changes = await changedRoutes(db, snapshot);
       for (const { project_id, routes } of changes.projects) known.set(project_id, routes);
@@ -45,10 +45,10 @@ export function edgeTask(platform: Platform): Task {
   };
 }
 
-/** The edge of a machine. */
+/** Returns the id of a machine's edge. */
 export const edgeId = (machine: string, { kind }: Pick<Edge, "kind">): string => `${machine}/${kind}`;
 
-/** Gives the edge its certificates when they changed since it last got them. */
+/** Returns a function that applies the certificates to the edge if they changed since the last time. */
 function certificateSync({ db, vault, ports, certificates, httpsNames }: Platform) {
   const readCertificates = createEdgeCertificates({ db, vault });
   let served = "";
@@ -63,7 +63,7 @@ function certificateSync({ db, vault, ports, certificates, httpsNames }: Platfor
   };
 }
 
-/** Gives the same object for the same route, because edges look at routes by identity first. */
+/** Adds HTTPS settings to routes. Returns the same object for the same route, because edges compare routes by identity first. */
 function overHttps({ httpsNames, certificates: { hsts } }: Platform): (route: Route) => Route {
   const encrypted = new WeakMap<Route, Route>();
   return (route) => {
@@ -74,7 +74,7 @@ function overHttps({ httpsNames, certificates: { hsts } }: Platform): (route: Ro
   };
 }
 
-/** The control plane's own: the API, git over HTTP and pages. */
+/** Returns the control plane's own routes: the API, git over HTTP and pages. */
 function controlRoutes({ certificates: { control, controlHost } }: Platform): readonly Route[] {
   if (control === null || controlHost === null) return [];
   const plain = { state: "serving", https: "off", hsts: false, is_control: true } as const;

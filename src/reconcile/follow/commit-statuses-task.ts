@@ -17,7 +17,7 @@ const mostFailures = 6;
 const mostAtOnce = 8;
 const longestPauseMs = 30 * 60_000;
 
-/** Shows the hosts of followed repositories what becomes of their commits. */
+/** Reports the state of commits to the hosts of followed repositories. */
 export function commitStatusesTask(platform: Platform): Task {
   const { db } = platform;
   return {
@@ -53,7 +53,7 @@ async function show(platform: Platform, status: DueStatus, signal: AbortSignal):
   const token = openFollow(vault, status.follow_id, "token", status.sealed_token) ?? "";
   const request = statusRequest({ ...status, description: descriptions[state], targetUrl }, token);
   const outcome = await ports.outgoingHttp.post({ ...request, timeoutMs, excerptBytes: 1024 }, signal);
-  // A stop of the platform says nothing about the host; the status is shown after the next start.
+  // The platform is stopping, so this is no failure of the host; the status is sent after the next start.
   if (signal.aborted) return;
   const problem = problemOf(outcome);
   await db.transaction().execute((tx) => {

@@ -29,7 +29,7 @@ interface Fetch {
 
 type Queued = Extract<Fetched, { outcome: "fetched" }>;
 
-/** Fetches a followed branch and queues the build of a commit that is new, at most one for all deliveries that wait. */
+/** Fetches a followed branch and queues the build of a new commit, at most one for all waiting deliveries. */
 export async function fetchBranch(
   platform: Platform,
   { follow, lease }: { readonly follow: TakenFollow; readonly lease: Lease },
@@ -39,7 +39,7 @@ export async function fetchBranch(
   const refused = await roomProblem(fetch);
   if (refused !== null) return fail(fetch, refused);
   const fetched = await platform.ports.repositories.fetch(follow.project_id, await remoteOf(fetch), signal);
-  // A stop of the platform says nothing about the repository.
+  // The platform is stopping, so this is no failure of the repository.
   if (signal.aborted) return;
   switch (fetched.outcome) {
     case "failed":
@@ -55,7 +55,7 @@ async function remoteOf({ platform, follow, waiting }: Fetch) {
   const { vault, settings } = platform;
   const { id, org_id, project_id, url, branch, host_keys, host_key_pin, sealed_key, sealed_token } = follow;
   const live = (await activeOf(platform.db, org_id, project_id))?.commit ?? null;
-  // By hand, a commit that was tried and did not go live is tried again.
+  // A manual request retries a commit that was built but did not go live.
   const isForced = waiting.some(({ source }) => source === "manual");
   return {
     ...{ url, branch, hostKeys: host_keys, hostKeyPin: host_key_pin, maxBytes: settings.follow.packBytes },
@@ -107,7 +107,7 @@ async function build(fetch: Fetch, fetched: Queued): Promise<void> {
   });
 }
 
-/** The delivery that named the commit has it deployed, else the newest; the others came for the same fetch. */
+/** Credits the deployment to the delivery that named the commit, else to the newest; the others led to the same fetch. */
 async function deployed(tx: Tx, { follow, waiting }: Fetch, what: { commit: string; build_id: string }): Promise<void> {
   const chosen = waiting.find(({ commit }) => commit === what.commit) ?? waiting[0] ?? (await ownDelivery(tx, follow));
   const others = waiting.filter(({ id }) => id !== chosen.id).map(({ id }) => id);
@@ -129,7 +129,7 @@ async function ignore(fetch: Fetch, fetched: Pick<Queued, "commit" | "hostKeys">
   await conclude(fetch, fetched, (tx) => endDeliveries(tx, ids, { status: "ignored", reason, commit, build_id: null }));
 }
 
-/** One change: what came of the fetch, and that the branch was fetched up to this commit. */
+/** Stores the outcome of the fetch and the fetched commit in one transaction. */
 async function conclude(
   { platform, follow, lease }: Fetch,
   { commit, hostKeys }: Pick<Queued, "commit" | "hostKeys">,
@@ -143,7 +143,7 @@ async function conclude(
   });
 }
 
-/** Deliveries go on waiting: the branch is fetched again, later and later. */
+/** The deliveries stay waiting, and the fetch is retried with growing pauses. */
 async function fail({ platform, follow, lease }: Fetch, problem: string): Promise<void> {
   const againMs = retryAfterMs(follow.failures + 1, platform.settings.follow.pollMs);
   await platform.db.transaction().execute((tx) => endFetch(tx, follow, lease, { problem, againMs }));

@@ -14,7 +14,7 @@ import { fetchBranch } from "./fetch-branch.ts";
 const concurrent = 4;
 const retryMs = 60_000;
 
-/** Fetches followed branches when a delivery, a person or the time asks for it. */
+/** Fetches followed branches when a delivery, a person or the polling interval requires it. */
 export function followTask(platform: Platform, again: () => void): Task {
   const { db, owner, log } = platform;
   const work = createLeasedWork<TakenFollow>(db, log, {
@@ -32,7 +32,7 @@ export function followTask(platform: Platform, again: () => void): Task {
   return {
     name: "follow",
     periodMs: 15_000,
-    // A branch waits for the end of its project's build and deployment.
+    // A branch waits until its project's build and deployment have ended.
     topics: ["follow", "outcomes"],
     async run(signal) {
       await releaseDeadLeases(db, "project_follow");

@@ -2,7 +2,7 @@ import { certificatesMark, servingCertificates } from "../../features/certificat
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
-/** Learns which hostnames the edges serve over HTTPS, in a process that has no edge: the URLs that it shows depend on it. */
+/** Reads which hostnames the edges serve over HTTPS, for a process without an edge: the URLs it shows depend on that. */
 export function httpsNamesTask({ db, certificates, httpsNames }: Platform): Task {
   let read = "";
   return {

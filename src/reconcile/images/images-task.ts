@@ -8,7 +8,7 @@ interface Project {
   readonly org_id: string;
 }
 
-/** Deletes images that no deployment needs any more: all but that of the serving one and of the last good ones. */
+/** Deletes images that no deployment needs any more: keeps those of the serving deployment and of the last good ones. */
 export function imagesTask(platform: Platform): Task {
   return {
     name: "images",
@@ -36,7 +36,7 @@ async function prune(platform: Platform, project: Project, signal: AbortSignal):
     return await holdLease(db, lease, signal, async (held) => {
       let removed = 0;
       for (const image_ref of pruning.images) {
-        // Without the lease a build may be making this image again.
+        // Without the lease, a build may be creating this image again.
         if (held.aborted || !(await renewLease(db, lease))) break;
         if (await removeImage(platform, { project_id: project.id, image_ref })) removed += 1;
       }
@@ -47,7 +47,7 @@ async function prune(platform: Platform, project: Project, signal: AbortSignal):
   }
 }
 
-/** False for one that a replica still uses: it goes next time. */
+/** Resolves to false if a replica still uses the image; the next run tries again. */
 function removeImage({ ports, log }: Platform, image: { project_id: string; image_ref: string }): Promise<boolean> {
   return ports.runtime.removeImage(image).then(
     () => true,

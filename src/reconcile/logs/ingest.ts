@@ -8,7 +8,10 @@ import type { IngestOutput, OutputSource } from "./output-source.ts";
 
 type IngestPlatform = Pick<Platform, "ports" | "settings" | "clock">;
 
-/** Runs one ingestion per workload at a time: the logs task and a release that needs the newest lines may start it together. */
+/**
+ * Creates the ingestion, which runs once at a time per workload: the logs task and a release that needs the newest lines may request it
+ * concurrently.
+ */
 export function createIngest(platform: IngestPlatform): IngestOutput {
   const runExclusive = createKeyedMutex();
   const budgetOf = createLineBudgets(platform.settings.logLines);
@@ -44,16 +47,16 @@ async function ingestInstance(
 }
 
 interface Unread {
-  /** What was lost before the first line. */
+  /** Notes on output that was lost before the first line. */
   readonly notes: readonly string[];
   readonly lines: readonly string[];
   readonly cursor: string;
 }
 
-// As much as a runtime keeps, so that the newest lines are among what is read. A replica that writes faster must not hold up the others.
+// As much as a runtime keeps, so that the newest lines are included. A replica that writes faster must not delay others.
 const mostChunks = 128;
 
-/** Reads to the end and keeps the newest lines; null when nothing has moved. */
+/** Reads all unread output and keeps the newest lines; resolves to null if there is none. */
 async function readUnread(
   { ports: { runtime, logStore } }: IngestPlatform,
   instance: Instance,

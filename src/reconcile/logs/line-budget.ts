@@ -1,10 +1,10 @@
-/** How many lines a log takes of one replica: bursts at once, then so many a second. */
+/** Rate limit for one replica's log lines: a burst, then a rate per second. */
 export interface LineRate {
   readonly burst: number;
   readonly perSecond: number;
 }
 
-/** What the log takes of one replica at this moment. */
+/** How many more lines the log accepts from one replica now. */
 export interface LineBudget {
   availableLines(): number;
   spend(lines: number): void;
@@ -17,7 +17,10 @@ interface Bucket {
 
 const mostReplicas = 10_000;
 
-/** Returns the budget of a replica. It outlives deployments: an application that floods its log does not get more by crashing. */
+/**
+ * Returns a function that looks up a replica's budget. Budgets outlive deployments, so that an application can't get more lines by
+ * crashing.
+ */
 export function createLineBudgets({ burst, perSecond }: LineRate): (replica: string) => LineBudget {
   const buckets = new Map<string, Bucket>();
   const refill = (bucket: Bucket): Bucket => {
@@ -28,7 +31,7 @@ export function createLineBudgets({ burst, perSecond }: LineRate): (replica: str
   };
   return (replica) => {
     const bucket = buckets.get(replica) ?? { lines: burst, atMs: performance.now() };
-    // A bucket that is forgotten is full again. Each use moves its own to the end, so that the one unused for longest goes first.
+    // A forgotten bucket is full again. Each use moves a bucket to the end, so that the least recently used one is dropped first.
     buckets.delete(replica);
     buckets.set(replica, bucket);
     if (buckets.size > mostReplicas) buckets.delete(buckets.keys().next().value as string);

@@ -6,17 +6,17 @@ import type { Task } from "../driver.ts";
 import { createRedactors, type OutputOwner } from "../redactors.ts";
 import type { Platform } from "../platform.ts";
 
-// Enough that one application's flood keeps few others waiting.
+// High enough that one application's flood delays few others.
 const maxConcurrency = 8;
 
-/** A workload whose output is collected, and how it was when all of it was. */
+/** A workload whose output is complete in the log, and the state of its output at that time. */
 interface Read {
   readonly owner: OutputOwner & { readonly number: number };
   readonly process: string;
   marks: string;
 }
 
-/** Moves what applications write into their projects' logs. */
+/** Copies applications' output into their projects' logs. */
 export function logsTask(platform: Platform): Task {
   const read = new Map<string, Read>();
   const redactors = createRedactors(platform);
@@ -51,7 +51,7 @@ export function logsTask(platform: Platform): Task {
   };
 }
 
-/** Stays the same while none of these has written anything. */
+/** Returns a string that stays the same as long as none of these instances writes anything. */
 function marksOf(instances: readonly Instance[]): string {
   return instances.map(({ ordinal, attempt, output_mark }) => `${ordinal}.${attempt}=${output_mark}`).join();
 }

@@ -1,7 +1,7 @@
 import type { Redact } from "../../kit/redact.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
-/** Whose output it is, and where to learn what must not be seen of it once it was read. */
+/** Describes output to ingest, and how to get the redactor once it was read. */
 export interface OutputSource {
   readonly workload_id: string;
   readonly project_id: string;
@@ -11,5 +11,5 @@ export interface OutputSource {
   redactor(): Promise<Redact>;
 }
 
-/** Moves what the workload's instances wrote into the project's log, without secrets, and lets the runtime forget it. */
+/** Moves the output of a workload's instances into the project's log, with secrets redacted, and lets the runtime discard it. */
 export type IngestOutput = (source: OutputSource) => Promise<void>;

@@ -6,12 +6,12 @@ import type { Platform } from "../platform.ts";
 
 const everyMs = 15_000;
 const pruneEveryMs = 10 * 60_000;
-// An unchanged counter is stored from time to time too, so that it isn't taken for one whose edge is long gone.
+// Unchanged counters are stored this often too, so that they are not mistaken for those of an edge long gone.
 const retellEveryMs = 3_600_000;
-// Without control groups a measurement reads all of /proc. Who isn't reached in this time comes first the next time.
+// Without control groups, a measurement reads all of /proc. Workloads not reached in this time come first in the next run.
 const usageBudgetMs = 3000;
 
-/** Counts traffic, processor time and memory of applications into buckets, and deletes old ones. */
+/** Adds applications' traffic, CPU time and memory to buckets, and deletes old ones. */
 export function metricsTask(platform: Platform): Task {
   const seen = createSeenCounters();
   const rotation = createRotation();
@@ -22,7 +22,7 @@ export function metricsTask(platform: Platform): Task {
     topics: [],
     async run(signal) {
       const now = platform.clock.now();
-      // What was counted lies between the last look and this one.
+      // The traffic happened between the last run and this one, so assign it to the middle.
       const at = new Date(now.getTime() - everyMs / 2);
       const changed = seen.changed(await platform.ports.edge.measure());
       await addTraffic(platform.db, changed, at);
@@ -42,7 +42,7 @@ export function metricsTask(platform: Platform): Task {
   };
 }
 
-/** Knows which counters have been stored, so that those which rest cost nothing. */
+/** Remembers which counter values are stored, so that unchanged counters cost no write. */
 function createSeenCounters() {
   let known = new Map<string, number>();
   let toldAtMs = performance.now();
@@ -62,7 +62,7 @@ function createSeenCounters() {
   };
 }
 
-/** Whose turn it is: those that were left out come first. */
+/** Rotates the order, so that items left out last time come first. */
 function createRotation() {
   let next = 0;
   return {

@@ -2,23 +2,23 @@ import type { CheckStatus } from "../../contract/status.ts";
 import type { CheckReport, Finding } from "../../features/status/status.ts";
 import type { Log } from "../../kit/log.ts";
 
-/** Something that is watched. A look throws when it does not work; what it sees is never a fault. */
+/** A monitored aspect. `look` throws if the check itself fails; a bad state is a finding, not an error. */
 export interface Check {
   readonly name: string;
-  /** Of this machine, or of what all machines share: the latter has the same answer wherever it is looked at. */
+  /** `machine`: about this machine. `shared`: about what all machines share, so the result is the same on each. */
   readonly scope: "machine" | "shared";
   readonly patience: CheckReport["patience"];
-  /** Not looked at more often than this; at each round when left out. At most a minute. */
+  /** Minimum interval between checks, at most a minute; if absent, the check runs in every round. */
   readonly everyMs?: number;
   readonly timeoutMs?: number;
-  /** What a look that takes too long means; when left out, only that nothing is known. */
+  /** The finding if the check times out; if absent, `unknown`. */
   readonly tooLong?: Finding;
   look(signal: AbortSignal): Promise<readonly Finding[]>;
 }
 
 const standardTimeoutMs = 10_000;
 
-/** Looks once. A look that throws or takes too long is `unknown`; then nothing is said about the check's subjects. */
+/** Runs a check once. If it throws or times out, the result is `unknown`, without findings about the check's subjects. */
 export async function runCheck(check: Check, machine: string, log: Log): Promise<CheckReport> {
   const { name, patience, scope, timeoutMs = standardTimeoutMs } = check;
   const report = { name, patience, machine: scope === "machine" ? machine : "" };
@@ -45,7 +45,7 @@ export async function runCheck(check: Check, machine: string, log: Log): Promise
 
 class LookTooLong extends Error {}
 
-/** The finding about a check as a whole. */
+/** Returns the finding about a check as a whole. */
 export function overall(status: CheckStatus, detail: string, hint: string | null = null): Finding {
   return { subject: "", status, detail, hint };
 }
@@ -54,8 +54,8 @@ const mostListed = 20;
 const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok"];
 
 /**
- * The findings of a check with many subjects: the bad ones, worst first and at most 20, and one for all of them, which opens no
- * alert beside theirs. `told.bad` names what is counted.
+ * Returns the findings of a check with many subjects: the bad ones, worst first and at most 20, and a summary that opens no alert in
+ * addition to theirs. `told.bad` names what is counted.
  */
 export function listed(
   bad: readonly Finding[],
@@ -71,7 +71,7 @@ export function listed(
   return [{ ...overall(worst.status, `${told.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
 }
 
-/** `90` seconds as `1 min`, for a sentence. */
+/** Formats seconds for a sentence, such as `90 s` or `2 min`. */
 export function spanText(seconds: number): string {
   const units = [
     { name: "d", seconds: 86_400 },
@@ -84,7 +84,7 @@ export function spanText(seconds: number): string {
 
 const gib = 1024 ** 3;
 
-/** Bytes for a sentence. */
+/** Formats bytes for a sentence, in MiB or GiB. */
 export function bytesText(bytes: number): string {
   return bytes >= gib ? `${(bytes / gib).toFixed(1)} GiB` : `${Math.round(bytes / 1024 ** 2)} MiB`;
 }

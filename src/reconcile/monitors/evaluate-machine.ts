@@ -2,23 +2,23 @@ import type { Finding } from "../../features/status/status.ts";
 import { bytesText, overall, spanText } from "./check.ts";
 import { counted } from "../../kit/counted.ts";
 
-/** Thresholds in percent of what there is. */
+/** Thresholds in percent of the total. */
 export interface Thresholds {
   readonly warnPercent: number;
   readonly failPercent: number;
 }
 
-/** A file system as statfs(2) has it: `available` is what is left for users that are not root. */
+/** Numbers of a file system from statfs(2); `available` is what users other than root can use. */
 export interface DiskUse {
   readonly total: number;
   readonly free: number;
   readonly available: number;
 }
 
-// PostgreSQL's write-ahead log alone takes this at once.
+// PostgreSQL's write-ahead log alone may need this much at once.
 const leastBytes = 512 * 1024 ** 2;
 
-/** Space on the disk of the data folder. `fail` means that writes are about to be refused. */
+/** Evaluates the space on the data folder's disk. `fail` means that writes are about to be refused. */
 export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
   const used = total - free;
   const percent = (100 * used) / Math.max(1, used + available);
@@ -29,7 +29,7 @@ export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent,
 
 const roomHint = "`berth platform` shows what takes the space. Make room, or give the data folder a larger disk.";
 
-/** Files that the disk of the data folder can still hold. Some file systems have no such limit: total 0. */
+/** Evaluates how many more files the data folder's disk can hold. Some file systems have no such limit: total 0. */
 export function evaluateInodes(
   { total, free }: Pick<DiskUse, "total" | "free">,
   { warnPercent, failPercent }: Thresholds,
@@ -48,7 +48,7 @@ export interface MemoryUse {
   readonly available: number;
 }
 
-/** MemTotal and MemAvailable of `/proc/meminfo`, in bytes. */
+/** Parses MemTotal and MemAvailable of `/proc/meminfo`, in bytes. */
 export function parseMeminfo(text: string): MemoryUse {
   const read = (name: string) =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? Number.NaN) * 1024;
@@ -58,7 +58,7 @@ export function parseMeminfo(text: string): MemoryUse {
   return use;
 }
 
-/** Memory that programs can still get without pushing others out. */
+/** Evaluates the memory that programs can still allocate without swapping. */
 export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, failPercent }: Thresholds): Finding {
   const percent = (100 * (total - available)) / total;
   const detail = `${percent.toFixed(0)} % of ${bytesText(total)} is in use; ${bytesText(available)} is available.`;
@@ -68,7 +68,7 @@ export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, f
   return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
 }
 
-/** The load of the last five minutes. A busy machine is slow and not broken, so this never fails. */
+/** Evaluates the five-minute load average. Never fails: a busy machine is slow, not broken. */
 export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Finding {
   const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${counted(cpus, "processor")}.`;
   if (load / cpus < warnPerCpu) return overall("ok", detail);
@@ -81,7 +81,10 @@ export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Fi
 
 const skewMs = { warn: 1000, fail: 10_000 };
 
-/** How far this machine's clock is from the database's. `windowMs` is how long asking took: the difference is known no better. */
+/**
+ * Evaluates how far this machine's clock differs from the database's. `windowMs` is how long the query took, which is the precision of the
+ * difference.
+ */
 export function evaluateClock(differenceMs: number, windowMs: number): Finding {
   const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
   const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms (within ${Math.round(windowMs)} ms).`;

@@ -14,7 +14,10 @@ export interface OwnDatabase {
 
 const slowMs = 1000;
 
-/** The control plane's own database. One that does not answer at all cannot be reported here: then `/readyz` and the log say so. */
+/**
+ * Evaluates the control plane's own database. If it does not respond at all, nothing can be stored here; then `/readyz` and the log report
+ * it.
+ */
 export function evaluateOwnDatabase({ answeredInMs, connections, most, isListening }: OwnDatabase): Finding {
   const detail = `The database answers in ${Math.round(answeredInMs)} ms; ${connections} of ${most} connections are in use.`;
   const share = connections / most;
@@ -31,7 +34,7 @@ export function evaluateOwnDatabase({ answeredInMs, connections, most, isListeni
   return overall("ok", detail);
 }
 
-/** The edge: whether it answers, and whether it serves by routes that were new at the last look. */
+/** Evaluates whether the edge responds, and whether it serves the routes that were current at the previous check. */
 export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
   if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
@@ -44,17 +47,17 @@ export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null)
   );
 }
 
-/** The edge says nothing. */
+/** The finding if the edge does not respond. */
 export const edgeIsSilent = overall(
   "fail",
   "The edge does not answer: applications are not reachable.",
   "When it ended, it is started again by itself. When it hangs, end its process; the control plane's log says more.",
 );
 
-// A task's own period, three times over, is not late; neither is a minute, which a large installation may need for a round.
+// A task is late once it exceeds three of its periods by a minute, which a large installation may need for one round.
 const grace = { periods: 3, warnMs: 60_000, failMs: 300_000 };
 
-/** The control plane's own tasks: each ran well within its time. `sinceMs` is how long the control plane runs. */
+/** Evaluates whether each of the control plane's tasks succeeded recently. `sinceMs` is how long the control plane has been running. */
 export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: number): readonly Finding[] {
   const bad = tasks.flatMap((task): Finding[] => {
     const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
@@ -73,7 +76,7 @@ export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: 
 
 const heartbeatMs = { warn: 15_000, fail: 60_000 };
 
-/** Whether the scheduler of cron jobs runs here. */
+/** Evaluates whether the cron scheduler runs in this process. */
 export function evaluateScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
   if (task === undefined) return overall("fail", "This control plane runs no scheduler.");
   const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
@@ -84,7 +87,7 @@ export function evaluateScheduler(task: TaskStatus | undefined, now: Date, since
   return overall(ageMs >= heartbeatMs.fail ? "fail" : "warn", told, hint);
 }
 
-/** What of the isolation between projects does not hold on this machine. */
+/** Lists the parts of the isolation between projects that don't work on this machine. */
 export function evaluateIsolation(missing: readonly MissingPart[]): readonly Finding[] {
   const bad = missing.map(({ part, effect, remedy }): Finding => ({
     subject: part,
@@ -104,7 +107,7 @@ export interface NotifierState {
 
 const lateSeconds = 600;
 
-/** Whether messages to the operator arrive. */
+/** Evaluates whether messages to the operator are delivered. */
 export function evaluateNotifications(states: readonly NotifierState[]): readonly Finding[] {
   const bad = states.flatMap(({ notifier, waiting, given_up, seconds }): Finding[] => {
     const isLate = waiting > 0 && (seconds ?? 0) >= lateSeconds;
@@ -124,7 +127,7 @@ export function evaluateNotifications(states: readonly NotifierState[]): readonl
 
 const silenceSeconds = 180;
 
-/** Machines whose control plane has gone silent; one that is gone for a day is forgotten. */
+/** Lists machines whose control plane has gone silent; after a day of silence a machine is forgotten. */
 export function evaluateControlPlanes(
   machines: readonly { readonly name: string; readonly seconds: number }[],
 ): readonly Finding[] {

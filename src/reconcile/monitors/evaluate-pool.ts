@@ -5,11 +5,11 @@ import { listed, overall } from "./check.ts";
 
 type Machine = Pick<PooledMachine, "name" | "address" | "state" | "takes_replicas" | "guarded" | "replicas">;
 
-/** The machines that replicas run on. A drained one is as its operator wants it. */
+/** Evaluates the machines that replicas run on. A drained machine is not a problem: its operator wants it so. */
 export function evaluatePool(machines: readonly Machine[]): readonly Finding[] {
   const bad = machines.flatMap((machine): Finding[] => {
     const trouble = troubleOf(machine);
-    // Names may repeat.
+    // Machine names may repeat, so the subject includes the address.
     return trouble === null ? [] : [{ subject: `${machine.name} (${machine.address})`, ...trouble }];
   });
   const fit = machines.filter((machine) => machine.takes_replicas && troubleOf(machine) === null).length;

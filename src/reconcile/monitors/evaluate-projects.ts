@@ -9,15 +9,15 @@ interface OfProject {
 
 export interface DatabaseStates {
   readonly total: number;
-  /** By their rows. */
+  /** Databases whose row is not `ready`. */
   readonly troubled: readonly (OfProject & { readonly status: "provisioning" | "failed"; readonly seconds: number })[];
-  /** Those that ought to answer and do not. */
+  /** Databases that should respond but don't. */
   readonly silent: readonly string[];
 }
 
 const provisioningSeconds = 300;
 
-/** Projects' databases. */
+/** Evaluates projects' databases. */
 export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
   const hint = "It is started again by itself every few seconds; the control plane's log says why that fails.";
   const bad = troubled
@@ -52,7 +52,7 @@ export interface TroubledDomain extends OfProject {
   readonly detail: string | null;
 }
 
-/** Hostnames of users whose DNS records were lost, and look-ups that do not happen. */
+/** Evaluates users' hostnames: lost DNS records, and look-ups that are overdue. */
 export function evaluateDomains(troubled: readonly TroubledDomain[], served: number): readonly Finding[] {
   const lost = troubled
     .filter(({ kind }) => kind === "lost")
@@ -89,7 +89,7 @@ export function evaluateDomains(troubled: readonly TroubledDomain[], served: num
 
 const lastDaysSeconds = 3 * 86_400;
 
-/** Certificates of users' hostnames, as far as there are any. */
+/** Evaluates certificates of users' hostnames, if there are any. */
 export function evaluateCertificates(troubled: readonly TroubledDomain[], count: number): readonly Finding[] {
   const bad = troubled
     .filter(({ kind }) => kind === "certificate" || kind === "ending")
@@ -115,7 +115,7 @@ export interface BackupAge extends OfProject {
   readonly verification: string | null;
 }
 
-/** How old each database's newest backup is. `most` is the age that is too old; twice as old is a failure. */
+/** Evaluates the age of each database's newest backup. Older than `most.seconds` is a warning, twice as old a failure. */
 export function evaluateBackups(
   ages: readonly BackupAge[],
   most: { readonly seconds: number; readonly daily: boolean },
@@ -164,7 +164,7 @@ export interface CronLateness {
 
 const cronSeconds = { warn: 30, fail: 120 };
 
-/** How late cron jobs start. A due minute without a run, and a run that waits for its call, are alike. */
+/** Evaluates how late cron jobs start. A due job without a run counts like a run that waits for its call. */
 export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLateness): Finding {
   const seconds = Math.max(due_seconds ?? 0, waiting_seconds ?? 0);
   if (jobs === 0 && seconds === 0) return overall("ok", "There are no cron jobs.");
@@ -177,11 +177,11 @@ export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLatenes
 }
 
 export interface Crashes extends OfProject {
-  /** Of the deployment. */
+  /** The deployment's number. */
   readonly number: number;
-  /** Of the last five minutes, all replicas together. */
+  /** In the last five minutes, over all replicas. */
   readonly crashes: number;
-  /** Of one replica, in a row, none of which ran for a minute. */
+  /** Consecutive restarts of one replica, each after a run of less than a minute. */
   readonly restarts: number;
   /** Since the last crash. */
   readonly seconds: number | null;
@@ -189,10 +189,10 @@ export interface Crashes extends OfProject {
 
 // Semantics, "Projects, deployments, builds": an alert after 5 restarts in 5 minutes.
 const loopCrashes = 5;
-// The longest pause between two starts is a minute, and after another one the application counts as steady.
+// The longest pause between two starts is a minute, and the application counts as steady after running for another.
 const steadySeconds = 150;
 
-/** Applications that keep crashing: five crashes in five minutes, or five in a row with the last a moment ago. */
+/** Lists applications that keep crashing: five crashes in five minutes, or five in a row with the last one recent. */
 export function evaluateCrashes(seen: readonly Crashes[]): readonly Finding[] {
   const bad = seen
     .filter(
@@ -219,7 +219,7 @@ interface NearLimit {
   readonly access: string;
 }
 
-/** What projects take of the disk. Only what stops a project from writing or building fails. */
+/** Evaluates projects' disk use. Only a limit that stops a project from writing or building is a failure. */
 export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding[] {
   const byProject = Map.groupBy(near, ({ subject }) => subject);
   const bad = [...byProject].map(([subject, shares]): Finding => {
@@ -238,7 +238,7 @@ export interface OpenWork extends OfProject {
   readonly number: number;
   readonly is_running: boolean;
   readonly seconds: number;
-  /** Since its worker's lease ran out; negative while it holds, null when it never had one. */
+  /** Seconds since its worker's lease expired; negative while the lease is valid, null if there never was one. */
   readonly abandoned_seconds: number | null;
 }
 
@@ -251,7 +251,7 @@ const slackSeconds = 300;
 const abandonedSeconds = 120;
 const queuedSeconds = 1800;
 
-/** Builds and deployments that are under way for longer than they may be, or without a worker. */
+/** Lists builds and deployments that take longer than allowed or have no worker. */
 export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): readonly Finding[] {
   const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
     const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;
@@ -279,12 +279,12 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
 
 interface GivenUpWebhook {
   readonly id: string;
-  /** Of the organization. */
+  /** The organization's slug. */
   readonly slug: string;
   readonly disabled_reason: string | null;
 }
 
-/** Webhooks that the platform switched off. The name stays with the organization. */
+/** Lists webhooks that the platform disabled. Findings leave out their names, which are for the organization only. */
 export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly Finding[] {
   const bad = givenUp.map(({ id, slug, disabled_reason }): Finding => ({
     subject: `${slug}/${id}`,

@@ -3,8 +3,7 @@ import { run } from "../../kit/exec.ts";
 const timeoutMs = 120_000;
 
 /**
- * How much each folder takes on the disk, in bytes, by its name; a folder that does not exist takes nothing. Null when that
- * could not be found out in two minutes.
+ * Returns how much disk space each folder uses, in bytes, by name; a missing folder uses none. Null if that takes more than two minutes.
  */
 export async function folderSizes(
   folders: Readonly<Record<string, string>>,
@@ -13,7 +12,7 @@ export async function folderSizes(
   const args = ["-n", "19", "du", "-sx", "-B1", "--", ...Object.values(folders)];
   const result = await run({ file: "nice", args }, { timeoutMs, signal });
   if (result.timedOut || signal.aborted) return null;
-  // It ends with 1 when a file went away under its hands; what it printed counts all the same.
+  // du exits with 1 if a file disappeared while it ran; its output is valid all the same.
   const sizes = new Map(
     result.stdout.split("\n").map((line) => [line.slice(line.indexOf("\t") + 1), Number(line.split("\t")[0])]),
   );

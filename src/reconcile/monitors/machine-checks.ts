@@ -15,7 +15,7 @@ import {
 
 const minuteMs = 60_000;
 
-/** What is watched of the machine itself. */
+/** Returns the checks of the machine itself. */
 export function machineChecks({ db, settings: { monitors } }: Platform): readonly Check[] {
   const { dataDir, disk, memory } = monitors;
   const scope = "machine";
@@ -64,7 +64,7 @@ export function machineChecks({ db, settings: { monitors } }: Platform): readonl
   ];
 }
 
-/** The machine's memory, or that of the container that the control plane is in. */
+/** Reads the memory of the machine, or of the container in which the control plane runs. */
 export async function readMemory(): Promise<MemoryUse> {
   const machine = parseMeminfo(await readFile("/proc/meminfo", "utf8"));
   const limit = process.constrainedMemory();

@@ -10,10 +10,10 @@ import { machineChecks, readMemory } from "./machine-checks.ts";
 import { partChecks, type Probes } from "./part-checks.ts";
 import { projectChecks } from "./project-checks.ts";
 
-/** Looks at everything that is watched, writes down what it saw, and opens and resolves alerts. Any number may run at once. */
+/** Runs all checks, stores their findings, and opens and resolves alerts. Any number of processes may do so concurrently. */
 export function monitorsTask(platform: Platform, probes: Probes): Task {
   const { monitors } = platform.settings;
-  // Projects' databases run at the primary control plane, which has git.
+  // Projects' databases run on the primary control plane, which is the one with git.
   const isPrimary = probes.roles.includes("git");
   const ofProjects = isPrimary ? projectChecks(platform) : [];
   const due = dueChecks([...machineChecks(platform), ...partChecks(platform, probes), ...ofProjects]);
@@ -32,7 +32,8 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
         started_at: startedAt,
         description: await describe.now(),
       });
-      // The others are being started at the same moment: what is not there yet is no failure, and a slow check must not delay the rest.
+      // Check nothing in the first run: other tasks are still starting, so what is missing yet is not a failure, and a slow check would
+      // delay them.
       if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
       const reports = await Promise.all(due().map((check) => runCheck(check, monitors.machine, platform.log)));
       await recordReports(platform, reports);
@@ -43,7 +44,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
     },
     async settle() {
       await describe.settle();
-      // The primary is missed while it is stopped; any other process may go.
+      // A stopped primary should be reported as missing; any other process may leave.
       if (!isPrimary) await retireMachine(platform.db, monitors.machine);
     },
   };
@@ -51,7 +52,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
 
 const firstLookMs = 3000;
 
-/** The checks whose turn it is, each time it is asked. */
+/** Returns a function that picks the checks that are due at each call. */
 function dueChecks(checks: readonly Check[]): () => readonly Check[] {
   const lookedAt = new Map<string, number>();
   return () => {
@@ -64,11 +65,11 @@ function dueChecks(checks: readonly Check[]): () => readonly Check[] {
 
 const runsNothing = { name: "none", network: "none", isolation: [], missing: [] };
 
-// Walking through every file of the data folder is work for the disk.
+// Measure rarely: walking through all files of the data folder loads the disk.
 const measureEveryMs = 600_000;
 const firstMeasureMs = 30_000;
 
-/** Describes this machine; the sizes of folders are measured beside, now and then. */
+/** Describes this machine; folder sizes are measured in the background from time to time. */
 function machineDescriber(platform: Platform, isPrimary: boolean) {
   const { monitors, workloadLimits } = platform.settings;
   const stopping = new AbortController();

@@ -15,20 +15,20 @@ import {
 } from "./evaluate-parts.ts";
 import { evaluatePool } from "./evaluate-pool.ts";
 
-/** What only the process itself can tell. */
+/** Information that only the process itself has. */
 export interface Probes {
-  /** What this process does; nothing else of it is watched. */
+  /** The roles of this process; only these are monitored. */
   readonly roles: readonly string[];
   /** This control plane's own tasks. */
   readonly tasks: () => readonly TaskStatus[];
-  /** Where git over SSH listens; null as long as it does not. */
+  /** The address of git over SSH; null until it listens. */
   readonly git: () => { readonly host: string; readonly port: number } | null;
 }
 
 const minuteMs = 60_000;
 const patience = { warnMs: 5 * minuteMs, failMs: 30_000 };
 
-/** What is watched of the platform's own parts. */
+/** Returns the checks of the platform's own parts. */
 export function partChecks(platform: Platform, probes: Probes): readonly Check[] {
   const { db } = platform;
   const has = (role: string) => probes.roles.includes(role);
@@ -58,13 +58,13 @@ function isolationCheck({ ports }: Platform): Check {
     name: "isolation",
     scope: "machine",
     everyMs: minuteMs,
-    // It was so at the start already, and the start's output said so.
+    // Never alerts: missing isolation was already reported at the start.
     patience: { warnMs: null, failMs: null },
     look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
   };
 }
 
-/** Only a runtime of many machines has a pool of them. */
+/** Only a runtime with several machines has a pool of them. */
 function poolChecks({ log, ports: { runtime } }: Platform): readonly Check[] {
   const { machines } = runtime;
   if (machines === undefined) return [];
@@ -95,7 +95,7 @@ function ownDatabaseCheck({ db, wakeups }: Platform): Check {
   };
 }
 
-/** Remembers the version of the last look: by the next one, the edge must have come as far. */
+/** Compares the edge with the route version of the previous check, which it must have reached by now. */
 function edgeCheck({ db, ports }: Platform): Check {
   let before: number | null = null;
   return {
@@ -128,7 +128,7 @@ function gitCheck(probes: Probes): Check {
   };
 }
 
-/** The control plane's tasks all together. */
+/** Checks all of the control plane's tasks. */
 function tasksCheck({ tasks }: Probes): Check {
   const startedAt = performance.now();
   return {
@@ -139,7 +139,7 @@ function tasksCheck({ tasks }: Probes): Check {
   };
 }
 
-/** The task of cron jobs by itself. */
+/** Checks the cron task alone. */
 function schedulerCheck({ tasks }: Probes): Check {
   const startedAt = performance.now();
   const scheduler = () => tasks().find(({ name }) => name === "cron");
@@ -151,14 +151,14 @@ function schedulerCheck({ tasks }: Probes): Check {
   };
 }
 
-// The task that asks is under way, and so has not ended yet.
+// Leaves out the monitors task: it is running this check, so its current run has not ended.
 function others(tasks: readonly TaskStatus[]): readonly TaskStatus[] {
   return tasks.filter(({ name }) => name !== "monitors");
 }
 
 const greetingMs = 5000;
 
-/** Whether something at the address says first that it speaks SSH, as RFC 4253 demands of a server. */
+/** Resolves to whether a server at the address sends an SSH identification first, as RFC 4253 requires. */
 function greetsAsSsh(address: { readonly host: string; readonly port: number }): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(address);

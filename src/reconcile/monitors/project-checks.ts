@@ -27,7 +27,7 @@ import {
 
 const minuteMs = 60_000;
 
-/** What is watched of projects and what belongs to them. */
+/** Returns the checks of projects and what belongs to them. */
 export function projectChecks(platform: Platform): readonly Check[] {
   const { db, settings } = platform;
   const scope = "shared";
@@ -76,7 +76,7 @@ export function projectChecks(platform: Platform): readonly Check[] {
   ];
 }
 
-/** What is watched of the ways from and to the world: hostnames, certificates, webhooks. */
+/** Returns the checks of connections to the outside: hostnames, certificates, webhooks. */
 function reachChecks({ db }: Platform): readonly Check[] {
   const scope = "shared";
   const atOnce = { warnMs: 0, failMs: 0 };
@@ -107,7 +107,7 @@ function reachChecks({ db }: Platform): readonly Check[] {
 
 const together = 8;
 
-/** Asks every database that ought to run, a few at a time. */
+/** Probes every database that should run, a few at a time. */
 async function checkDatabases(platform: Platform, signal: AbortSignal) {
   const names = await readyDatabaseNames(platform.db);
   const rows = (await wantedDatabases(platform.db)).filter((row) => names.has(row.id));

@@ -13,11 +13,11 @@ import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 
-// The first tries come soon, because people wait; a server that is down for hours is asked now and then.
+// The first retries come soon, because people are waiting; a server that has been down for hours is tried rarely.
 const pauseMs = { first: 5000, most: 15 * 60_000 };
 const concurrent = 4;
 
-/** Delivers messages to the operator's channels, again and again until they are delivered or their time is over. */
+/** Delivers messages to the operator's channels, and retries until they are delivered or expired. */
 export function notificationsTask(platform: Platform, again: () => void): Task {
   const { db, owner, log } = platform;
   const byName = new Map<string, Notifier>(platform.ports.notifiers.map((notifier) => [notifier.name, notifier]));

@@ -8,7 +8,7 @@ const periodMs = 2000;
 const enlistEveryMs = 15_000;
 const atOnce = 64;
 
-/** Requests the first page of every serving application about once in a period, at moments that are spread over it. */
+/** Requests the first page of every serving application about once per period, spread evenly over it. */
 export function pageProbesTask(platform: Platform): Task {
   const running = new Set<Promise<void>>();
   let enlistedAtMs = -Infinity;

@@ -4,28 +4,28 @@ import type { PageLook } from "../../features/metrics/metrics.ts";
 import type { Dns } from "../../ports/dns.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
 
-/** A first page, and the way to it. */
+/** An application's first page, and how to reach it. */
 export interface Page {
   readonly hostname: string;
   readonly entrance: EdgeEntrance;
-  /** The edge has a certificate for the hostname, and a visitor would see the page over HTTPS. */
+  /** Whether the edge has a certificate for the hostname, so that visitors see the page over HTTPS. */
   readonly overHttps: boolean;
   readonly timeoutMs: number;
 }
 
-// A page that goes on for ever must not keep us; what is beyond this is not the page's first view.
+// Reading stops here, because a page may never end; the rest is not part of the page's first view.
 const mostBytes = 4 * 1024 * 1024;
 
 /**
- * Asks for an application's first page through the edge, as a visitor would, over a connection of its own, and takes the time of each
- * phase. Redirects are an answer and not followed. Never rejects: what goes wrong is what was seen.
+ * Requests an application's first page through the edge, as a visitor would, over a new connection, and measures each phase. Redirects
+ * count as responses and are not followed. Never rejects: errors are part of the result.
  */
 export async function probePage(page: Page, dns: Pick<Dns, "addresses">): Promise<PageLook> {
   const dns_ms = await timeLookup(page.hostname, dns);
   return { ...(await timeRequest(page)), dns_ms };
 }
 
-/** Null for a name that no DNS has: those below `localhost`, and those that are not found. */
+/** Resolves to null for names without DNS: those below `localhost`, and those that are not found. */
 async function timeLookup(hostname: string, dns: Pick<Dns, "addresses">): Promise<number | null> {
   if (hostname === "localhost" || hostname.endsWith(".localhost")) return null;
   const begunAtMs = performance.now();
@@ -44,7 +44,7 @@ function timeRequest({ hostname, entrance, overHttps, timeoutMs }: Page): Promis
     const { host, headers } = entrance;
     const own = { host: hostname, "user-agent": "berth-probe/1.0", accept: "text/html,*/*;q=0.8" };
     const asked = { host, path: "/", headers: { ...own, ...headers }, agent: false } as const;
-    // The edge is dialled by its address. Whether visitors verify the certificate is the certificates' own status.
+    // Connects to the edge by address. Certificates are not verified here: their status is reported separately.
     const secure = { port: entrance.tls_port, servername: hostname, rejectUnauthorized: false };
     const request = overHttps ? secureGet({ ...asked, ...secure }) : get({ ...asked, port: entrance.port });
     const timer = setTimeout(() => end("timeout"), timeoutMs);

@@ -8,7 +8,7 @@ import type { Platform } from "../platform.ts";
 
 const periodMs = 2000;
 
-/** Reports that this control plane lives, what it does and where the others reach it. Its end takes the report back. */
+/** Reports that this control plane is running, its roles, and where others reach it. Removes the report when it stops. */
 export function presenceTask({ db }: Platform, self: () => ControlPlane): Task {
   return {
     name: "presence",

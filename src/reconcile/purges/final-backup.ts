@@ -5,14 +5,14 @@ import { updatePurge, type TakenPurge } from "../../features/purges/purges.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
 
-/** The verified final backup, null without a database; or why there is none. */
+/** The verified final backup, null if there is no database; or why there is none. */
 export type FinalBackup =
   | { readonly outcome: "secured"; readonly id: string | null }
   | { readonly outcome: "failed"; readonly problem: string };
 
 const pauseMs = 500;
 
-/** Makes the final backup of a project's database and verifies it, by the operations that every backup goes through. */
+/** Creates the final backup of a project's database and verifies it, through the same operations as any backup. */
 export async function secureFinalBackup(
   platform: Platform,
   purge: TakenPurge,
@@ -20,7 +20,7 @@ export async function secureFinalBackup(
   signal: AbortSignal,
 ): Promise<FinalBackup> {
   const database = await databaseOf(platform.db, purge.org_id, purge.project_id);
-  // Gone when an earlier attempt got that far; and what was never ready holds nothing.
+  // An earlier attempt may have released the database already; one that was never ready holds no data.
   if (!database?.engine_version) return { outcome: "secured", id: purge.backup_id };
   const id = purge.backup_id ?? (await startBackup(platform, purge, lease, signal));
   let verification: string | undefined;
@@ -44,7 +44,7 @@ function failed(reason: string | null | undefined): FinalBackup {
   };
 }
 
-/** Waits while the database is being backed up, restored or verified. */
+/** Starts the final backup, once no backup, restore or verification of the database is in progress. */
 async function startBackup(platform: Platform, purge: TakenPurge, lease: Lease, signal: AbortSignal): Promise<string> {
   const { org_id, project_id } = purge;
   for (;;) {

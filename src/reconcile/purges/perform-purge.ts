@@ -20,8 +20,8 @@ import { secureFinalBackup } from "./final-backup.ts";
 const pauseMs = 500;
 
 /**
- * Purges one project: makes and verifies a final backup, deletes what lies outside of our database, then the rows. Every step can be
- * repeated, so after a crash the next attempt goes on. Without a verified backup nothing is deleted and the purge ends as failed.
+ * Purges one project: creates and verifies a final backup, deletes everything outside Berth's database, then the rows. Every step is
+ * idempotent, so after a crash the next attempt continues. Without a verified backup nothing is deleted, and the purge fails.
  */
 export async function performPurge(
   platform: Platform,
@@ -65,7 +65,7 @@ async function releaseDatabase(
   }
 }
 
-/** A task is starting or changing the database at this moment. */
+/** Thrown while a task is starting or changing the database. */
 class DatabaseBusy extends Error {}
 
 async function deleteFiles({ db, ports }: Platform, purge: TakenPurge, databaseId: string | null): Promise<void> {

@@ -7,7 +7,7 @@ import { performPurge } from "./perform-purge.ts";
 
 const retrySeconds = 5;
 
-/** Purges the projects that were asked for, and those that were deleted long enough ago. */
+/** Purges projects on request, and those that were deleted long enough ago. */
 export function purgesTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
   let failed = false;
@@ -17,7 +17,7 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
     limit: 2,
     take: (underWay) => takePurge(db, owner, underWay),
     work: (purge, lease, signal) => performPurge(platform, purge, lease, signal),
-    // Every step can be repeated, so another attempt goes on where this one failed.
+    // Every step is idempotent, so the next attempt continues where this one failed.
     broken: async (_, lease, stopping) => {
       failed = true;
       await releasePurge(db, lease, stopping ? 0 : retrySeconds);

@@ -1,8 +1,8 @@
 import type { Failure } from "../../ports/failure.ts";
 
-/** What was known of a deployment that failed. */
+/** Facts about a failed deployment. */
 export interface FailureFacts {
-  /** What the release command or the application printed last, without secrets. */
+  /** The last output of the release command or the application, with secrets redacted. */
   readonly words: readonly string[];
   readonly hasDatabase: boolean;
 }
@@ -58,7 +58,10 @@ const signs: readonly Sign[] = [
   },
 ];
 
-/** The failure with the line that says what was wrong in its summary, and a hint that fits that line; the failure itself when no line does. */
+/**
+ * Returns the failure with the output line that names the cause added to its summary, and with a hint for that cause; unchanged if no line
+ * does.
+ */
 export function explainFailure(failure: Failure, { words, hasDatabase }: FailureFacts): Failure {
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
   const lines = words.map((line) => line.trim());
@@ -74,6 +77,6 @@ export function explainFailure(failure: Failure, { words, hasDatabase }: Failure
   return { ...failure, summary };
 }
 
-// As Node, Python, Go and shells begin the line that names an error.
+// Matches how Node, Python, Go and shells begin a line that names an error.
 const errorLine =
   /^(?:(?:Uncaught )?[\w.]*(?:Error|Exception)(?: \[\w+\])?: |panic: |fatal(?: error)?: |error: |\/bin\/sh: )/;

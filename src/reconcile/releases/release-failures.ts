@@ -2,7 +2,7 @@ import type { Failure, Stage } from "../../ports/failure.ts";
 import type { ListeningPort, OneOffResult } from "../../ports/runtime.ts";
 import type { ProbeResult } from "../probe-health.ts";
 
-/** Every way in which a deployment fails after its build, with what to do about it. */
+/** Every way in which a deployment can fail after its build, each with a hint. */
 const releaseFailures = {
   release_failed: "The command's output says why. Nothing was switched: correct the command and push again.",
   release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
@@ -31,20 +31,20 @@ export function releaseFailure(stage: Stage, code: ReleaseFailureCode, summary: 
   return { stage, code, summary, hint: releaseFailures[code], log_tail: [] };
 }
 
-/** Why nothing of a project can go live: said of a build as of a deployment. */
+/** Reasons why nothing of a project can go live, for builds and deployments. */
 export const notServed = {
   project_deleted: releaseFailure("switch", "project_deleted", "The project was deleted before this went live."),
   org_suspended: releaseFailure("switch", "org_suspended", "The organization was suspended before this went live."),
 } as const;
 
-/** The edges did not take the new route in time; requests go to the deployment before again. */
+/** The edges did not apply the new route in time; requests go to the previous deployment again. */
 export const edgeUnavailable = releaseFailure(
   "switch",
   "edge_unavailable",
   "The edge did not confirm the new route in time. The deployment before it goes on serving.",
 );
 
-/** Undefined: the release command was successful. */
+/** Returns undefined if the release command succeeded. */
 export function releaseCommandFailure(result: OneOffResult, command: string): Failure | undefined {
   if (result.outcome !== "exited")
     return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
@@ -59,7 +59,7 @@ export function releaseCommandFailure(result: OneOffResult, command: string): Fa
   return undefined;
 }
 
-/** Why a replica that ended while it was starting did so. */
+/** Explains why a replica exited while it was starting. */
 export function exitFailure({ process, exit_code, out_of_memory }: ExitedReplica): Failure {
   const what = process === "web" ? "The application" : `The process ${process}`;
   if (out_of_memory)
@@ -79,7 +79,7 @@ interface ExitedReplica {
   readonly out_of_memory: boolean;
 }
 
-/** What a replica was asked, and what it listens on as far as that was seen. */
+/** Where a replica was probed, and on which ports it was seen to listen. */
 export interface Asked {
   readonly port: number;
   readonly path: string | null;
@@ -87,7 +87,7 @@ export interface Asked {
   readonly listening: readonly ListeningPort[];
 }
 
-/** Why a replica that keeps running did not become healthy in time: by the result of the last probe. */
+/** Explains, from the last probe, why a running replica did not become healthy in time. */
 export function probeFailure(last: ProbeResult, where: Asked): Failure {
   const asked = where.path ?? "/";
   const seconds = Math.round(where.budgetMs / 1000);
@@ -118,7 +118,7 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
   }
 }
 
-/** Where an application listens in vain, as the end of a sentence. */
+/** Describes, as the end of a sentence, where an application listens instead of the expected port. */
 export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
   if (listening.length === 0) return "the application runs, but listens nowhere";
   if (listening.some((each) => each.port === port && each.loopback))

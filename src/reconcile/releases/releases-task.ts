@@ -31,7 +31,7 @@ import { moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
-/** Brings deployments that are on their way to service: release command, start, health, switch. */
+/** Takes new deployments into service: release command, start, health checks, traffic switch. */
 export function releasesTask(platform: Platform, wake: () => void): Task {
   const work = createLeasedWork<TakenDeployment>(platform.db, platform.log, {
     table: "deployment",
@@ -79,8 +79,8 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The pusher saw the push fail when its control plane went away; so it must have failed. Anything else is begun once more:
- * what ends a control plane twice would end it for ever.
+ * Returns whether an abandoned deployment must fail. A push fails because its pusher saw it fail when the control plane died. Any other
+ * deployment is retried once: one that kills the control plane twice would do so for ever.
  */
 function isLost({ abandoned, trigger, fence }: TakenDeployment): boolean {
   return abandoned && (trigger === "push" || fence > 2);
@@ -100,8 +100,8 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
 }
 
 /**
- * Routes requests to the deployment, and lets it take the active one's place once every live edge has confirmed that. Whatever goes wrong in
- * between fails the deployment, and its route goes back to the active one with that same change of its row.
+ * Routes requests to the deployment and activates it once every live edge has confirmed the route. If a step fails, the deployment fails,
+ * and the same change of its row moves the route back to the active deployment.
  */
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, signal } = release;
@@ -126,7 +126,7 @@ function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switch
   return undefined;
 }
 
-/** The jobs that the commit's berth.json names change with the switch, or not at all. */
+/** Imports the cron jobs of the commit's berth.json in the transaction that activates the deployment. */
 async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promise<void> {
   const { org_id, project_id, settings } = deployment;
   const { crons = [] } = settings ?? {};
@@ -138,13 +138,14 @@ async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promi
   await platform.wakeups.send(tx, "cron", project_id);
 }
 
-/** Followers of the log get the complete log before they learn of the switch. */
+/** Stores the complete log before announcing the switch, so that followers see all of it. */
 async function announce(release: Release): Promise<void> {
   const { platform, deployment, lease, log } = release;
   log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
   if (deployment.in_maintenance) log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
-  // A push moves its branch by itself. The next upload of files finds it where it belongs.
+  // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the
+  // deployed commit.
   if (deployment.trigger === "upload" || deployment.trigger === "follow")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
@@ -152,12 +153,12 @@ async function announce(release: Release): Promise<void> {
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
 }
 
-/** The `repositories` task moves it then. */
+/** The `repositories` task retries it. */
 function notMoved({ platform, deployment }: Release, error: unknown): void {
   platform.log.warn({ err: error, project_id: deployment.project_id }, "a branch could not be moved yet");
 }
 
-/** Shows the pusher the application's last words and what to do, and answers what was said. */
+/** Shows the pusher the application's last log lines and a hint; returns the explained failure. */
 async function explain(release: Release, judged: Failure): Promise<Failure> {
   const { workload, log } = release;
   const isOfApp = judged.stage === "boot" || judged.stage === "health";
@@ -189,13 +190,13 @@ async function lastWords({ platform, deployment, workload, processes }: Release)
   return lines.map(({ process, text }) => (process === web ? text : `${process}: ${text}`));
 }
 
-/** The explanation goes without them: that they could not be stored is no reason for another outcome. */
+/** Continues without log lines: failing to read them must not change the outcome. */
 function unheard({ platform, deployment }: Release, error: unknown): string[] {
   platform.log.error({ err: error, deployment: deployment.id }, "an application's last log lines could not be read");
   return [];
 }
 
-/** Informs the readers of the log before the row is closed, unless another worker has it. */
+/** Fails the deployment after writing the failure to its log, unless another worker has claimed it. */
 async function giveUp(taken: Taken, failure: Failure): Promise<void> {
   const { platform, deployment, lease } = taken;
   if (!(await renewLease(platform.db, lease))) return;
@@ -206,7 +207,7 @@ async function giveUp(taken: Taken, failure: Failure): Promise<void> {
   await close(taken, failure);
 }
 
-/** The build whose log tells of this deployment; a rollback or restart has none. */
+/** Returns the build whose log shows this deployment; null for a rollback or restart. */
 function readAlong(deployment: TakenDeployment): string | null {
   return isOfBuild(deployment.trigger) ? deployment.build_id : null;
 }

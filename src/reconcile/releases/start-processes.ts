@@ -17,9 +17,9 @@ import { workloadOf } from "../workload.ts";
 import { exitFailure, notServed, probeFailure, releaseFailure, whereItListens } from "./release-failures.ts";
 import type { Taken } from "./taken.ts";
 
-/** A start on its way: everything its steps share. */
+/** A release in progress: the context that its steps share. */
 export interface Release extends Taken {
-  /** The web process; its image and environment are those of all types. */
+  /** The web process; all process types use its image and environment. */
   readonly workload: Workload;
   readonly processes: readonly ProcessRow[];
   readonly log: BuildLog;
@@ -27,8 +27,8 @@ export interface Release extends Taken {
 }
 
 /**
- * Starts all process types: first those that run beside the active deployment's, and once they are healthy, in place of the active one's, those
- * that must not run twice. When one fails, the active one's start again as soon as this deployment's have ended.
+ * Starts all process types: first those that may run beside the active deployment's; once they are healthy, those that must not run twice
+ * replace the active deployment's. If a start fails, the active deployment's start again as soon as this deployment's have stopped.
  */
 export async function startProcesses(release: Release): Promise<Failure | undefined> {
   const beside = release.processes.filter(({ overlap }) => overlap);
@@ -58,7 +58,7 @@ function startText(process: string, replicas: number): string {
 const endMarginMs = 30_000;
 const endPollMs = 50;
 
-/** The active deployment's replicas of these types end before new ones start: SIGTERM and their grace. */
+/** Waits until the active deployment's replicas of these types have stopped (SIGTERM and the grace period), before new ones start. */
 async function endOthers(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
   const { platform, deployment, lease, log, signal } = release;
   const types = processes.map(({ process }) => process);
@@ -84,7 +84,7 @@ async function endOthers(release: Release, processes: readonly ProcessRow[]): Pr
   return undefined;
 }
 
-/** All replicas must be healthy within the budget; one that ends is the end of the deploy. */
+/** Waits until all replicas are healthy, within the time budget; fails if one exits. */
 async function awaitHealth(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
   const { platform, deployment, signal } = release;
   const { everyMs, budgetMs } = platform.settings.health;
@@ -109,7 +109,7 @@ async function awaitHealth(release: Release, processes: readonly ProcessRow[]): 
     if (replicas.every((replica) => resultOf(replica)?.outcome === "healthy")) return unseenExit(release, types);
     if (Date.now() >= end) break;
     if (types.has(web) && [...results.values()].every(({ outcome }) => outcome === "refused")) await warn();
-    // Poll fast first: most applications are up within a fraction of the usual pace.
+    // Poll fast at first: most applications are up in a fraction of `everyMs`.
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 1.15, everyMs);
   }
@@ -120,7 +120,7 @@ async function awaitHealth(release: Release, processes: readonly ProcessRow[]): 
   );
 }
 
-/** What gets no requests may have ended since its end was last looked for. */
+/** Checks once more for an exit: a process without requests may have exited since it was last observed. */
 async function unseenExit({ platform, deployment }: Release, types: ReadonlySet<string>): Promise<Failure | undefined> {
   const ids = new Map([...types].map((process) => [workloadId({ deployment_id: deployment.id, process }), process]));
   const exited = (await platform.ports.runtime.observe()).find(
@@ -146,7 +146,7 @@ async function unhealthy(
 
 const warnAfterMs = 5000;
 
-/** Says once where the application listens, when nothing has listened on the right port for some time: the budget may be long. */
+/** Logs once where the application listens if nothing listens on the right port for some time, because the time budget may be long. */
 function warnAboutPorts({ platform, workload, log }: Release): () => Promise<void> {
   let dueAtMs = Date.now() + warnAfterMs;
   return async () => {
@@ -161,7 +161,7 @@ function warnAboutPorts({ platform, workload, log }: Release): () => Promise<voi
 
 type Released = Awaited<ReturnType<typeof releasedReplicas>>[number];
 
-/** What gets no requests is healthy once it has stayed up for a while. */
+/** Probes a replica; one without requests is healthy once it has stayed up for `steadyMs`. */
 async function probeReplica({ platform, deployment }: Release, replica: Released): Promise<ProbeResult> {
   const { process, ordinal, attempt } = replica;
   const result = process === web ? await probeWeb(platform, deployment, replica) : steadyResult(platform, replica);

@@ -7,14 +7,14 @@ interface Deployed {
   readonly old_commit: string | null;
 }
 
-/** Moves a branch to the commit that serves; false when it is there, or a later push has moved it. Idempotent. */
+/** Moves a branch to the serving commit; resolves to false if it is there already or a later push has moved it. Idempotent. */
 export async function moveBranch({ ports }: Pick<Platform, "ports">, deployed: Deployed): Promise<boolean> {
   const { repositories } = ports;
   const { project_id, branch, commit, old_commit } = deployed;
   const ref = `refs/heads/${branch}`;
   const wasDamaged = await repositories.repairRef(project_id, ref);
   const now = await repositories.resolve(project_id, ref);
-  // Anything but the commit before the push means that a later push has moved it, unless nothing is left of where it was.
+  // If the branch is not at the commit before the push, a later push has moved it, unless its value was lost.
   if (now === commit || (now !== old_commit && !wasDamaged)) return false;
   const moved = await repositories.moveRef(project_id, ref, now, commit);
   if (moved && old_commit === null) await repositories.setHead(project_id, ref);

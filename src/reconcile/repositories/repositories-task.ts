@@ -5,12 +5,12 @@ import type { Platform } from "../platform.ts";
 import { moveBranch } from "./move-branch.ts";
 
 /**
- * Mends what a crash left in repositories: a commit that was activated but whose branch was not moved any more, because git went
- * away with the control plane, or lost its value with the machine's power. Once a day it lets git tidy up.
+ * Repairs repositories after a crash: the branch of an activated commit was not moved because git died with the control plane, or lost its
+ * value in a power failure. Once a day it runs git's maintenance.
  */
 export function repositoriesTask(platform: Platform): Task {
   const startedAt = platform.clock.now();
-  // A branch that points where it should moves again only with another push: git is asked once for each, not twice a minute.
+  // Builds whose branch is known to be right: each is checked once with git, because only another push moves the branch.
   const asDeployed = new Set<string>();
   let sweptAt = 0;
   let sweeping: Promise<void> = Promise.resolve();
@@ -22,7 +22,7 @@ export function repositoriesTask(platform: Platform): Task {
       const rows = await pushedDeployments(platform.db, startedAt);
       let mended = 0;
       for (const row of rows.filter((each) => !asDeployed.has(each.build_id))) {
-        // One damaged repository is no reason to leave the others as they are.
+        // One damaged repository must not stop the repair of others.
         const moved = await repairBranch(platform, row).catch((error: unknown) =>
           logFailure(platform, row.project_id, error),
         );

@@ -12,7 +12,7 @@ import type { Platform } from "../platform.ts";
 const periodMs = 3_600_000;
 const soonMs = 5000;
 
-/** Deletes history that is older than the installation keeps it, a batch of each kind at a time. */
+/** Deletes history older than the installation's retention, one batch of each kind at a time. */
 export function retentionTask({ db, ports, settings }: Platform): Task {
   return {
     name: "retention",

@@ -24,7 +24,7 @@ const concurrent = 8;
 const concurrentTerminals = 16;
 const pollEveryMs = 300;
 
-/** Runs one-off commands, each once: one whose control plane died is closed, never begun again. */
+/** Runs one-off commands, each once: if its control plane died, a command is closed, never started again. */
 export function runsTask(platform: Platform, wake: () => void): Task {
   const { db, log, owner } = platform;
   const work = createLeasedWork<TakenRun>(db, log, {
@@ -63,7 +63,7 @@ interface Held {
   readonly signal: AbortSignal;
 }
 
-/** Terminals that wait for a run which was cancelled or not begun in time. */
+/** Closes terminals that wait for a run which was cancelled or not started in time. */
 async function endCancelled({ db, terminals }: Platform): Promise<void> {
   for (const id of terminals.waiting()) if (!(await isQueued(db, id))) terminals.take(id)?.end("cancelled", null);
 }
@@ -107,7 +107,7 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
   }
 }
 
-/** Aborts when the run is cancelled, or its project is deleted or suspended. */
+/** Returns a signal that aborts when the run is cancelled, or its project is deleted or suspended. */
 function watchCancel({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
   const cancel = linkSignals(signal);
   const look = async () => {
@@ -129,7 +129,7 @@ interface Ended {
   readonly exitCode: number | null;
 }
 
-/** A shell around a single program would end by the Ctrl-C that the program survives. */
+/** Makes the shell exec a single program: a shell around it would exit on a Ctrl-C that the program survives. */
 function asSession(command: string): string {
   return /^[\w@%+:,./-]+(?: [\w@%+=:,./' -]*)?$/.test(command) ? `exec ${command}` : command;
 }

@@ -26,10 +26,10 @@ import type { Platform } from "../platform.ts";
 const timeoutMs = 10_000;
 const excerptBytes = 1024;
 const concurrent = 32;
-// One at a time for a webhook, and few for an organization: slow receivers delay their own events alone.
+// One at a time per webhook, and few per organization: slow receivers delay only their own events.
 const perOrganization = 4;
 
-/** Sends the organizations' events to their webhooks, each event again and again over hours until it arrives. */
+/** Sends organizations' events to their webhooks, and retries each for hours until it is delivered. */
 export function webhooksTask(platform: Platform, again: () => void): Task {
   const { db, owner, log } = platform;
   const sending = new Map<string, TakenDelivery>();
@@ -48,7 +48,7 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
     take,
     work: async (row, lease, signal) => {
       const attempt = await send(platform, row, signal);
-      // A stop of the platform says nothing about the receiver; the event is sent again, with the same id.
+      // If the platform is stopping, this is no failure of the receiver; the event is sent again with the same id.
       if (!signal.aborted) await conclude(platform, { row, lease, attempt });
     },
     broken: async (row, lease, stopping) => {
@@ -66,7 +66,7 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
       const running = await work.fill(signal, again);
       const deleted = await deleteOldDeliveries(db);
       const waitMs = await nextDeliveryMs(db);
-      // With all places taken, the end of an attempt wakes the task.
+      // If all slots are in use, the end of an attempt wakes the task.
       const againMs = waitMs === undefined ? undefined : Math.max(running > 0 ? 1000 : 250, waitMs);
       const detail = `${running} under way${deleted > 0 ? `, ${deleted} old ones deleted` : ""}`;
       return { detail, ...(againMs === undefined ? {} : { againMs }) };
@@ -138,14 +138,14 @@ interface Concluded {
   readonly attempt: Attempt;
 }
 
-/** Writes the attempt down and what it says about the webhook. */
+/** Stores the attempt and what it means for the webhook. */
 async function conclude({ db, clock }: Platform, { row, lease, attempt }: Concluded): Promise<void> {
   const isOwn = row.event === "webhook.test" || row.event === "webhook.confirmation";
   const pauseMs = row.event === "webhook.test" ? null : pauseAfter(row.made + 1);
   await db.transaction().execute(async (tx) => {
     if (!(await recordAttempt(tx, lease, attempt, pauseMs))) return;
     if (attempt.reason === null && row.failures > 0) return markWorking(tx, row.webhook_id);
-    // The test of a webhook that is off, or not yet right, says nothing about its events.
+    // A test event or a confirmation code, sent to a webhook that may be off or not set up yet, must not change the webhook's state.
     if (attempt.reason === null || isOwn) return;
     const since = row.failing_since === null ? clock.now() : new Date(row.failing_since);
     const disable = whyToDisable(attempt, isDead(since, clock.now()));
