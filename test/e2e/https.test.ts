@@ -19,6 +19,8 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
 import { ask, failures, openTalk, startTraffic } from "./traffic.ts";
 
+// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+
 const perSecond = runsAll ? 200 : 100;
 const hostnames = runsAll ? 200 : 20;
 const deploys = runsAll ? 20 : 4;
