@@ -3,17 +3,17 @@ import { usageError } from "./failures.ts";
 import { nearest } from "./nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 
-/** How one command presents itself. `usage` is its name and arguments: `show [slug]`. */
+/** The help texts of one command. `usage` is its name and arguments: `show [slug]`. */
 export interface CommandText {
   readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];
   readonly alias?: string;
-  /** Runs when its group is named alone. */
+  /** Whether it runs when its group is named alone. */
   readonly isDefault?: boolean;
 }
 
-/** Adds a command, with its examples in its help. */
+/** Adds a command, with its examples in the help. */
 export function addCommand(parent: Command, text: CommandText): Command {
   const command = parent.command(text.usage, { isDefault: text.isDefault ?? false }).description(text.summary);
   nameInErrors(command);
@@ -29,13 +29,13 @@ export function addGroup(program: Command, name: string, summary: string, alias?
   return alias === undefined ? group : group.alias(alias);
 }
 
-/** A wrong command line, with how the command that found it is used. */
+/** A wrong command line, with the usage of the command that rejected it. */
 export class CommandLineFault extends CommanderError {
   readonly usage: string;
   constructor({ exitCode, code, message }: CommanderError, command: Command) {
     super(exitCode, code, message);
     const path = pathOf(command);
-    // Others take the project as an argument of such commands.
+    // Other tools take the project as an argument here, so hint at `-p`.
     const project =
       code === "commander.excessArguments" && !path.includes(" ") ? " A project is named by `-p <slug>`." : "";
     this.usage = `Usage: berth ${path} ${command.usage()}.${project} \`berth ${path} --help\` says more.`;
@@ -51,12 +51,12 @@ function nameInErrors(command: Command): void {
 const pathOf = (command: Command): string =>
   command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 
-// A group hands words that it doesn't know to its default command, which would only say "too many arguments".
+// Rejects unknown commands of a group: commander passes them to the default command, which would only report "too many arguments".
 function refuseUnknownVerbs(group: Command, standard: Command): void {
   standard.allowExcessArguments(true).hook("preAction", () => {
     const word = standard.args[standard.registeredArguments.length];
     if (word === undefined) return;
-    // What has an equals sign may hold a secret and is not repeated.
+    // A word with an equals sign may hold a secret and is not repeated.
     const said = word.includes("=") ? "a command like that" : `the command '${word}'`;
     const meant = nearest(
       word,

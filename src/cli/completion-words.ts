@@ -9,7 +9,7 @@ import { namedProject } from "./current-project.ts";
 type Kind = keyof typeof readers;
 type Reader = (client: Client, slug: string) => Promise<readonly string[]>;
 
-/** What a word of the platform's own can be, and where the API says which there are. */
+/** Kinds of words that only the platform knows, each with a function that reads them from the API. */
 const readers = {
   slugs: async (client) =>
     (await client.call("projects.list", { query: { deleted: false } })).projects.map(({ slug }) => slug),
@@ -26,7 +26,7 @@ const readers = {
     (await client.call("domains.list", { params: { slug } })).domains.map(({ hostname }) => hostname),
 } satisfies Record<string, Reader>;
 
-/** Commands behind which such a word may come. */
+/** Commands that such a word may follow. */
 const commands: Readonly<Record<string, Kind>> = {
   open: "slugs",
   "projects show": "slugs",
@@ -46,7 +46,9 @@ const commands: Readonly<Record<string, Kind>> = {
 const keptMs = 30_000;
 const waitMs = 2000;
 
-/** The words that may follow these of a command line; none when that cannot be known in a moment. */
+/**
+ * Returns the words that may follow `before` on the command line; none if there are none to read. Rejects if the platform takes too long.
+ */
 export async function completionWords(ctx: CliContext, before: readonly string[]): Promise<readonly string[]> {
   const isProject = ["-p", "--project"].includes(before.at(-1) ?? "");
   const at = before.findIndex((word) => word === "-p" || word === "--project");
@@ -75,7 +77,7 @@ interface Kept {
 
 const keptFile = (ctx: CliContext) => join(dirname(ctx.environment.configFile), "completion.json");
 
-// A person presses the key again and again; one answer is kept, with a hash in the place of the token.
+// Users press the completion key repeatedly, so the last result is cached, with a hash in place of the token.
 async function readKept(ctx: CliContext, mark: string): Promise<readonly string[] | undefined> {
   const text = await readFile(keptFile(ctx), "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -90,5 +92,5 @@ async function keep(ctx: CliContext, mark: string, words: readonly string[]): Pr
   return words;
 }
 
-/** The paths of the commands behind which such words come, as the scripts of the shells spell them. */
+/** Paths of the commands that such words may follow, as the shells' scripts write them. */
 export const pathsWithWords = Object.keys(commands).map((path) => ` ${path}`);

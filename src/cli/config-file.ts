@@ -7,12 +7,12 @@ import { CliError } from "./failures.ts";
 const platform = z.object({ url: z.string(), token: z.string() });
 const config = z.object({ current: z.string().nullable(), contexts: z.record(z.string(), platform) });
 
-/** A platform with the login for it. */
+/** A platform and the login for it. */
 export type KnownPlatform = z.output<typeof platform>;
-/** The platforms by the names their users gave them. */
+/** The platforms by the names that the user gave them. */
 export type Config = z.output<typeof config>;
 
-/** Reads the config file; one that isn't there is an empty one. Throws `CliError` for one that can't be read, without repeating its content. */
+/** Reads the config file; a missing file counts as empty. Throws `CliError` if it can't be read, without repeating its content. */
 export async function readConfig(file: string): Promise<Config> {
   let text: string;
   try {
@@ -26,7 +26,7 @@ export async function readConfig(file: string): Promise<Config> {
   return parseConfig(text, file);
 }
 
-/** Replaces the config file in one step, readable for its owner alone. */
+/** Replaces the config file atomically; only its owner can read it. */
 export async function writeConfig(file: string, content: Config): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomBytes(6).toString("hex")}`;

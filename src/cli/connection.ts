@@ -3,7 +3,7 @@ import type { GlobalOptions, Environment } from "./environment.ts";
 import { readConfig, type Config, type KnownPlatform } from "./config-file.ts";
 import { CliError, usageError } from "./failures.ts";
 
-/** The client for the platform that is meant: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
+/** Opens the client for the selected platform: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
 export async function openClient(
   environment: Environment,
   options: GlobalOptions,
@@ -19,7 +19,7 @@ export async function openClient(
   return createClient({ baseUrl: url, token });
 }
 
-/** A URL, and a token if there is one for exactly that URL: a stored token is never sent anywhere else. */
+/** Returns the selected URL, and a token if there is one for exactly that URL: a stored token is never sent anywhere else. */
 export async function findPlatform(
   environment: Environment,
   options: GlobalOptions,
@@ -33,7 +33,7 @@ export async function findPlatform(
   return { url: known?.url ?? environment.defaultUrl, token: token ?? known?.token };
 }
 
-/** Whether two spellings of a URL mean the same platform. */
+/** Returns whether two spellings of a URL mean the same platform. */
 export function isSameUrl(one: string, other: string): boolean {
   return withoutSlash(one) === withoutSlash(other);
 }

@@ -5,21 +5,21 @@ import { nameMissing } from "./name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
 import { listHint } from "./route-commands.ts";
 
-/** What every command works with. */
+/** What every command receives. */
 export interface CliContext {
   readonly environment: Environment;
-  /** The options that every command takes; filled in once the command line is parsed. */
+  /** The global options; filled in once the command line is parsed. */
   readonly options: GlobalOptions;
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** What goes on after Ctrl-C, set by a command that only watches it. */
+  /** What continues after Ctrl-C; set by a command that only watches it. */
   goesOn?: string;
-  /** The client with the caller's token; throws without a login. `anonymous` is for rows that need no token. */
+  /** Returns the client with the user's token; throws without a login. `anonymous` is for rows that need no token. */
   readonly client: (how?: { anonymous: boolean }) => Promise<Client>;
 }
 
-/** Puts a context together from what is around; nothing is read from files or sent before a command asks for it. */
+/** Creates the context of a run. Reads no files and sends nothing until a command needs it. */
 export function createContext(environment: Environment, signal: AbortSignal): CliContext {
   const options: GlobalOptions = {};
   const output = createOutput(environment, options);

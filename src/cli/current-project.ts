@@ -2,7 +2,10 @@ import type { CliContext } from "./context.ts";
 import { usageError } from "./failures.ts";
 import { remoteName, remoteUrl, slugOfRemote } from "./git.ts";
 
-/** The project that is meant: the argument, `--project`, BERTH_PROJECT, else the one that the folder's git remote names. */
+/**
+ * Returns the selected project: the argument, `--project`, BERTH_PROJECT, else the one of the folder's git remote. Throws if none is
+ * selected.
+ */
 export async function currentProject(ctx: CliContext, given?: string): Promise<string> {
   const slug = given ?? (await namedProject(ctx));
   if (slug !== undefined) return slug;
@@ -12,7 +15,7 @@ export async function currentProject(ctx: CliContext, given?: string): Promise<s
   );
 }
 
-/** The project that is meant, undefined when nothing names one. */
+/** Returns the selected project, or undefined if none is. */
 export async function namedProject(ctx: CliContext): Promise<string | undefined> {
   const named = ctx.options.project ?? ctx.environment.project;
   if (named !== undefined) return named;

@@ -5,7 +5,7 @@ import type { CliContext } from "./context.ts";
 import { usageError } from "./failures.ts";
 import { openTunnel, type OpenTunnel } from "./open-tunnel.ts";
 
-/** A way into a project's database on this machine, for as long as a command works. Holds a secret. */
+/** Local access to a project's database while a command runs. Holds a secret. */
 export interface DatabaseSession {
   readonly port: number;
   readonly user: string;
@@ -14,7 +14,7 @@ export interface DatabaseSession {
   readonly tunnel: OpenTunnel;
 }
 
-/** Opens the tunnel, listens on 127.0.0.1, and closes both when `work` is over. */
+/** Opens the tunnel, listens on 127.0.0.1, and closes both when `work` has ended. */
 export async function inDatabaseSession<T>(
   ctx: CliContext,
   given: { readonly slug: string; readonly id: string; readonly port?: number },
@@ -35,7 +35,7 @@ export async function inDatabaseSession<T>(
   }
 }
 
-/** What libpq's programs read; the password is for a child's environment alone. */
+/** Returns the variables that libpq's programs read. They hold the password, so pass them only in a child's environment. */
 export function sessionEnvironment({ port, user, password, database }: DatabaseSession): Record<string, string> {
   const server = { PGHOST: "127.0.0.1", PGPORT: String(port), PGSSLMODE: "disable" };
   return { ...server, PGUSER: user, PGPASSWORD: password, PGDATABASE: database, PGAPPNAME: "berth" };
@@ -48,7 +48,7 @@ async function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-/** Each connection has a WebSocket of its own. */
+/** Each connection has its own WebSocket. */
 async function carry(ctx: CliContext, path: string, socket: Socket): Promise<void> {
   socket.on("error", () => {});
   try {

@@ -1,18 +1,18 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** What the CLI knows of the machine and the shell it was started in. */
+/** What the CLI reads from the machine and the shell that started it. */
 export interface Environment {
   readonly cwd: string;
   readonly home: string;
   readonly configFile: string;
-  /** The platform's data folder, should this machine run one. */
+  /** The platform's data folder, if this machine runs a platform. */
   readonly dataDir: string;
   readonly defaultUrl: string;
   readonly url: string | undefined;
   readonly token: string | undefined;
   readonly project: string | undefined;
-  /** For programs that the CLI starts: never with the token. */
+  /** The environment for programs that the CLI starts; never includes the token. */
   readonly childEnvironment: Readonly<Record<string, string>>;
   readonly plain: boolean;
   readonly stdin: NodeJS.ReadStream;
@@ -20,7 +20,7 @@ export interface Environment {
   readonly stderr: NodeJS.WriteStream;
 }
 
-/** The options that every command takes. */
+/** Options that every command accepts. */
 export interface GlobalOptions {
   json?: boolean;
   project?: string;
@@ -45,11 +45,11 @@ const passedToChildren = [
   "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/** Reads the environment: the only place of the CLI that does. Empty variables count as unset. */
+/** Reads the environment; nothing else in the CLI does. Empty variables count as unset. */
 export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
   const read = (name: string): string | undefined => variables[name] || undefined;
   const home = read("HOME") ?? homedir();
-  // GIT_DIR and its like say which repository is meant, so git must see them.
+  // GIT_DIR and similar variables select the repository, so git must see them.
   const passed = Object.keys(variables).filter(
     (name) => passedToChildren.includes(name) || /^(?:GIT_|PSQL)/.test(name),
   );

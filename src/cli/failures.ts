@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError, InvalidCall } from "../contract/client.ts";
 
-/** How the CLI ends. Scripts rely on these numbers: they are documented and never change their meaning. */
+/** The CLI's exit codes. Scripts rely on them: they are documented and never change their meaning. */
 export const exitCodes = {
   ok: 0,
   refused: 1,
@@ -17,7 +17,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** A failure that the CLI itself finds; `code` is stable, as the API's codes are. */
+/** A failure detected by the CLI itself; `code` is stable, like the API's codes. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
   readonly code: string;
@@ -31,7 +31,7 @@ export class CliError extends Error {
   }
 }
 
-/** What was run for the user ended by itself: the CLI ends with the same code and adds nothing. */
+/** The program that was run for the user has exited: the CLI exits with the same code and prints nothing. */
 export class ApplicationExit extends Error {
   readonly exitCode: number;
   constructor(exitCode: number) {
@@ -41,12 +41,12 @@ export class ApplicationExit extends Error {
   }
 }
 
-/** The command line is wrong. The text must not repeat an argument that may hold a secret. */
+/** Creates an error for a wrong command line. The text must not repeat an argument that may hold a secret. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError("usage", "usage", { message, hint });
 }
 
-/** With which number a failure ends the CLI. */
+/** Returns the exit code for a failure. */
 export function exitCodeOf(fault: unknown): ExitCode {
   if (fault instanceof CliError) return fault.exitCode;
   if (fault instanceof ApiError) return exitCodeOfAnswer(fault);

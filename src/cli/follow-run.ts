@@ -10,7 +10,7 @@ interface Begun {
   readonly begun: Found;
 }
 
-/** Prints what a command writes and ends as it ends; Ctrl-C ends it. */
+/** Prints a command's output and exits with its result; Ctrl-C stops the command. */
 export async function followRun(ctx: CliContext, client: Client, { slug, begun }: Begun): Promise<void> {
   const { number } = begun.run;
   try {
@@ -35,7 +35,7 @@ function endOf({ run }: Found): Error {
 
 const pauseMs = 300;
 
-/** Prints what a command has written; with `follow` until it ends. */
+/** Prints the output of a command so far; with `follow`, until it ends. */
 export async function printRun(
   ctx: CliContext,
   client: Client,

@@ -10,11 +10,11 @@ type LogPart = Answer<"builds.logs">;
 export type Deployment = Answer<"deployments.list">["deployments"][number];
 
 const pauseMs = 500;
-// A build may take 15 min, waiting for its turn and starting some more.
+// A build may take 15 min, plus waiting for its turn and starting.
 const buildLimitMs = 40 * 60_000;
 const deploymentLimitMs = 10 * 60_000;
 
-/** Hands on a build's log until it is complete, then waits for the build's end. A restart of the platform in between is borne. */
+/** Passes a build's log to `write` until it is complete, then waits for the build's end. Tolerates a restart of the platform. */
 export async function followBuild(
   ctx: CliContext,
   client: Client,
@@ -25,15 +25,15 @@ export async function followBuild(
   return awaitBuild(ctx, client, id);
 }
 
-/** What of a build's log is read, and what to do with it. */
+/** Which build's log to read, how far, and where to write it. */
 export interface LogReading {
   readonly id: string;
-  /** Until nothing more can come; else to the end of what is there. */
+  /** Whether to wait for more until the log is complete; else reading stops at its current end. */
   readonly follow: boolean;
   readonly write: (text: string) => void;
 }
 
-/** Hands on a build's log part by part, since a long one comes in several. Resolves with the last part. */
+/** Passes a build's log to `write` part by part, because a long log comes in several. Resolves to the last part. */
 export async function readBuildLog(ctx: CliContext, client: Client, reading: LogReading): Promise<LogPart> {
   const { id, follow, write } = reading;
   const end = Date.now() + buildLimitMs;
@@ -49,14 +49,14 @@ export async function readBuildLog(ctx: CliContext, client: Client, reading: Log
   }
 }
 
-/** A build that went wrong, or whose deployment did, as the failure that the CLI ends with. */
+/** Returns the CLI's failure if the build or its deployment failed, else undefined. */
 export function failureOf(build: Build): CliError | undefined {
   if (build.status !== "succeeded") return failed(`Build #${build.number}`, build);
   const { deployment } = build;
   return deployment === null ? undefined : failureOfDeployment(deployment);
 }
 
-/** A deployment that does not serve because it went wrong, as the failure that the CLI ends with. */
+/** Returns the CLI's failure if the deployment failed or was superseded, else undefined. */
 export function failureOfDeployment(row: Outcome & { readonly number: number }): CliError | undefined {
   const isBad = row.status === "failed" || row.status === "superseded";
   return isBad ? failed(`Deployment #${row.number}`, row) : undefined;
@@ -77,7 +77,7 @@ function failed(what: string, { status, failure }: Outcome): CliError {
   });
 }
 
-/** Waits until the deployment of a build is decided. Resolves with it, whether it is active or failed. */
+/** Waits until the deployment of a build is active or has failed, and returns it. */
 export async function awaitDeployment(
   ctx: CliContext,
   client: Client,
@@ -89,7 +89,7 @@ export async function awaitDeployment(
       const list = await patiently(ctx, () =>
         client.call("deployments.list", { params: { slug }, signal: ctx.signal }),
       );
-      // Newest first; a rollback to the same build made earlier has a retired or active row too, so only what came after the build counts.
+      // Newest first. Rollbacks to the same build have rows with its id too, so only deployments that the build itself caused count.
       const found = list.deployments.find((row) => row.build_id === build.id && isOfBuild(row.trigger));
       return found !== undefined && isDecided(found) ? found : undefined;
     },
@@ -100,7 +100,7 @@ export async function awaitDeployment(
   return decided;
 }
 
-/** Repeats a read as long as the platform is only away for a moment. */
+/** Retries a read while the platform is temporarily unavailable. */
 export async function patiently<T>(ctx: CliContext, read: () => Promise<T>): Promise<T> {
   let last: unknown;
   const answer = await until(
@@ -120,7 +120,7 @@ export async function patiently<T>(ctx: CliContext, read: () => Promise<T>): Pro
   return answer.value;
 }
 
-/** Waits until a build has ended. */
+/** Waits until a build has ended, and returns it. */
 export async function awaitBuild(ctx: CliContext, client: Client, id: string): Promise<Build> {
   const build = await until(
     async () => {
@@ -138,10 +138,10 @@ function isDecided({ status }: Deployment): boolean {
   return status === "active" || deploymentStates[status].length === 0;
 }
 
-/** A platform that restarts is back well within this. */
+/** A restart of the platform takes much less than this. */
 export const patienceMs = 60_000;
 
-/** Whether asking again in a moment may help. */
+/** Returns whether retrying in a moment may help. */
 export function isPassing(fault: unknown): boolean {
   if (fault instanceof ConnectionError) return fault.kind !== "unexpected_answer";
   return fault instanceof ApiError && (fault.status === 503 || fault.status === 429);

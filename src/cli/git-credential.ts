@@ -6,20 +6,23 @@ import type { Environment } from "./environment.ts";
 import { setLocalConfig } from "./git.ts";
 import { readStdin } from "./prompts.ts";
 
-/** Makes git ask the CLI for the password of this platform, in the current repository only. The token itself stays out of git's files. */
+/**
+ * Makes git get this platform's password from the CLI, in the current repository only. The token itself stays out of git's files. Resolves
+ * to false if that failed.
+ */
 export async function answerForGit(environment: Environment, remote: string): Promise<boolean> {
   return setLocalConfig(environment, ...passwordSetting(remote));
 }
 
-/** The name and the value of that setting. */
+/** Returns the name and value of that git setting. */
 export function passwordSetting(remote: string): [name: string, value: string] {
   const starter = fileURLToPath(new URL("../../bin/berth", import.meta.url));
-  // git reads this line with a shell, so the path is quoted for one (gitcredentials(7)).
+  // git runs this line in a shell, so the path is quoted for a shell (gitcredentials(7)).
   const helper = `!'${starter.replaceAll("'", `'\\''`)}' git-credential`;
   return [`credential.${new URL(remote).origin}.helper`, helper];
 }
 
-/** Answers one question of git's credential protocol: the token of the login whose platform has this origin, else nothing. */
+/** Answers one request of git's credential protocol: the token of the login whose platform has the requested origin, else nothing. */
 export async function credentialFor(ctx: CliContext): Promise<string> {
   const asked = new Map(
     (await readStdin(ctx.environment)).split("\n").map((line) => line.split("=", 2) as [string, string]),

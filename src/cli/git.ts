@@ -1,18 +1,18 @@
 import { run } from "../kit/exec.ts";
 import type { Environment } from "./environment.ts";
 
-/** The name of the git remote that means the platform. */
+/** The name of the git remote for the platform. */
 export const remoteName = "berth";
 
 const timeoutMs = 10_000;
 
-/** The URL of a remote of the repository around the current folder; undefined without repository, remote or git. */
+/** Returns the URL of a remote of the current folder's repository; undefined without repository, remote or git. */
 export async function remoteUrl(environment: Environment, remote = remoteName): Promise<string | undefined> {
   const answer = await git(environment, ["remote", "get-url", "--", remote]);
   return answer?.ok === true ? answer.text : undefined;
 }
 
-/** Adds a remote and says what became of it. One that exists already is left as it is. */
+/** Adds a remote and returns the outcome. An existing remote is left as it is. */
 export async function addRemote(environment: Environment, url: string, remote = remoteName): Promise<RemoteOutcome> {
   const inside = await git(environment, ["rev-parse", "--git-dir"]);
   if (inside === undefined) return { outcome: "no_git" };
@@ -23,7 +23,7 @@ export async function addRemote(environment: Environment, url: string, remote = 
   return added?.ok === true ? { outcome: "added" } : { outcome: "failed", text: added?.text ?? "" };
 }
 
-/** Leads a remote elsewhere; false when that failed. */
+/** Changes the URL of a remote; resolves to false on failure. */
 export async function setRemoteUrl(environment: Environment, url: string, remote = remoteName): Promise<boolean> {
   return (await git(environment, ["remote", "set-url", "--", remote, url]))?.ok === true;
 }
@@ -33,30 +33,30 @@ export type RemoteOutcome =
   | { readonly outcome: "already_there" | "other_url"; readonly url: string }
   | { readonly outcome: "failed"; readonly text: string };
 
-/** Sets a value in the repository's own configuration; false when that failed. */
+/** Sets a value in the repository's own configuration; resolves to false on failure. */
 export async function setLocalConfig(environment: Environment, key: string, value: string): Promise<boolean> {
   return (await git(environment, ["config", "--local", key, value]))?.ok === true;
 }
 
-/** The folder of the repository around the current one; the current one outside of a repository. */
+/** Returns the root folder of the current repository; outside a repository, the current folder. */
 export async function repositoryRoot(environment: Environment): Promise<string> {
   const answer = await git(environment, ["rev-parse", "--show-toplevel"]);
   return answer?.ok === true ? answer.text : environment.cwd;
 }
 
-/** The branch that is checked out, undefined on a detached head or outside a repository. */
+/** Returns the checked-out branch; undefined on a detached HEAD or outside a repository. */
 export async function currentBranch(environment: Environment): Promise<string | undefined> {
   const answer = await git(environment, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
   return answer?.ok === true ? answer.text : undefined;
 }
 
-/** The slug in one of the platform's remote URLs: `ssh://git@host:2222/main/demo.git`, `https://host/git/main/demo.git`. */
+/** Returns the slug in one of the platform's remote URLs: `ssh://git@host:2222/main/demo.git`, `https://host/git/main/demo.git`. */
 export function slugOfRemote(url: string): string | undefined {
   const path = URL.parse(url)?.pathname;
   return path?.match(/^\/(?:git\/)?[a-z0-9-]+\/([a-z0-9-]+)\.git\/?$/)?.[1];
 }
 
-// Undefined when git itself is not there.
+// Runs git; resolves to undefined if git is not installed.
 async function git(
   environment: Environment,
   args: readonly string[],

@@ -2,7 +2,7 @@ import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Environment } from "./environment.ts";
 
-/** Whether the user's PATH leads to this program. */
+/** Returns whether the user's PATH has this program. */
 export async function hasProgram({ childEnvironment }: Environment, name: string): Promise<boolean> {
   const folders = (childEnvironment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   const found = await Promise.all(

@@ -4,7 +4,7 @@ import type { CliContext } from "./context.ts";
 import { usageError } from "./failures.ts";
 import { readStdin } from "./prompts.ts";
 
-/** The text of a file, or of stdin for `-`. Throws a usage error that names the file when it can't be read. */
+/** Reads a file, or stdin for `-`. Throws a usage error that names the file if it can't be read. */
 export async function readInput(ctx: CliContext, file: string): Promise<string> {
   if (file === "-") return readStdin(ctx.environment);
   try {

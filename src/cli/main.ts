@@ -11,13 +11,15 @@ const interruption = new AbortController();
 endCleanly();
 process.exitCode = await runCommandLine(process.argv.slice(2), readEnvironment(), interruption.signal);
 
-/** Halves the time of a start. Only in a home that is this user's own: who writes there decides what runs here. */
+/**
+ * Halves the start time. Used only if the home folder belongs to this user: anyone who can write to the cache decides what code runs here.
+ */
 function useCompileCache(home: string): void {
   if (statSync(home, { throwIfNoEntry: false })?.uid === process.getuid?.())
     enableCompileCache(join(home, ".cache/berth/compiled-code"));
 }
 
-// The first Ctrl-C lets the command stop and tidy up; when it doesn't within a second, or at the second one, the process ends.
+// The first Ctrl-C lets the command stop and clean up; after a second, or at the second Ctrl-C, the process exits.
 function endCleanly(): void {
   const stop = () => process.exit(exitCodes.interrupted);
   process.once("SIGINT", () => {
@@ -25,7 +27,7 @@ function endCleanly(): void {
     interruption.abort();
     setTimeout(stop, 1000).unref();
   });
-  // A reader that has seen enough (`berth logs | head`) is no failure.
+  // A reader that closes the pipe early (`berth logs | head`) is not an error.
   process.stdout.on("error", (fault: NodeJS.ErrnoException) =>
     process.exit(fault.code === "EPIPE" ? exitCodes.ok : exitCodes.refused),
   );

@@ -5,8 +5,8 @@ import { nameParameter, type Row } from "../contract/table.ts";
 import { nearest } from "./nearest.ts";
 
 /**
- * The client, whose `not_found` says which thing is missing and which name was probably meant. `listed` says how to list the things of a row
- * (`projects.list`), as a command or as a tool.
+ * Wraps a client so that its `not_found` errors say which thing is missing and which name was probably meant. `listed` says how to list the
+ * things of a row (`projects.list`), as a command or as a tool.
  */
 export function nameMissing(client: Client, listed: (row: RouteName) => string): Client {
   const send = (row: Row, input: AnyInput = {}) =>
@@ -35,12 +35,12 @@ interface Call {
 interface Kind {
   readonly noun: string;
   readonly list: RouteName;
-  /** The names in the list's answer; null where the list needs more than the path says. */
+  /** Returns the names in the list's response; null if the list needs more than the path contains. */
   readonly names: ((document: never) => readonly string[]) | null;
 }
 
 async function rethrow(lister: Lister, fault: unknown, call: Call): Promise<never> {
-  // Any other sentence names the thing itself.
+  // Other messages already name the missing thing.
   if (!(fault instanceof ApiError) || fault.message !== errors.not_found.meaning) throw fault;
   const named = await nameIn(lister.client, call).catch(() => undefined);
   if (named === undefined) throw fault;
@@ -58,7 +58,7 @@ interface Named {
   readonly candidates: readonly string[];
 }
 
-/** The first thing in the path that its list does not have. */
+/** Finds the first name in the path that is missing from its list. */
 async function nameIn(client: Client, { row, input: { params = {}, signal } }: Call): Promise<Named | undefined> {
   const own = nameParameter(row);
   for (const parameter of Object.keys(row.params.shape)) {
@@ -74,7 +74,7 @@ async function nameIn(client: Client, { row, input: { params = {}, signal } }: C
   return undefined;
 }
 
-/** What a path can name, by `Row.names`. */
+/** Things that a path can name, by `Row.names`. */
 const things: Readonly<Record<string, Kind>> = {
   project: {
     noun: "project",
@@ -98,7 +98,7 @@ const things: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** What a path can name within a project, by its parameter. */
+/** Things within a project that a path can name, by parameter. */
 const parts: Readonly<Record<string, Kind>> = {
   name: {
     noun: "cron job",

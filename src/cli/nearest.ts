@@ -1,4 +1,4 @@
-/** The candidate most like a mistyped word, when one is near enough that it may have been meant. */
+/** Returns the candidate most similar to a mistyped word, if one is similar enough to be meant. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((candidate) => ({ candidate, edits: distance(word, candidate) }))
@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     : undefined;
 }
 
-// Levenshtein's distance, a row at a time.
+// Computes the Levenshtein distance, row by row.
 function distance(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, column) => column);
   for (const [index, letter] of [...one].entries()) {

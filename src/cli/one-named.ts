@@ -2,15 +2,15 @@ import { CliError } from "./failures.ts";
 
 interface Naming<Thing> {
   readonly noun: string;
-  /** What a thing may be called by: its id, its name. */
+  /** Returns the words that may name a thing: its id, its name. */
   readonly names: (thing: Thing) => readonly string[];
   /** The command that lists the things. */
   readonly list: string;
-  /** The word may be a secret and is not repeated. */
+  /** Whether the word may be a secret; then errors do not repeat it. */
   readonly secret?: boolean;
 }
 
-/** The one thing that a word on the command line names. */
+/** Finds the one thing that a word on the command line names. Throws `CliError` if there is none or more than one. */
 export function oneNamed<Thing>(
   things: readonly Thing[],
   given: string,

@@ -5,18 +5,18 @@ import { findPlatform } from "./connection.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
 
-/** A tunnel through the control plane, as the command line uses it. */
+/** A tunnel through the control plane. */
 export interface OpenTunnel extends SocketStream {
-  /** Resolves when the platform says that all went well; rejects with its reason otherwise. */
+  /** Resolves when the platform reports success; otherwise rejects with its reason. */
   readonly ended: Promise<void>;
-  /** The next message of this type. Rejects when the tunnel ends before it. */
+  /** Resolves to the next message of this type. Rejects if the tunnel ends before it. */
   next(type: string): Promise<Readonly<Record<string, unknown>>>;
   close(): void;
 }
 
 const handshakeTimeoutMs = 30_000;
 
-/** Opens the WebSocket of a row that says `upgrades`. */
+/** Opens the WebSocket of a row with `upgrades`. */
 export async function openTunnel(ctx: CliContext, path: string): Promise<OpenTunnel> {
   const { url, token } = await findPlatform(ctx.environment, ctx.options);
   const socket = new WebSocket(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}${path}`, tunnelProtocol, {
@@ -28,7 +28,7 @@ export async function openTunnel(ctx: CliContext, path: string): Promise<OpenTun
   const ended = new Promise<void>((resolve, reject) => {
     socket.on("close", (code, reason) => (code === 1000 ? resolve() : reject(closedEarly(reason.toString()))));
   });
-  // It is asked for when the work is done; until then a failure waits.
+  // Callers await it when their work is done; until then, a rejection must not count as unhandled.
   ended.catch(() => {});
   const next = (type: string) =>
     new Promise<Readonly<Record<string, unknown>>>((resolve, reject) => {

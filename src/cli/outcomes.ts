@@ -5,21 +5,24 @@ import { CliError } from "./failures.ts";
 
 type Deployment = Answer<"deployments.list">["deployments"][number];
 
-/** How an outcome that comes after its call's answer is waited for. */
+/** How to wait for an outcome that comes after the call's response. */
 export interface Watch {
   readonly client: Client;
   readonly signal: AbortSignal;
-  /** Says how far it is. */
+  /** Reports progress. */
   readonly say: (message: string) => void;
 }
 
-// The platform collects changes of variables for two seconds, then makes the deployment.
+// The platform collects changes of variables for two seconds, then creates the deployment.
 const collectMs = 3000;
 const noneComesMs = 15_000;
 const deploymentLimitMs = 10 * 60_000;
 const readyLimitMs = 2 * 60_000;
 
-/** Prepares to wait for the deployment of a change of variables that is made next; it resolves with null when there is nothing to restart. */
+/**
+ * Prepares to wait for the deployment that the next change of variables causes. The returned function resolves to null if nothing has to be
+ * restarted.
+ */
 export async function watchVariables(watch: Watch, slug: string): Promise<() => Promise<Deployment | null>> {
   const { client, signal, say } = watch;
   const read = async () => (await client.call("deployments.list", { params: { slug }, signal })).deployments;
@@ -40,7 +43,7 @@ export async function watchVariables(watch: Watch, slug: string): Promise<() => 
   };
 }
 
-/** Waits until a project that was deleted serves again; false when nothing was deployed. */
+/** Waits until an undeleted project serves again; resolves to false if it had no deployment. */
 export async function awaitServing(watch: Watch, slug: string): Promise<boolean> {
   const { client, signal, say } = watch;
   const project = await client.call("projects.get", { params: { slug }, signal });

@@ -1,6 +1,6 @@
 import { wordsOfOthers } from "./words-of-others.ts";
 
-/** Which command of Berth does what these words of another tool do, as a hint; undefined when no table knows them. */
+/** Returns a hint that names Berth's command for a command of another tool; undefined if it is unknown. */
 export function ownCommandHint(words: readonly string[], nouns: readonly string[]): string | undefined {
   const [first = "", ...rest] = words;
   const given = [...first.split(":"), ...rest];
@@ -10,13 +10,13 @@ export function ownCommandHint(words: readonly string[], nouns: readonly string[
   return own === undefined || /^[A-Z]/.test(own) ? own : `Berth's command for this is \`${own}\`.`;
 }
 
-/** `domains:add` is `berth domains add`. */
+/** Converts `domains:add` to `berth domains add`. */
 function verbOfNoun(word: string, nouns: readonly string[]): string | undefined {
   const [noun = "", ...verbs] = word.split(":");
   return verbs.length > 0 && nouns.includes(noun) ? `berth ${[noun, ...verbs].join(" ")}` : undefined;
 }
 
-/** Elsewhere every command takes `--app`. */
+/** Hints at `-p`, because other tools use `--app` with every command. */
 function optionOfOthers(option: string | undefined): string | undefined {
   return option === "-a" || option === "--app" ? "A project is named by `-p <slug>`." : undefined;
 }

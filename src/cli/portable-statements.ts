@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
-// Each of these stands on a line of its own in what pg_dump writes. Roles of another server do not exist here, and newer versions set
-// what older ones do not know.
+// Each is one line in pg_dump's output. Roles of another server do not exist here, and newer versions set parameters that older ones do not
+// know.
 const unportable = [
   /^ALTER [A-Z ]+ .* OWNER TO .*;$/,
   /^(?:GRANT|REVOKE) .* (?:TO|FROM) .*;$/,
@@ -11,8 +11,8 @@ const unportable = [
   /^COMMENT ON EXTENSION .*;$/,
 ];
 
-// Read as latin1, which gives every byte back as it was.
-/** The lines of a plain dump without those that only its old server could run. Data between COPY and `\.` stays as it is. */
+// latin1 preserves every byte.
+/** Yields a plain dump without the lines that only its old server could run. Data between COPY and `\.` stays unchanged. */
 export async function* portableStatements(dump: Readable): AsyncGenerator<Buffer> {
   let isData = false;
   for await (const line of createInterface({

@@ -73,7 +73,7 @@ Every command takes --help. The project is --project, BERTH_PROJECT, or the one 
 BERTH_URL and BERTH_TOKEN stand in for a login.
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in, 4 not found, 5 conflict, 6 unavailable, 7 deployment failed, 8 needs an approval, 9 a check fails, 130 interrupted.`;
 
-/** The whole command tree. Nothing is read or sent before a command runs. */
+/** Builds the whole command tree. Nothing is read or sent before a command runs. */
 export function buildProgram(ctx: CliContext): Command {
   const program = new Command("berth");
   program
@@ -98,7 +98,7 @@ export function buildProgram(ctx: CliContext): Command {
   return program;
 }
 
-// Errors of the command line are rendered like all others, so commander prints none and does not exit.
+// Makes commander throw instead of printing and exiting, so that its errors are rendered like all others.
 function takeOverErrors(program: Command, ctx: CliContext): void {
   const { stdout, stderr } = ctx.environment;
   program.exitOverride().configureOutput({

@@ -4,12 +4,12 @@ import type { CliContext } from "./context.ts";
 import type { Environment } from "./environment.ts";
 import { CliError, usageError } from "./failures.ts";
 
-/** Whether there is a person to ask. */
+/** Returns whether a person can be asked. */
 export function canAsk({ environment }: CliContext): boolean {
   return environment.stdin.isTTY === true && environment.stderr.isTTY === true;
 }
 
-/** Asks for a line; with `hidden`, nothing of it appears on the screen. Ctrl-C and Ctrl-D end the CLI. */
+/** Asks for a line; with `hidden`, the input is not shown. Ctrl-C and Ctrl-D end the CLI. */
 export async function ask(ctx: CliContext, question: string, hidden = false): Promise<string> {
   const { stdin, stderr } = ctx.environment;
   const shown = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
@@ -28,7 +28,7 @@ export async function ask(ctx: CliContext, question: string, hidden = false): Pr
   }
 }
 
-/** Goes on only when the person types `name`, or gave `--yes`. Without a terminal, `--yes` is needed. */
+/** Continues only if the person types `name` or gave `--yes`, which is required without a terminal. Throws otherwise. */
 export async function confirm(
   ctx: CliContext,
   what: string,
@@ -44,7 +44,7 @@ export async function confirm(
     });
 }
 
-/** All of stdin, at most 1 MiB. */
+/** Reads all of stdin, at most 1 MiB. */
 export async function readStdin({ stdin }: Environment): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;

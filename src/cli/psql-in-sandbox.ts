@@ -5,13 +5,13 @@ import { followRun } from "./follow-run.ts";
 import { runInTerminal } from "./run-in-terminal.ts";
 import { shellLine } from "./shell-line.ts";
 
-/** What a shell says of a program that is not there. */
+/** A shell's exit code for a program that is not found. */
 const notFoundCode = 127;
 const sessionSeconds = 14_400;
 
 /**
- * psql as a one-off command beside the application, with the application's own login: for machines without psql. With a person at a terminal
- * it is interactive; otherwise it can only run what its arguments say, because such a command has no input.
+ * Runs psql as a one-off command beside the application, with the application's own login: for machines without psql. At a terminal it is
+ * interactive; otherwise it only runs what its arguments say, because such a command has no input.
  */
 export async function psqlInSandbox(
   ctx: CliContext,

@@ -1,7 +1,7 @@
 import type { NextCall } from "../contract/errors.ts";
 import type { RouteName } from "../contract/routes.ts";
 
-/** The commands that call the routes which errors and findings lead to; `<slug>` stands for the project in the route's path. */
+/** The commands for the routes that errors and findings refer to; `<slug>` stands for the project in the route's path. */
 const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "approvals.list": "berth approvals",
   "backups.create": "berth backups create",
@@ -34,12 +34,12 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "tokens.list": "berth tokens",
 };
 
-/** How a person lists the things of a row. */
+/** Returns a hint that names the command which lists a row's items. */
 export function listHint(row: RouteName): string {
   return `\`${commands[row] ?? `berth api ${row}`}\` lists what there is.`;
 }
 
-/** The command for the call that an error names; undefined when there is none. */
+/** Returns the command for the call that an error suggests; undefined if there is none. */
 export function commandFor(next: Partial<NextCall>): string | undefined {
   const [, slug = "<slug>"] = /^\/v1\/projects\/([^/?]+)/.exec(next.path ?? "") ?? [];
   return commands[next.route as RouteName]?.replace("<slug>", decodeURIComponent(slug));

@@ -10,22 +10,22 @@ import { withProgress } from "./render/progress.ts";
 import { table } from "./render/table.ts";
 
 /**
- * A command that calls one row. The arguments in its usage are named as in the row's path; the project comes from `--project` or the
- * folder, unless an argument is called `slug`.
+ * A command that calls one row. Arguments in its usage are named as in the row's path; the project comes from `--project` or the folder,
+ * unless an argument is called `slug`.
  */
 export interface RowCommand<N extends RouteName, Thing> extends CommandText {
   readonly row: N;
-  /** Finds the thing with the path's `id` that the first argument means. */
+  /** Finds the thing that the first argument names; its id becomes the path's `id`. */
   readonly find?: (client: Client, given: string) => Promise<Thing & { readonly id: string }>;
-  /** Query, body and what the path needs beyond the arguments, made from the options and the command's arguments by name. */
+  /** Builds query, body and further path parameters from the options and the command's arguments by name. */
   readonly input?: (options: Options, words: Words) => RowInput<N>;
   readonly progress?: (target: Target<Thing>) => string;
   readonly text: (answer: Answer<N>, paint: Paint, target: Target<Thing>) => string;
-  /** What to do next, on stderr. */
+  /** Returns a hint at the next step, for stderr. */
   readonly note?: (answer: Answer<N>) => string | undefined;
 }
 
-/** What a command works on: its arguments by name, the project's slug among them, and the thing that was found. */
+/** The target of a command: its arguments by name, including the project's slug, and the thing that was found. */
 export interface Target<Thing> {
   readonly words: Words;
   readonly thing: Thing;
@@ -36,7 +36,7 @@ type Words = Readonly<Record<string, string>>;
 type RowInput<N extends RouteName> = Partial<Omit<CallInput<N>, "params" | "signal">> & { readonly params?: Words };
 type Options = Readonly<Record<string, never>>;
 
-/** Calls the row and prints the answer; of a row without an answer, the text goes to stderr. */
+/** Adds a command that calls the row and prints the response; if there is no response, the text goes to stderr. */
 export function rowCommand<N extends RouteName, Thing = undefined>(
   parent: Command,
   ctx: CliContext,
@@ -45,7 +45,7 @@ export function rowCommand<N extends RouteName, Thing = undefined>(
   return addRow(parent, ctx, given, async () => {});
 }
 
-/** The same after a question, which `--yes` answers. */
+/** Adds such a command with a confirmation first, which `--yes` skips. */
 export function actCommand<N extends RouteName, Thing = undefined>(
   parent: Command,
   ctx: CliContext,
@@ -59,13 +59,13 @@ export function actCommand<N extends RouteName, Thing = undefined>(
 
 interface ListCommand<N extends RouteName, Item> extends Omit<RowCommand<N, unknown>, "text"> {
   readonly items: (answer: Answer<N>) => readonly Item[];
-  /** A heading and its cell, from left to right. */
+  /** Headings and their cells, from left to right. */
   readonly columns: Readonly<Record<string, (item: Item, paint: Paint, all: readonly Item[]) => string>>;
-  /** Stands in for a list without items. */
+  /** Shown if the list has no items. */
   readonly empty: string;
 }
 
-/** Calls the row and prints its items as a table. A row with pages gets `--cursor`. */
+/** Adds a command that calls the row and prints its items as a table. A row with pages gets `--cursor`. */
 export function listCommand<N extends RouteName, Item>(
   parent: Command,
   ctx: CliContext,
@@ -86,7 +86,7 @@ export function listCommand<N extends RouteName, Item>(
   return hasPages ? command.option("--cursor <cursor>", "go on where a page ended: its next_cursor") : command;
 }
 
-/** How a list goes on behind this page. */
+/** Returns a hint at the option for the next page, if there is one. */
 export function nextPage(answer: unknown): string | undefined {
   const { next_cursor: cursor } = answer as { next_cursor?: string | null };
   return typeof cursor === "string" ? `There is more: --cursor ${cursor}` : undefined;
@@ -132,7 +132,7 @@ async function wordsOf(ctx: CliContext, command: Command, path: string): Promise
   return { ...words, slug: await currentProject(ctx, words["slug"]) };
 }
 
-/** A parameter is the word of its name, or the id of what was found. */
+/** Returns the path parameters: each is the argument of that name, else a field of the thing that was found. */
 function paramsOf(path: string, words: Words, thing: unknown): Words {
   const found = thing as { readonly id?: string } | undefined;
   const names = path.match(/(?<=:)\w+/g) ?? [];

@@ -7,14 +7,14 @@ import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";
 
-/** Runs one command line and says how it ended. `signal` is aborted by Ctrl-C. */
+/** Runs one command line and returns the exit code. `signal` aborts on Ctrl-C. */
 export async function runCommandLine(
   args: readonly string[],
   environment: Environment,
   signal: AbortSignal,
 ): Promise<number> {
   const ctx = createContext(environment, signal);
-  // Known before parsing, so that a wrong command line is answered in the form that was asked for.
+  // Read `--json` before parsing, so that a wrong command line is reported in the requested format.
   const end = args.indexOf("--");
   ctx.options.json = args.slice(0, end === -1 ? undefined : end).includes("--json");
   const program = buildProgram(ctx);
@@ -29,7 +29,7 @@ export async function runCommandLine(
 
 function answerFault(ctx: CliContext, fault: unknown): number {
   if (fault instanceof ApplicationExit) return fault.exitCode;
-  // Help and version end a run by an error that is none.
+  // commander ends help and version with an error that is none.
   if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
   const interrupted = () => new CliError("interrupted", "interrupted", { message: "Interrupted.", hint: ctx.goesOn });
   const shown = ctx.signal.aborted ? interrupted() : fault;
@@ -37,7 +37,7 @@ function answerFault(ctx: CliContext, fault: unknown): number {
   return exitCodeOf(shown);
 }
 
-// commander repeats arguments, and what stands behind an equals sign may be a secret.
+// Hides what follows an equals sign in arguments that commander repeats, because it may be a secret.
 function fromCommander(
   fault: CommanderError,
   args: readonly string[],
@@ -55,7 +55,7 @@ function fromCommander(
   );
 }
 
-/** What the command line says that Berth does not know: a command with the words behind it, or a command with its option. */
+/** Returns the unknown words of the command line: a command and what follows it, or a command and its unknown option. */
 function unknownWords({ code, message }: CommanderError, args: readonly string[], nouns: readonly string[]) {
   const word = /'([^'=]*)/.exec(message)?.[1] ?? "";
   if (code === "commander.unknownCommand") return args.slice(args.indexOf(word));

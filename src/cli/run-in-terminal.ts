@@ -2,7 +2,7 @@ import type { CliContext } from "./context.ts";
 import { ApplicationExit, CliError } from "./failures.ts";
 import { openTunnel } from "./open-tunnel.ts";
 
-/** Connects this terminal with a command that was asked for with one, and ends as it ends. */
+/** Connects this terminal to a one-off command, and exits with the command's exit code. */
 export async function runInTerminal(ctx: CliContext, slug: string, number: number): Promise<never> {
   const { stdin, stdout } = ctx.environment;
   const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/runs/${number}/terminal`);
@@ -13,7 +13,7 @@ export async function runInTerminal(ctx: CliContext, slug: string, number: numbe
   try {
     sendSize();
     stdout.on("resize", sendSize);
-    // Without raw mode Ctrl-C would end this program and not the one it is meant for.
+    // Without raw mode, Ctrl-C would end this program instead of the remote one.
     if (isPerson) stdin.setRawMode(true);
     stdin.pipe(tunnel.bytes);
     tunnel.bytes.pipe(stdout, { end: false });

@@ -9,7 +9,9 @@ import { usageError } from "./failures.ts";
 
 const listTimeoutMs = 60_000;
 
-/** The files of a folder that are its source: git's own answer inside of a repository, else by .gitignore; without what .berthignore names. */
+/**
+ * Returns a folder's source files: those that git lists in a repository, else all but those in .gitignore; without those in .berthignore.
+ */
 export async function sourceFiles(environment: Environment, folder: string): Promise<readonly string[]> {
   const found = await lstat(folder).catch(() => undefined);
   if (found?.isDirectory() !== true) throw usageError(`There is no folder ${folder}.`);
@@ -21,9 +23,9 @@ export async function sourceFiles(environment: Environment, folder: string): Pro
   throw usageError(`${folder} holds no file to deploy.`, "Are all of them named in .gitignore or .berthignore?");
 }
 
-/** A gzip tar archive of these files, made while it is read. */
+/** Creates a gzip tar archive of these files, generated while it is read. */
 export function archiveOf(folder: string, files: readonly string[]): ReadableStream<Uint8Array> {
-  // With `./`, because a name that begins with @ would be read as another archive.
+  // Prefixed with `./`, because a name that begins with @ would be read as another archive.
   const pack = create(
     { cwd: folder, gzip: true, portable: true, noDirRecurse: true },
     files.map((path) => `./${path}`),
@@ -31,7 +33,7 @@ export function archiveOf(folder: string, files: readonly string[]): ReadableStr
   return Readable.toWeb(Readable.from(pack)) as ReadableStream<Uint8Array>;
 }
 
-// Undefined outside of a repository, and without git.
+// Resolves to undefined outside a repository or without git.
 async function listedByGit({ childEnvironment: env }: Environment, cwd: string): Promise<string[] | undefined> {
   const args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
   try {

@@ -3,11 +3,11 @@ import { columns } from "./render/table.ts";
 
 type Domain = Pick<Answer<"domains.attach">, "serving" | "ssl_status" | "ssl_detail">;
 
-/** The clock of a name on its way to being served: when each step was first seen. */
+/** Records when each step of making a hostname available was first seen. */
 export interface StepClock {
-  /** Looks at the name as it is now. */
+  /** Records the hostname's current step. */
   note(domain: Domain): void;
-  /** A line for each step, with its seconds from the start. */
+  /** Returns a line for each step, with the seconds since the start. */
   text(): string;
 }
 

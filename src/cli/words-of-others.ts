@@ -1,8 +1,9 @@
 const ownEdge = "The platform runs its edge by itself; `berth status --platform` shows it.";
 
 /**
- * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, and what to type here; a value that begins with a capital letter is a sentence instead.
- * `noun:verb` and `noun verb` are the same. A command that Berth gets leaves this table, and a noun that Berth has needs no entry for its verbs.
+ * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, and what to type here; a value that begins with a capital letter is a sentence
+ * instead. `noun:verb` and `noun verb` are the same. When Berth gets a command, remove it from this table; a noun that Berth has needs no
+ * entries for its verbs.
  */
 export const wordsOfOthers: Readonly<Record<string, string>> = {
   apps: "berth projects",

@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
 import { nextPage, rowCommand } from "../row-commands.ts";
 
-/** `berth activity`: what happened in the organization. */
+/** Adds `berth activity`: the organization's recorded events. */
 export function addActivity(program: Command, ctx: CliContext): void {
   const command = rowCommand(program, ctx, {
     row: "activity.list",

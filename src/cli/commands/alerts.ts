@@ -4,7 +4,7 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** `berth alerts`: what the platform reported to its operator. */
+/** Adds `berth alerts`: what the platform reported to its operator. */
 export function addAlerts(program: Command, ctx: CliContext): void {
   listCommand(program, ctx, {
     row: "alerts.list",

@@ -21,7 +21,7 @@ interface ApiOptions {
   idempotencyKey?: string;
 }
 
-/** `berth api`: any row of the contract, by its name. The help of each row is made from the row. */
+/** Adds `berth api`: calls any row of the contract by its name. Each row's help is generated from the row. */
 export function addApi(program: Command, ctx: CliContext): void {
   const examples = [
     "berth api --list",
@@ -123,7 +123,7 @@ async function readFileToUpload(row: Row, given: string | undefined): Promise<Ui
   );
 }
 
-// The text may hold secrets, so an error does not repeat it.
+// Errors do not repeat the text, because it may hold secrets.
 async function readBody(ctx: CliContext, row: Row, given: string | undefined): Promise<unknown> {
   if (row.body === null) {
     if (given !== undefined) throw usageError(`${row.name} takes no body.`);

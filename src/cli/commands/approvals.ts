@@ -12,7 +12,7 @@ import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth approvals`: what tokens in approval mode ask for. Deciding is done by the link that the operator gets, never here. */
+/** Adds `berth approvals`: requests of tokens in approval mode. The operator decides through a link, never here. */
 export function addApprovals(program: Command, ctx: CliContext): void {
   const approvals = addGroup(program, "approvals", "List, show and wait for approval requests");
   addList(approvals, ctx);
@@ -71,7 +71,7 @@ function addWait(approvals: Command, ctx: CliContext): void {
     });
 }
 
-// Below what clients and proxies take for a dead connection.
+// Shorter than the time after which clients and proxies consider a connection dead.
 const waitSeconds = 20;
 
 async function awaitDecision(

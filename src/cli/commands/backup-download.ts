@@ -10,7 +10,7 @@ import { CliError } from "../failures.ts";
 import { size } from "../render/text.ts";
 import { formatOf, receiveFile } from "./database-files.ts";
 
-/** `berth backups download`: a backup as a file that pg_restore or psql reads. */
+/** Adds `berth backups download`: writes a backup to a file for pg_restore or psql. */
 export function addDownload(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "download <id>",
@@ -32,7 +32,7 @@ export function addDownload(backups: Command, ctx: CliContext): void {
           fault.code === "EEXIST" ? `${name} exists already.` : `${name} cannot be written (${fault.code}).`;
         throw new CliError("refused", "file_not_written", { message, hint: "Name another file with `-o`." });
       });
-      // Half a backup is none: a file without its end must not look like one.
+      // An incomplete download must not be mistaken for a backup.
       await receiveFile(ctx, { slug, id, target }).catch(async (fault: unknown) => {
         await rm(file, { force: true });
         throw fault;

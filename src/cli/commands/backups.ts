@@ -20,7 +20,7 @@ type Summary = Answer<"backups.list">["backups"][number];
 
 const pauseMs = 500;
 
-/** `berth backups`: back up, verify, restore, and promote what was restored. */
+/** Adds `berth backups`: create, verify, restore, and promote a restored database. */
 export function addBackups(program: Command, ctx: CliContext): void {
   const backups = addGroup(program, "backups", "Back up the database, verify and restore backups");
   addList(backups, ctx);
@@ -125,7 +125,7 @@ function addCreate(backups: Command, ctx: CliContext): void {
     });
 }
 
-/** Waits until nothing goes on with a backup, and says how far it is. */
+/** Waits until no operation on a backup is in progress, and reports its progress. */
 async function watch(
   ctx: CliContext,
   client: Client,
@@ -171,7 +171,7 @@ function addVerify(backups: Command, ctx: CliContext): void {
   });
 }
 
-// A large database takes longer than one request may last: then the backup itself says how it ended.
+// Verifying a large database takes longer than one request may; then read the result from the backup.
 async function verify(
   ctx: CliContext,
   client: Client,

@@ -11,7 +11,7 @@ import { facts } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth builds`: what was built, and how it went. */
+/** Adds `berth builds`: builds and their results. */
 export function addBuilds(program: Command, ctx: CliContext): void {
   const builds = addGroup(program, "builds", "List builds and read their logs");
   addList(builds, ctx);
@@ -95,7 +95,7 @@ function addLog(builds: Command, ctx: CliContext): void {
     });
 }
 
-// With --json one document holds the whole log.
+// With --json, one document holds the whole log.
 async function printLog(ctx: CliContext, client: Client, { id, follow }: { id: string; follow: boolean }) {
   let log = "";
   const write = (text: string) => {

@@ -6,7 +6,7 @@ import { bashCompletion, fishCompletion, zshCompletion, type CompletionNode } fr
 
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
 
-/** `berth completion`: a script for the shell, made from the command tree as it is. */
+/** Adds `berth completion`: prints a completion script for a shell, generated from the current command tree. */
 export function addCompletion(program: Command, ctx: CliContext): void {
   const examples = [
     "berth completion bash > ~/.local/share/bash-completion/completions/berth",
@@ -19,7 +19,10 @@ export function addCompletion(program: Command, ctx: CliContext): void {
   addWords(program, ctx);
 }
 
-/** What the scripts call for words that the platform knows. A shell that completes shows no errors. */
+/**
+ * Adds the command that the scripts call for words that only the platform knows. It prints no errors, because a completing shell shows
+ * none.
+ */
 function addWords(program: Command, ctx: CliContext): void {
   program
     .command("complete [words...]", { hidden: true })
@@ -30,7 +33,7 @@ function addWords(program: Command, ctx: CliContext): void {
     });
 }
 
-/** Every command with what may follow it: its own commands, options and fixed words. */
+/** Returns every command with what may follow it: subcommands, options and fixed words. */
 function nodesOf(command: Command, path: readonly string[] = []): CompletionNode[] {
   const help = command.createHelp();
   const children = help.visibleCommands(command).filter((child) => child.name() !== "help");

@@ -5,7 +5,7 @@ import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { table } from "../render/table.ts";
 
-/** `berth contexts`: the platforms one is logged in to. Tokens are never shown. */
+/** Adds `berth contexts`: the platforms that the user is logged in to. Tokens are never shown. */
 export function addContexts(program: Command, ctx: CliContext): void {
   const contexts = addGroup(program, "contexts", "List the platforms you are logged in to, and choose one");
   const { configFile } = ctx.environment;

@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
 
-/** `berth create`: a project, and the git remote to push to. */
+/** Adds `berth create`: creates a project, and the git remote to push to. */
 export function addCreate(program: Command, ctx: CliContext): void {
   const examples = [
     "berth create demo",
@@ -41,13 +41,16 @@ export function addCreate(program: Command, ctx: CliContext): void {
     });
 }
 
-/** The first push over SSH asks for it. */
+/** Returns the host key text: the first push over SSH asks the user to confirm the fingerprint. */
 async function hostKeyText(client: Client): Promise<string> {
   const { platform } = await client.call("me.get");
   return `At the first push, compare the host key's fingerprint that SSH shows: ${platform.ssh_host_key}`;
 }
 
-/** The remote under the address of the login: git then asks for the password of just that address, whatever other name the platform has. */
+/**
+ * Returns the remote's URL with the login's address: git asks for the password of exactly that address, even if the platform has other
+ * names.
+ */
 async function loginsUrl(ctx: CliContext, remote: string): Promise<string> {
   const { url } = await findPlatform(ctx.environment, ctx.options);
   return new URL(new URL(remote).pathname, url).href;
@@ -76,12 +79,12 @@ function remoteText(remote: RemoteOutcome | undefined, name: string, url: string
 }
 
 interface Situation {
-  /** Of the git remote. */
+  /** The name of the git remote. */
   readonly name: string;
   readonly url: string;
   readonly remote: RemoteOutcome | undefined;
   readonly ssh: boolean;
-  /** git asks the CLI for the password here. */
+  /** Whether git gets the password for this remote from the CLI. */
   readonly knowsPassword: boolean;
 }
 
@@ -106,7 +109,7 @@ async function nextSteps(
   return ["Next:", ...steps.map((step) => `  ${step}`)];
 }
 
-// Only to say the right next step, so a token that may not list keys is no failure.
+// Used only for the hint at the next step, so a token without the right to list keys is not an error.
 async function hasNoKey(client: Client): Promise<boolean> {
   try {
     return (await client.call("ssh-keys.list")).ssh_keys.length === 0;

@@ -10,7 +10,7 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth cron`: calls of the application at set times. */
+/** Adds `berth cron`: scheduled calls of the application. */
 export function addCron(program: Command, ctx: CliContext): void {
   const cron = addGroup(program, "cron", "List, set, import and run cron jobs");
   addList(cron, ctx);
@@ -83,7 +83,7 @@ function addImport(cron: Command, ctx: CliContext): void {
 
 type Crons = { path: string; schedule: string }[];
 
-/** The list as it is; whether it is well-formed is for the platform to say. */
+/** Reads the list of jobs; the platform validates its entries. */
 function readCrons(text: string, file: string): Crons {
   let document: unknown;
   try {

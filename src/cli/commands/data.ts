@@ -11,7 +11,7 @@ import { table } from "../render/table.ts";
 import { oneLine, size } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** `berth data`: the tables of a project's database, and their rows. */
+/** Adds `berth data`: the tables of a project's database, and their rows. */
 export function addData(program: Command, ctx: CliContext): void {
   const data = addGroup(program, "data", "Browse the tables of the project's database");
   addTables(data, ctx);
@@ -92,11 +92,11 @@ function rowsTable(paint: Paint, { columns, rows }: Answer<"data.rows">): string
   return table(paint, head, lines, `No rows. Columns: ${columns.map(({ name }) => oneLine(name)).join(", ")}`);
 }
 
-/** A cell of a table, on one line. */
+/** Formats a table cell on one line. */
 export function cellText(paint: Paint, value: unknown): string {
   if (value === null) return paint.dim("null");
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  // A line break would only show the first line.
+  // `oneLine` keeps only the first line, so join lines first.
   return oneLine(text.replace(/[\r\n]+/g, " "), cellLetters);
 }
 
@@ -157,7 +157,7 @@ function addDelete(data: Command, ctx: CliContext): void {
     });
 }
 
-/** Pairs name=value, whose values PostgreSQL reads as text of the column's type, or a JSON object. */
+/** Parses name=value pairs, whose values PostgreSQL converts to the column's type, or a JSON object. */
 async function readObject(
   ctx: CliContext,
   pairs: readonly string[],
@@ -180,7 +180,7 @@ function parsePair(pair: string, index: number): readonly [string, string] {
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-/** `users`, `public.users` or, as in SQL, `"odd schema"."a.b"`. */
+/** Parses `users`, `public.users` or, as in SQL, `"odd schema"."a.b"`. */
 function parseTable(text: string): { schema: string; table: string } {
   const part = String.raw`(?:"((?:[^"]|"")+)"|([^".]+))`;
   const found = new RegExp(`^(?:${part}\\.)?${part}$`, "u").exec(text);

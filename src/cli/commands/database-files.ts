@@ -13,7 +13,7 @@ import { CliError, usageError } from "../failures.ts";
 import { openTunnel } from "../open-tunnel.ts";
 import { portableStatements } from "../portable-statements.ts";
 
-/** `berth db dump` and `berth db import`: the whole database as a file. */
+/** Adds `berth db dump` and `berth db import`: the whole database as a file. */
 export function addFiles(database: Command, ctx: CliContext): void {
   addDump(database, ctx);
   addImport(database, ctx);
@@ -40,7 +40,7 @@ function addDump(database: Command, ctx: CliContext): void {
     });
 }
 
-/** Writes what a tunnel carries; a file is closed at its end, stdout is not. */
+/** Writes what a tunnel sends to `target`; closes a file at the end, but not stdout. */
 export async function receiveFile(
   ctx: CliContext,
   { slug, id, target }: { readonly slug: string; readonly id: string; readonly target: NodeJS.WritableStream },
@@ -48,7 +48,7 @@ export async function receiveFile(
   const tunnel = await openTunnel(ctx, `/v1/projects/${slug}/database/tunnels/${id}`);
   const end = target !== ctx.environment.stdout;
   await pipeline(tunnel.bytes, target, { end, signal: ctx.signal }).catch(async (fault) => {
-    // The platform's reason says more than the end of the stream.
+    // Report the platform's reason, which says more than a broken stream.
     await tunnel.ended;
     throw fault;
   });
@@ -81,7 +81,7 @@ function addImport(database: Command, ctx: CliContext): void {
   });
 }
 
-/** What every archive of pg_dump in the custom format begins with. */
+/** The first bytes of every pg_dump archive in the custom format. */
 const magic = "PGDMP";
 
 async function formatOfFile(path: string): Promise<"custom" | "plain"> {
@@ -111,7 +111,7 @@ async function loadArchive(ctx: CliContext, { slug, id, path }: Import): Promise
   return String((await imported)["database"]);
 }
 
-/** SQL text is for psql alone to read, so it is fed to this machine's. */
+/** Feeds SQL text to this machine's psql, because only psql can read it. */
 async function loadStatements(ctx: CliContext, { slug, id, path }: Import): Promise<string> {
   return inDatabaseSession(ctx, { slug, id }, async (session) => {
     const args = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null"];

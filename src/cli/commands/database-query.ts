@@ -9,7 +9,7 @@ import type { Paint } from "../render/paint.ts";
 import { oneLine } from "../render/text.ts";
 import { cellText } from "./data.ts";
 
-/** `berth db query`: one statement that reads. */
+/** Adds `berth db query`: runs one read-only statement. */
 export function addQuery(database: Command, ctx: CliContext): void {
   addCommand(database, {
     usage: "query <sql>",

@@ -13,7 +13,7 @@ import { hasProgram } from "../has-program.ts";
 import { wholeNumber } from "../input.ts";
 import { facts } from "../render/table.ts";
 
-/** `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
+/** Adds `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
 export function addSessions(database: Command, ctx: CliContext): void {
   addPsql(database, ctx);
   addTunnel(database, ctx);
@@ -66,7 +66,7 @@ async function inSession<T>(
   return inDatabaseSession(ctx, { slug, id, ...wanted }, work);
 }
 
-/** Says how to log in, with the password in a file that only this user reads and that goes with the tunnel. */
+/** Shows how to log in, and waits. The password is in a file that only this user can read and that is deleted with the tunnel. */
 async function showUntilEnd(
   ctx: CliContext,
   { port, user, password, database, tunnel }: DatabaseSession,

@@ -10,7 +10,7 @@ import { addSessions } from "./database-session.ts";
 import { addQuery } from "./database-query.ts";
 import { rowCommand } from "../row-commands.ts";
 
-/** `berth db`: the project's PostgreSQL database. */
+/** Adds `berth db`: the project's PostgreSQL database. */
 export function addDatabase(program: Command, ctx: CliContext): void {
   const database = addGroup(program, "db", "Show or create the project's database", "database");
   rowCommand(database, ctx, {

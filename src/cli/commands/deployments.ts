@@ -15,7 +15,7 @@ import { listCommand } from "../row-commands.ts";
 
 const numbers = { least: 1, most: 2_147_483_647 };
 
-/** `berth deployments`, `deploy`, `rollback` and `compare`. */
+/** Adds `berth deployments`, `deploy`, `rollback` and `compare`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
   addList(addGroup(program, "deployments", "List deployments"), ctx);
   addDeploy(program, ctx);
@@ -120,7 +120,7 @@ async function beginDeploy(
   return withProgress(ctx, `Sending ${files.length} ${files.length === 1 ? "file" : "files"}`, upload);
 }
 
-// With --json the log stays unprinted: stdout then carries one document.
+// With --json, the log is not printed, so that stdout has one document.
 async function followToTheEnd(
   ctx: CliContext,
   client: Client,

@@ -11,7 +11,7 @@ import { actCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
 
-/** `berth disk`: what a project takes of the disk, and its limits. */
+/** Adds `berth disk`: a project's disk use and limits. */
 export function addDisk(program: Command, ctx: CliContext): void {
   const disk = addGroup(program, "disk", "Show a project's use of the disk, and make room");
   rowCommand(disk, ctx, {

@@ -14,7 +14,7 @@ import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** `berth domains`: hostnames of one's own. */
+/** Adds `berth domains`: custom hostnames. */
 export function addDomains(program: Command, ctx: CliContext): void {
   const domains = addGroup(program, "domains", "List, add, check and remove hostnames");
   addList(domains, ctx);
@@ -117,13 +117,13 @@ function notHere(wrong: readonly Domain[]): CliError {
   });
 }
 
-/** Served, and with its certificate where the platform orders one. */
+/** Returns whether a hostname is served, with its certificate if the platform orders one. */
 function isReady({ serving, ssl_status, ssl_next_attempt_at }: Domain): boolean {
   if (!serving || ssl_status === "issuing") return false;
   return ssl_status === "active" || ssl_next_attempt_at === null;
 }
 
-/** Its records are right, and the platform orders a certificate for it. */
+/** Returns whether a hostname's records are right and only its certificate is missing. */
 function isWaitingForCertificate({ dns_status, ssl_status, ssl_next_attempt_at }: Domain): boolean {
   if (dns_status !== "ok" || ssl_status === "active") return false;
   return ssl_status === "issuing" || ssl_next_attempt_at !== null;
@@ -137,7 +137,7 @@ function noCertificate({ hostname, ssl_detail, ssl_next_attempt_at }: Domain): C
   });
 }
 
-// The platform looks names up by itself, a new one every 15 seconds; asking more often shows nothing new.
+// The platform itself looks a new name up every 15 seconds; polling more often than this shows nothing new.
 const pauseMs = { firstMs: 1000, atMostMs: 5000 };
 
 async function awaitServing(
@@ -173,7 +173,7 @@ function limitOf({ timeout }: WaitOptions): number {
   return wholeNumber(timeout, "--timeout", { least: 1, most: 10_080 }) * 60_000;
 }
 
-/** A hostname, how it stands, and what to create at its DNS provider as long as that is not there. */
+/** Describes a hostname, its status and, while they are missing, the records to create at its DNS provider. */
 function describe(paint: Paint, domain: Domain): string {
   const { hostname, dns_status, dns_detail, serving, instructions } = domain;
   const state = `${paint.bold(hostname)}  ${paintStatus(paint, dns_status)}: ${oneLine(dns_detail)}`;

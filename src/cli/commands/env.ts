@@ -14,7 +14,7 @@ import { withProgress } from "../render/progress.ts";
 import { relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth env`: the variables of a project. No text printed here ever contains a value. */
+/** Adds `berth env`: the variables of a project. Texts printed here never contain a value. */
 export function addEnv(program: Command, ctx: CliContext): void {
   const env = addGroup(program, "env", "List, set, restore and remove environment variables");
   addList(env, ctx);
@@ -91,7 +91,7 @@ function addSet(env: Command, ctx: CliContext): void {
   addCommand(env, { usage: "set [pairs...]", summary: "Set variables and restart the application with them", examples })
     .option("--from-file <file>", "a file with lines KEY=VALUE; - is stdin")
     .option("-w, --wait", waitText)
-    // An unknown option could be a value with a leading dash, which must not be repeated in an error.
+    // Allowed, because a value may begin with a dash and commander's error would repeat it.
     .allowUnknownOption()
     .action(async (pairs: string[], options: { fromFile?: string; wait?: boolean }) => {
       const variables = await readVariables(ctx, pairs, options.fromFile);
@@ -110,7 +110,7 @@ interface Change {
   readonly wait: boolean | undefined;
 }
 
-/** Changes variables; with `wait`, prints the deployment that the change leads to, or throws its failure. */
+/** Changes variables. With `wait`, prints the resulting deployment or throws its failure. */
 async function changeVariables(ctx: CliContext, slug: string, { change, said, wait }: Change): Promise<void> {
   if (wait !== true) {
     await change();
@@ -138,7 +138,7 @@ async function readVariables(ctx: CliContext, pairs: readonly string[], file: st
   if (file !== undefined) return parseFile(await readInput(ctx, file));
   if (pairs.length === 0) throw usageError("Which variables?", "berth env set KEY=VALUE …");
   if (pairs.length === 2 && pairs[1] === "-") {
-    // `echo value |` ends with a line break that is not part of the value.
+    // Remove the line break that `echo value |` adds.
     return [[pairs[0] as string, (await readInput(ctx, "-")).replace(/\r?\n$/, "")]];
   }
   return pairs.map(parsePair);
@@ -160,7 +160,7 @@ function parseFile(text: string): Variables {
   return variables;
 }
 
-// All are checked before the first is sent, so that a typing error in the last leaves nothing half done.
+// Checks all variables before the first is sent, so that a typo in the last one leaves nothing half done.
 function checkVariables(slug: string, variables: Variables): void {
   const { params, body } = route("env.set");
   for (const [key, value] of variables) {

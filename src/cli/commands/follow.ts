@@ -25,7 +25,7 @@ interface FollowOptions {
   readonly now?: true;
 }
 
-/** `berth follow` and `berth unfollow`: deploys from GitHub, GitLab, Gitea and other git servers. */
+/** Adds `berth follow` and `berth unfollow`: deploys from GitHub, GitLab, Gitea and other git servers. */
 export function addFollow(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "follow [url]",
@@ -162,7 +162,7 @@ async function fetchNow(ctx: CliContext, slug: string): Promise<void> {
   if (problem !== null) throw new CliError("refused", "not_fetched", { message: oneLine(problem, 300) });
 }
 
-/** Until the fetch ended, or failed once. */
+/** Waits until the fetch has ended, or has failed once. */
 async function awaitDelivery(client: Client, slug: string, asked: Delivery): Promise<Delivery> {
   const params = { slug };
   for (const from = Date.now(); Date.now() - from < waitMs;) {

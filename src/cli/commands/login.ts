@@ -10,7 +10,7 @@ import { CliError, usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { ask, canAsk } from "../prompts.ts";
 
-/** `berth login`: tries a token and keeps it. The token comes from a file, stdin or a hidden prompt, never from the command line. */
+/** Adds `berth login`: tests a token and stores it. The token comes from a file, stdin or a hidden prompt, never from the command line. */
 export function addLogin(program: Command, ctx: CliContext): void {
   const examples = [
     "berth login                                # on the machine that runs the platform",
@@ -22,7 +22,7 @@ export function addLogin(program: Command, ctx: CliContext): void {
     .option("--token-file <file>", "a file with the token; - is stdin")
     .action(async (given: string | undefined, options: { tokenFile?: string }) => {
       const url = given ?? ctx.environment.url ?? ctx.environment.defaultUrl;
-      // A wrong address is found before a token is asked for.
+      // Validate the URL before asking for a token.
       createClient({ baseUrl: url });
       const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
       if (!/^[\x21-\x7e]+$/.test(token))
@@ -48,7 +48,7 @@ async function findToken(ctx: CliContext, { url, named, file }: Search): Promise
   if (file !== undefined) return readInput(ctx, file);
   if (ctx.environment.token !== undefined) return ctx.environment.token;
   const adminToken = join(ctx.environment.dataDir, "admin-token");
-  // The operator's token is offered to this machine only, and only when no other place was named.
+  // The operator's token is used only for this machine, and only if no other source was named.
   if (!named && isLoopback(url) && existsSync(adminToken)) return readInput(ctx, adminToken);
   if (canAsk(ctx)) return ask(ctx, `Token for ${url}: `, true);
   if (named) return readInput(ctx, "-");
@@ -82,7 +82,7 @@ function isLoopback(url: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** `berth logout`: forgets a token. It stays valid; `berth tokens revoke` ends it. */
+/** Adds `berth logout`: deletes the stored token. The token itself stays valid until `berth tokens revoke`. */
 export function addLogout(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "logout",

@@ -10,10 +10,10 @@ import { wholeNumber } from "../input.ts";
 
 const pauseMs = 1000;
 const mostLines = 5000;
-/** The cursor before the oldest line kept. */
+/** A cursor before the oldest line. */
 const beginning = "0:0";
 
-/** `berth logs`: what the application, or its newest build, wrote. */
+/** Adds `berth logs`: the output of the application or of its newest build. */
 export function addLogs(program: Command, ctx: CliContext): void {
   const examples = [
     "berth logs",
@@ -59,7 +59,7 @@ function queryOf(options: LogOptions): Followed["query"] {
   return { source, limit, process, replica, grep, ...range };
 }
 
-/** A time as the platform takes it. A duration counts on the platform's clock; a time without a zone is this machine's. */
+/** Converts a time for the API. A duration is relative to the platform's clock; a time without a zone is in this machine's. */
 function instant(text: string | undefined, name: string): string | undefined {
   if (text === undefined || /^[1-9]\d{0,4}[smhd]$/.test(text)) return text;
   const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
@@ -68,7 +68,7 @@ function instant(text: string | undefined, name: string): string | undefined {
   return new Date(ms).toISOString();
 }
 
-/** Prints every kept line of a range, page after page. */
+/** Prints every stored line of a range, page by page. */
 async function printRange(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
   const all: Page["lines"] = [];
   for (let after: string | null = beginning; after !== null;) {
@@ -81,7 +81,10 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
   if (ctx.options.json === true) ctx.output.result({ source: query.source, lines: all, next_cursor: null }, () => "");
 }
 
-/** Whether more lines may follow: a page ends with 5000 lines or 2 MiB. An application that keeps writing must not make this endless. */
+/**
+ * Returns whether more lines may follow: a full page has 5000 lines or 2 MiB. A page that is not full ends the loop, even if the
+ * application keeps writing.
+ */
 function isFull({ lines }: Page): boolean {
   return lines.length === mostLines || JSON.stringify(lines).length > 1024 * 1024;
 }
@@ -112,8 +115,8 @@ interface Followed {
 }
 
 /**
- * Goes on where it stopped when a stream ends: the platform was started anew, or something in between allows no streams. Only a platform
- * that stays away ends it.
+ * Follows the log and resumes where a stream ended: the platform restarted, or a proxy allows no long streams. Fails only if the platform
+ * stays unreachable.
  */
 async function follow(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
   ctx.goesOn = `You stopped reading; ${slug} keeps running and its log goes on.`;
@@ -158,5 +161,5 @@ function lineText(ctx: CliContext, line: Page["lines"][number]): string {
 
 const isSaid = (part: string | number | null): boolean => part !== null;
 
-/** Of `web`, which most projects have alone, nothing is said. */
+/** `web` is not shown, because most projects have no other type. */
 const typeOf = ({ process }: Page["lines"][number]): string | null => (process === "web" ? null : process);

@@ -14,7 +14,7 @@ import { listCommand } from "../row-commands.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];
 
-/** `berth machines`: where a swarm runs replicas. */
+/** Adds `berth machines`: the machines of a swarm that run replicas. */
 export function addMachines(program: Command, ctx: CliContext): void {
   const machines = addGroup(program, "machines", "List, add, drain and remove machines of a swarm (for the operator)");
   listCommand(machines, ctx, {
@@ -104,14 +104,14 @@ function addRemove(machines: Command, ctx: CliContext): void {
     });
 }
 
-/** Only a machine that is lost still has some; one that answers has to be drained before. */
+/** Describes the affected projects. Only a lost machine still has replicas; a reachable one must be drained first. */
 function projectsIn({ would_change: change }: z.output<typeof dryRun>): string {
   const { projects = [] } = (change?.detail ?? {}) as { readonly projects?: readonly string[] };
   if (projects.length === 0) return "Nothing runs there, and no storage is bound to it.";
   return `No storage is bound to it. Replicas that it still had start on other machines: ${oneLine(projects.join(", "))}.`;
 }
 
-/** By its name or address, or the beginning of its id where names repeat. */
+/** Finds a machine by name, address or, because names may repeat, the beginning of its id. */
 async function machineNamed(client: Awaited<ReturnType<CliContext["client"]>>, given: string): Promise<Machine> {
   const { machines } = await client.call("platform.machines", {});
   const exact = machines.filter(({ name, address, id }) => [name, address, id].includes(given));

@@ -5,7 +5,7 @@ import { oneLine } from "../render/text.ts";
 import { rowCommand } from "../row-commands.ts";
 import { maintenanceText } from "./projects.ts";
 
-/** `berth maintenance`: a page for visitors while the application is being worked on. */
+/** Adds `berth maintenance`: a page for visitors during work on the application. */
 export function addMaintenance(program: Command, ctx: CliContext): void {
   const maintenance = addGroup(program, "maintenance", "Show visitors a maintenance page, or end that");
   rowCommand(maintenance, ctx, {

@@ -16,7 +16,7 @@ interface McpCommandOptions {
   allow?: string[];
 }
 
-/** `berth mcp`: the API as tools for a model's client, over stdin and stdout or over HTTP on this machine. */
+/** Adds `berth mcp`: the API as MCP tools, over stdin and stdout or over HTTP on this machine. */
 export function addMcp(program: Command, ctx: CliContext): void {
   const collect = (slug: string, before?: string[]) => [...(before ?? []), slug];
   addCommand(program, {
@@ -46,7 +46,7 @@ async function serve(ctx: CliContext, options: McpCommandOptions, version: strin
   const client = createClient({ baseUrl: url, token, timeoutMs: 90_000 });
   const project = ctx.options.project ?? ctx.environment.project;
   const offer = { readOnly: options.readOnly === true, allowed: options.allow ?? null, project };
-  // Loaded here, because no other command should wait for the packages behind it.
+  // Loaded here, so that other commands don't wait for the packages it needs.
   const { createMcpServer } = await import("../mcp/server.ts");
   const warning = await warnAboutRights(ctx, client);
   const open = () => createMcpServer({ client, offer, version, token, warning });
@@ -55,7 +55,8 @@ async function serve(ctx: CliContext, options: McpCommandOptions, version: strin
 
 const rightsTimeoutMs = 3000;
 
-// An agent needs no more than its organization's rights. Without an answer the server starts nevertheless: its tools say what is wrong.
+// Warns if the token has more rights than an agent needs, which are its organization's. If the platform does not respond, the server starts
+// nevertheless: its tools report the problem.
 async function warnAboutRights(ctx: CliContext, client: Client): Promise<string | undefined> {
   const me = await client.call("me.get", { signal: AbortSignal.timeout(rightsTimeoutMs) }).catch(() => undefined);
   if (me?.platform_admin !== true) return undefined;
@@ -87,7 +88,7 @@ async function overHttp(ctx: CliContext, port: number, open: Open): Promise<void
   await served.close();
 }
 
-/** Waits for one of both: the other side leaves, or Ctrl-C. */
+/** Waits until the client disconnects or Ctrl-C is pressed. */
 async function ended(ctx: CliContext, left: Promise<void>): Promise<void> {
   const interrupted = new Promise<void>((resolve) =>
     ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
@@ -95,7 +96,8 @@ async function ended(ctx: CliContext, left: Promise<void>): Promise<void> {
   await Promise.race([left, interrupted]);
 }
 
-// The key stays the same, so that a client's settings stay right; a user who can read it can read the login beside it.
+// Reads the key, or creates it. It stays the same, so that clients' settings stay valid; a user who can read it can also read the login
+// beside it.
 async function readKey(file: string): Promise<string> {
   const known = await readFile(file, "utf8").catch(() => "");
   if (known.trim() !== "") return known.trim();

@@ -11,7 +11,7 @@ import { oneLine, relativeTime, size } from "../render/text.ts";
 
 type Metrics = Answer<"metrics.get">;
 
-/** `berth metrics`: traffic, latency, page load times, and what the replicas use. */
+/** Adds `berth metrics`: traffic, latency, page load times, and what the replicas use. */
 export function addMetrics(program: Command, ctx: CliContext): void {
   const examples = ["berth metrics", "berth metrics --range 7d", "berth metrics -p demo --json"];
   addCommand(program, {

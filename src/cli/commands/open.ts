@@ -6,7 +6,7 @@ import { currentProject } from "../current-project.ts";
 
 const openers: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linux: "xdg-open" };
 
-/** `berth open`: where a project answers, and a browser there when a person is watching. */
+/** Adds `berth open`: prints a project's URL, and opens it in a browser if the output is a terminal. */
 export function addOpen(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "open [slug]",
@@ -32,7 +32,7 @@ async function openDashboard(ctx: CliContext, wantsBrowser: boolean): Promise<vo
   if (wantsBrowser && ctx.output.watched() && ctx.environment.stdout.isTTY) await browse(ctx, link.url);
 }
 
-// A machine without a browser is no failure: the URL stands there already.
+// Failing to open a browser is not an error: the URL has been printed.
 async function browse({ environment }: CliContext, url: string): Promise<void> {
   const opener = openers[process.platform];
   if (opener === undefined || !/^https?:\/\//.test(url)) return;

@@ -7,7 +7,7 @@ import { paintStatus } from "../render/paint.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth orgs`: the platform's organizations, for its operator. */
+/** Adds `berth orgs`: the platform's organizations, for its operator. */
 export function addOrgs(program: Command, ctx: CliContext): void {
   const orgs = addGroup(
     program,

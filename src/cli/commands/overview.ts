@@ -9,7 +9,7 @@ import { rowCommand } from "../row-commands.ts";
 
 type Overview = Answer<"overview.get">;
 
-/** `berth overview`: every project at a glance. */
+/** Adds `berth overview`: every project at a glance. */
 export function addOverview(program: Command, ctx: CliContext): void {
   rowCommand(program, ctx, {
     row: "overview.get",

@@ -10,7 +10,7 @@ import { repositoryRoot } from "../git.ts";
 import { withProgress } from "../render/progress.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 
-/** `berth plan`: what a deploy would do, without doing it. */
+/** Adds `berth plan`: what a deploy would do, without doing it. */
 export function addPlan(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "plan [ref]",

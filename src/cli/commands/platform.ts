@@ -11,7 +11,7 @@ import { oneLine, relativeTime, size } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
 import { rowCommand } from "../row-commands.ts";
 
-/** `berth platform`: what runs, and what it uses. */
+/** Adds `berth platform`: what runs, and what it uses. */
 export function addPlatform(program: Command, ctx: CliContext): void {
   const platform = addGroup(
     program,

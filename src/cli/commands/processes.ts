@@ -9,7 +9,7 @@ import { withProgress } from "../render/progress.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
-/** `berth ps`, `scale` and `restart`. */
+/** Adds `berth ps`, `scale` and `restart`. */
 export function addProcesses(program: Command, ctx: CliContext): void {
   addList(program, ctx);
   addScale(program, ctx);
@@ -44,7 +44,7 @@ function addList(program: Command, ctx: CliContext): void {
   });
 }
 
-/** Each running replica, or the type alone when none runs. */
+/** Returns each running replica of a type, or the type alone if none runs. */
 function replicasOf(process: Process) {
   const running = process.running.length === 0 ? [undefined] : process.running;
   return running.map((replica) => ({ ...process, replica }));
@@ -86,11 +86,11 @@ function addScale(program: Command, ctx: CliContext): void {
 interface Scale {
   readonly type: string;
   readonly replicas: number;
-  /** A number alone, which means web. */
+  /** Whether only a number was given, which means web. */
   readonly isPlain: boolean;
 }
 
-/** `3` is `web=3`. */
+/** Parses `web=3`; `3` alone means `web=3`. */
 function parseScale(text: string): Scale {
   const parts = text.split("=");
   const [type, count] = parts.length === 1 ? ["web", parts[0]] : [parts[0], parts.slice(1).join("=")];

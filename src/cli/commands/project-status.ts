@@ -10,7 +10,7 @@ import { maintenanceText } from "./projects.ts";
 type Overview = Answer<"overview.get">["projects"][number];
 type Processes = Answer<"processes.list">;
 
-/** A project's address, deployment, processes, traffic, and what needs attention. */
+/** Prints a project's address, deployment, processes, traffic, and what needs attention. */
 export async function showProjectStatus(ctx: CliContext, given: string): Promise<void> {
   const client = await ctx.client();
   const project = await client.call("projects.get", { params: { slug: given } });

@@ -12,7 +12,7 @@ import { facts } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** `berth projects`: the organization's projects. `create` and `open` have files of their own. */
+/** Adds `berth projects`: the organization's projects. `create` and `open` have their own files. */
 export function addProjects(program: Command, ctx: CliContext): void {
   const projects = addGroup(program, "projects", "List, show and change projects");
   addList(projects, ctx);
@@ -83,7 +83,7 @@ function describe(project: Project, paint: Paint): string {
   ]);
 }
 
-/** Since when visitors get the maintenance page, and what it says; null when they get the application. */
+/** Returns since when visitors get the maintenance page, and its text; null if they get the application. */
 export function maintenanceText({ maintenance }: Pick<Project, "maintenance">): string | null {
   if (maintenance === null) return null;
   const { since, message } = maintenance;

@@ -6,7 +6,7 @@ import { ask, canAsk, readStdin } from "../prompts.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** `berth registries`: what the organization's builds log in to for private images. */
+/** Adds `berth registries`: the organization's logins for private images. */
 export function addRegistries(program: Command, ctx: CliContext): void {
   const registries = addGroup(program, "registries", "List, add and remove logins for private image registries");
   addList(registries, ctx);
@@ -57,7 +57,7 @@ function addAdd(registries: Command, ctx: CliContext): void {
 }
 
 async function readPassword(ctx: CliContext, host: string, fromStdin: boolean): Promise<string> {
-  // `echo token |` ends with a line break that is no part of it.
+  // Remove the line break that `echo token |` adds.
   if (fromStdin) return (await readStdin(ctx.environment)).replace(/\r?\n$/, "");
   if (!canAsk(ctx)) throw usageError("Which password?", "Give it on stdin: --password-stdin < token.txt");
   return ask(ctx, `Password or access token for ${host}: `, true);

@@ -5,7 +5,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { remoteName, remoteUrl, setRemoteUrl, slugOfRemote } from "../git.ts";
 
-/** `berth rename`: another slug, and with it another hostname and git remote. */
+/** Adds `berth rename`: changes a project's slug, and with it the hostname and git remote. */
 export function addRename(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "rename <new-slug>",
@@ -32,7 +32,7 @@ function earlierText({ earlier_names: names }: Answer<"projects.get">, slug: str
   return earlier === undefined ? [] : [`${earlier.url} answers until ${earlier.until.slice(0, 10)}.`];
 }
 
-/** The new URL of this folder's remote, if that led to the renamed project. */
+/** Changes this folder's git remote if it led to the renamed project, and returns its new URL. */
 async function followName(ctx: CliContext, slug: string, wanted: string): Promise<string | undefined> {
   const url = await remoteUrl(ctx.environment);
   if (url === undefined || slugOfRemote(url) !== slug) return undefined;

@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import { relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
-/** The part of `berth backups` that is about restored databases. */
+/** Adds the commands of `berth backups` for restored databases. */
 export function addRestored(backups: Command, ctx: CliContext): void {
   addRestore(backups, ctx);
   addList(backups, ctx);

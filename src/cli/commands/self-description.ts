@@ -3,7 +3,7 @@ import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { facts, table } from "../render/table.ts";
 
-/** `berth capabilities` and `berth version`: what the platform says of itself, without a login. */
+/** Adds `berth capabilities` and `berth version`: the platform's description of itself, without a login. */
 export function addSelfDescription(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "capabilities",

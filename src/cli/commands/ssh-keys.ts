@@ -11,7 +11,7 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** `berth keys`: the public keys that may push code. */
+/** Adds `berth keys`: the public keys that may push code. */
 export function addSshKeys(program: Command, ctx: CliContext): void {
   const keys = addGroup(program, "keys", "List, add and remove SSH keys", "ssh-keys");
   addList(keys, ctx);

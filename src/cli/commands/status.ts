@@ -10,7 +10,7 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { showProjectStatus } from "./project-status.ts";
 import { counted } from "../../kit/counted.ts";
 
-/** `berth status`: how the platform is. */
+/** Adds `berth status`: the health of the platform. */
 export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",

@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import { addEntryOptions, entryQuery, entryTable } from "../render/entries.ts";
 import { nextPage, rowCommand } from "../row-commands.ts";
 
-/** `berth timeline`: what happened to a project. */
+/** Adds `berth timeline`: the history of a project. */
 export function addTimeline(program: Command, ctx: CliContext): void {
   const command = rowCommand(program, ctx, {
     row: "timeline.list",

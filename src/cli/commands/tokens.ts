@@ -8,7 +8,7 @@ import { oneLine, relativeTime } from "../render/text.ts";
 import { oneNamed } from "../one-named.ts";
 import { actCommand, listCommand } from "../row-commands.ts";
 
-/** `berth tokens`: the organization's API tokens. */
+/** Adds `berth tokens`: the organization's API tokens. */
 export function addTokens(program: Command, ctx: CliContext): void {
   const tokens = addGroup(program, "tokens", "List, create and revoke API tokens");
   addList(tokens, ctx);

@@ -12,7 +12,7 @@ import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 type Webhook = Answer<"webhooks.list">["webhooks"][number];
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 
-/** `berth webhooks`: where the organization's events are sent. */
+/** Adds `berth webhooks`: where the organization's events are sent. */
 export function addWebhooks(program: Command, ctx: CliContext): void {
   const webhooks = addGroup(program, "webhooks", "Send the organization's events to other services", "hooks");
   addList(webhooks, ctx);
@@ -104,7 +104,7 @@ function oneOf<const T extends readonly string[]>(words: T, given: string, optio
   return found;
 }
 
-// The first attempt takes at most 10 seconds, once its turn has come.
+// The first attempt takes at most 10 seconds once it starts.
 const waitMs = 30_000;
 
 function addTest(webhooks: Command, ctx: CliContext): void {

@@ -9,12 +9,12 @@ import type { Session } from "./session.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Calls a row with the arguments of a tool. Throws what the client throws, and `CliError` for arguments that the row does not take. */
+/** Calls a row with a tool's arguments. Throws what the client throws, and `CliError` for arguments that the row does not accept. */
 export async function callRow(session: Session, row: Row, given: Arguments): Promise<ToolAnswer> {
   return send(session, row, { input: inputOf(session, row, given), wait: given["wait"] === true });
 }
 
-/** Calls any row with its parts as they are. */
+/** Calls a row with separate `params`, `query` and `body`. */
 export async function callParts(session: Session, row: Row, parts: Arguments): Promise<ToolAnswer> {
   const { params = {}, query = {}, body } = parts as { params?: object; query?: object; body?: unknown };
   const ofRow = { ...params, ...query, ...(row.body === null ? {} : ((body ?? {}) as object)) };
@@ -43,7 +43,7 @@ async function send(session: Session, row: Row, { input, wait }: Sending): Promi
 
 const rightsCodes = ["owner_only", "operator_only", "insufficient_scope"];
 
-/** A refusal for want of rights, with the rights that the row needs. */
+/** Throws the fault; if rights are missing, adds those that the row needs. */
 function rethrow({ access, scope, further_scopes }: Row, fault: unknown): never {
   if (!(fault instanceof ApiError) || !rightsCodes.includes(fault.code)) throw fault;
   const needs = { role: access === "operator" ? "platform admin" : access, scopes: [scope, ...further_scopes] };

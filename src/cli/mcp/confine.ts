@@ -2,15 +2,15 @@ import type { Client } from "../../contract/client.ts";
 import { nameOf, type Row } from "../../contract/table.ts";
 import { usageError, type CliError } from "../failures.ts";
 
-/** Keeps calls within some of the organization's projects. */
+/** Restricts calls to some of the organization's projects. */
 export interface Confinement {
-  /** Throws `CliError` when the call would reach beyond them. */
+  /** Throws `CliError` if the call concerns anything outside them. */
   check(row: Row, params: Readonly<Record<string, string>>): Promise<void>;
-  /** The answer without what is about other projects. */
+  /** Returns the response without entries of other projects. */
   filter(row: Row, document: unknown): unknown;
 }
 
-/** Confines to these projects; null: to none in particular. */
+/** Creates a confinement to these projects; null: no restriction. */
 export function confine(client: Client, allowed: readonly string[] | null): Confinement {
   if (allowed === null) return { check: async () => {}, filter: (_, document) => document };
   return {
@@ -22,7 +22,7 @@ export function confine(client: Client, allowed: readonly string[] | null): Conf
   };
 }
 
-/** Lists over several projects, each entry of which tells its project. */
+/** Lists that span several projects, and how to find the project of an entry. */
 const lists: Readonly<Record<string, { field: string; slugOf: (entry: Entry) => unknown }>> = {
   "projects.list": { field: "projects", slugOf: ({ slug }) => slug },
   "approvals.list": { field: "approvals", slugOf: ({ path }) => slugInPath(path) },
@@ -47,7 +47,7 @@ interface NamedItem {
   readonly name: string | undefined;
 }
 
-// Of a thing with an id the projects that may have it are asked, because the thing itself does not tell.
+// Whether an item belongs to an allowed project. A build or backup does not name its project, so the allowed projects' lists are searched.
 async function isOfOne(client: Client, { names }: Row, { allowed, name: id }: NamedItem): Promise<boolean> {
   if (id === undefined) return false;
   switch (names) {

@@ -12,7 +12,10 @@ const tailCharacters = 8000;
 type Diagnosis = Answer<"diagnosis.get">;
 type Finding = Diagnosis["findings"][number];
 
-/** What is wrong with a project: the verdict with the call to make next first, then the platform's hint, the project's state and its log. */
+/**
+ * Returns what is wrong with a project: first the verdict with the next call to make, then the platform's hint, the project's state and its
+ * log.
+ */
 export async function diagnose(session: Session, slug: string | undefined): Promise<ToolAnswer> {
   if (slug === undefined) throw usageError("Which project?", "Name it with slug.");
   const params = { slug };
@@ -44,7 +47,7 @@ function verdict(findings: readonly Finding[]): string {
   return `Likely cause: ${first.code} (${first.severity}). Next step: ${first.advice}${step}${others}`;
 }
 
-/** What the platform says of the first failure: before everything else, because it says what helps. */
+/** Returns the platform's hint for the first failure; it comes before everything else, because it says what to do. */
 function hintOf([first]: readonly Finding[]): string {
   if (first?.failure === undefined || first.failure === null) return "";
   const { summary, hint } = first.failure;

@@ -1,6 +1,6 @@
 /**
- * The JSON of a document within so many characters: its longest lists lose entries from their end until it fits, and a note says how many
- * each lost. Always ends: what does not fit without lists is cut.
+ * Serializes a document to JSON of at most `atMost` characters: the longest lists lose entries from their end until it fits, and a note
+ * says how many each lost. If it is still too long, the text is cut.
  */
 export function fit(document: unknown, atMost = answerCharacters): Fitted {
   const lost = new Map<string, number>();
@@ -20,16 +20,16 @@ export function fit(document: unknown, atMost = answerCharacters): Fitted {
 }
 
 export interface Fitted {
-  /** What of the document was kept; null when its text had to be cut. */
+  /** The part of the document that was kept; null if its text had to be cut. */
   readonly document: unknown;
   readonly text: string;
   readonly notes: readonly string[];
 }
 
-/** How many characters an answer may have: about 10,000 tokens. */
+/** Maximum characters of an answer: about 10,000 tokens. */
 export const answerCharacters = 40_000;
 
-/** The last lines of a text within so many characters, and whether something is missing before them. */
+/** Returns the last lines of a text, at most `atMost` characters, and whether anything before them is missing. */
 export function lastLines(text: string, atMost = answerCharacters): { text: string; isCut: boolean } {
   if (text.length <= atMost) return { text, isCut: false };
   const end = text.slice(-atMost);

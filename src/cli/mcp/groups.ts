@@ -4,11 +4,11 @@ import type { RouteName } from "../../contract/routes.ts";
 export interface Group {
   readonly name: string;
   readonly about: string;
-  /** Names of rows, by what the action is called here. */
+  /** Row names, by the action's name in the tool. */
   readonly actions: Readonly<Record<string, RouteName>>;
 }
 
-/** How the rows of the API are handed out. What stands nowhere here is reached by `api_call`. */
+/** How the API's rows are grouped into tools. Rows missing here are reached through `api_call`. */
 export const groups: readonly Group[] = [
   {
     name: "projects",

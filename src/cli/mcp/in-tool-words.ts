@@ -4,7 +4,7 @@ import { route } from "../../contract/routes.ts";
 import { changes } from "../../contract/table.ts";
 import { groups } from "./groups.ts";
 
-// Hints of the platform name commands and routes, which a model that has only tools cannot use.
+// The platform's hints name commands and routes, which a model with only tools can't use.
 const routesOfPhrases: readonly (readonly [phrase: RegExp, row: RouteName])[] = [
   [/`berth env set[^`]*`/g, "env.set"],
   [/`berth db create`/g, "database.create"],
@@ -21,7 +21,7 @@ const routesOfPhrases: readonly (readonly [phrase: RegExp, row: RouteName])[] = 
   [/DELETE \/v1\/projects\/:slug\/database\/restored\/:database/g, "backups.drop"],
 ];
 
-/** A sentence of the platform with tools in the place of commands and routes. */
+/** Replaces commands and routes in a sentence of the platform by tools. */
 export function inToolWords(text: string): string {
   return routesOfPhrases.reduce((said, [phrase, row]) => {
     const { tool, arguments: given } = toolCallOf(row);
@@ -35,7 +35,7 @@ export interface ToolCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** The call of a tool that reaches a route. */
+/** Returns the tool call that reaches a route. */
 function toolCallOf(name: RouteName, given: ToolCall["arguments"] = {}): ToolCall {
   for (const group of groups) {
     const action = Object.keys(group.actions).find((each) => group.actions[each] === name);
@@ -48,7 +48,7 @@ function toolCallOf(name: RouteName, given: ToolCall["arguments"] = {}): ToolCal
   };
 }
 
-/** The call that the platform suggests, as a call of a tool. */
+/** Converts the call that the platform suggests to a tool call. */
 export function toolCallFor({ route: name, path }: NextCall): ToolCall {
   const pattern = new RegExp(`^${route(name as RouteName).path.replaceAll(/:(\w+)/g, "(?<$1>[^/?]+)")}`);
   const names = Object.entries(pattern.exec(path)?.groups ?? {});
@@ -59,7 +59,7 @@ export function toolCallFor({ route: name, path }: NextCall): ToolCall {
   });
 }
 
-/** How the things of a row are listed here. */
+/** Returns a hint that names the tool which lists a row's items. */
 export function listHint(name: RouteName): string {
   const { tool, arguments: given } = toolCallOf(name);
   return `${tool} with ${JSON.stringify(given)} lists what there is.`;

@@ -4,7 +4,7 @@ import type { Offer } from "./offer.ts";
 
 export type JsonSchema = { readonly type: "object"; readonly [key: string]: unknown };
 
-/** One thing that a row takes, and where it goes. */
+/** One argument of a row, and the part of the request it belongs to. */
 export interface Argument {
   readonly name: string;
   readonly where: "params" | "query" | "body";
@@ -13,8 +13,8 @@ export interface Argument {
 }
 
 /**
- * What a tool takes, small enough for a model's context: types and choices, but no patterns and lengths, which the platform checks and
- * explains itself.
+ * Returns a tool's input schema, small enough for a model's context: types and choices, but no patterns and lengths, which the platform
+ * itself checks and explains.
  */
 export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): JsonSchema {
   const rows = [...actions.values()];
@@ -45,7 +45,7 @@ export function inputSchema(actions: ReadonlyMap<string, Row>, offer: Offer): Js
   };
 }
 
-/** Everything that a row takes. */
+/** Returns all arguments of a row. */
 export function argumentsOf(row: Row): readonly Argument[] {
   return [
     ...argumentsAt("params", row.params),
@@ -54,7 +54,7 @@ export function argumentsOf(row: Row): readonly Argument[] {
   ];
 }
 
-/** Rows whose end a call may wait for. */
+/** Rows for whose outcome a call may wait. */
 export const awaitedRows: readonly string[] = [
   "deployments.create",
   "builds.change",
@@ -64,15 +64,15 @@ export const awaitedRows: readonly string[] = [
   "projects.undelete",
 ];
 
-// What continues a list is called `cursor` in every tool, whatever the row calls it.
+// Arguments that continue a list; every tool calls them `cursor`.
 const continuing = ["after", "offset"];
 
-/** How an argument of a row is called here. */
+/** Returns a tool's name for a row's argument. */
 export function shownName(name: string): string {
   return continuing.includes(name) ? "cursor" : name;
 }
 
-/** How a row calls an argument that is called so here. */
+/** Returns a row's name for a tool's argument. */
 export function spellingOf(row: Row, name: string): string {
   if (name !== "cursor") return name;
   const names = argumentsOf(row).map((each) => each.name);
@@ -84,7 +84,7 @@ const ofWrites = {
   idempotency_key: { type: "string" },
 };
 
-// A tool gives one answer, and has no terminal.
+// Left out: a tool returns a single answer and has no terminal.
 const withoutTools = ["follow", "terminal"];
 
 function argumentsAt(where: Argument["where"], { shape }: z.ZodObject): readonly Argument[] {
@@ -108,7 +108,8 @@ const kept = [
   "maximum",
 ];
 
-// One name means one thing in all rows of a tool; where they differ in detail, the platform says what is wrong.
+// Merges the same argument of several rows: its meaning is the same in all rows of a tool; where details differ, the platform reports
+// errors.
 function fieldSchema(same: readonly Argument[], offer: Offer): unknown {
   const [first] = same as [Argument];
   if (first.name === "slug")
@@ -130,7 +131,7 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): JsonFields {
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/** A number or flag of a query string is what its text means; a list stays the text that it is sent as. */
+/** Uses the parsed type for a number or flag in a query string; a list stays the text that is sent. */
 function querySchema(schema: z.ZodType): JsonFields {
   const meant = schemaOf(schema, "output");
   return ["integer", "boolean", "string"].includes(String(meant["type"])) ? meant : { type: "string" };
@@ -157,7 +158,7 @@ function eachField(properties: unknown): unknown {
   return Object.fromEntries(Object.entries(properties as object).map(([name, field]) => [name, small(field)]));
 }
 
-/** zod describes every whole number as one that fits a double. */
+/** Detects the bounds that zod adds to every integer, which only say that it fits a double. */
 function isSafeInteger(value: unknown): boolean {
   return value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER;
 }

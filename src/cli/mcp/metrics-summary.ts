@@ -7,7 +7,7 @@ type Replica = Metrics["replicas"][number];
 const rowsAtMost = 24;
 const deploymentsAtMost = 5;
 
-/** Metrics within a thousand tokens: the totals, and the buckets that saw requests as rows of a table, joined until they are few. */
+/** Summarizes metrics in a thousand tokens: the totals, and a table of the buckets with requests, merged until they are few. */
 export function summarizeMetrics({ total, buckets, replicas, deployments, ...rest }: Metrics) {
   const { page_load, ...traffic } = total;
   const joined = Math.max(1, Math.ceil(buckets.length / rowsAtMost));

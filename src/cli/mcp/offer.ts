@@ -1,9 +1,9 @@
-/** What the person who starts the server decides. */
+/** Restrictions chosen by the person who starts the server. */
 export interface Offer {
-  /** Only what changes nothing. */
+  /** Offer only calls that change nothing. */
   readonly readOnly: boolean;
-  /** Only these projects; null: all that the token sees. */
+  /** Offer only these projects; null: all that the token can see. */
   readonly allowed: readonly string[] | null;
-  /** Meant when a call names no project. */
+  /** Default for calls that name no project. */
   readonly project: string | undefined;
 }

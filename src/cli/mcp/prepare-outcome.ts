@@ -11,7 +11,7 @@ interface Begun {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Prepares to wait for the end of what a row begins; call the result with the row's answer. */
+/** Prepares to wait for the outcome of a call. Run it before the call, then pass the call's response to the returned function. */
 export async function prepareOutcome(
   session: Session,
   row: Row,
@@ -30,7 +30,7 @@ export async function prepareOutcome(
 // A build may take 15 minutes.
 const outcomeLimitMs = 20 * 60_000;
 
-/** What became of a build or a backup. Throws `CliError` when it takes too long to wait for. */
+/** Waits for a build's deployment or a backup, and returns it. Throws `CliError` if that takes too long. */
 async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<unknown> {
   const look = row.name === "backups.create" ? backupEnd(session, begun) : deploymentEnd(session, begun);
   const { signal } = session;

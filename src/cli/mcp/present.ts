@@ -7,7 +7,7 @@ import { summarizeMetrics } from "./metrics-summary.ts";
 import { inToolWords, toolCallFor } from "./in-tool-words.ts";
 import { untrusted, untrustedNotice, visible, visibleIn, visibleLines } from "./untrusted.ts";
 
-/** What a tool answers; `text` goes to the model, `structured` to programs. */
+/** A tool's answer; `text` goes to the model, `structured` to programs. */
 export interface ToolAnswer {
   readonly text: string;
   readonly structured?: Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export interface ToolAnswer {
 const cellCharacters = 4000;
 const lineCharacters = 2000;
 
-// Rows whose answers hold nothing that an application or a user wrote.
+// Rows whose responses contain nothing written by an application or a user.
 const ownWords: readonly string[] = [
   "self-description.capabilities",
   "database.get",
@@ -26,7 +26,7 @@ const ownWords: readonly string[] = [
   "status.get",
 ];
 
-/** What the platform answered, as text for a model. */
+/** Converts the platform's response to text for a model. */
 export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   if (document === undefined) return { text: `Done: ${row.summary}.`, structured: { done: row.name }, isError: false };
   const { text, notes, document: result } = (texts[row.name] ?? jsonText)(document);
@@ -36,7 +36,7 @@ export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   return { text: [shown, ...notes].join("\n"), structured, isError: false };
 }
 
-/** Why something did not work. What the platform says of it is passed on: sentence, code, hint, the call to make next. */
+/** Converts a failure to text for a model, with all that the platform says: sentence, code, hint, the next call to make. */
 export function presentFault(fault: unknown): ToolAnswer {
   const structured = documentOf(fault);
   const steps = fault instanceof ApiError ? whatToDo(fault) : [];

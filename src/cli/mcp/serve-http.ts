@@ -6,11 +6,11 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 
 export interface HttpServing {
-  /** 0: any free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** What clients must send as a bearer token. */
+  /** The bearer token that clients must send. */
   readonly key: string;
-  /** Makes the server of one request. */
+  /** Creates the server for one request. */
   readonly open: () => McpServer;
 }
 
@@ -22,8 +22,8 @@ export interface ServedHttp {
 const mostBytes = 1024 * 1024;
 
 /**
- * Serves tools over HTTP at `/mcp`, on loopback only. Every request is on its own, so that nothing is kept between them. A page in a
- * browser on this machine can reach loopback: so the key is asked for, and requests with an `Origin` or `Host` of elsewhere are refused.
+ * Serves tools over HTTP at `/mcp`, on loopback only. Requests are independent: no state is kept between them. Because web pages in a
+ * browser on this machine can reach loopback, the key is required, and requests with a foreign `Origin` or `Host` are refused.
  */
 export async function serveHttp(serving: HttpServing): Promise<ServedHttp> {
   const server = createServer((request, response) => {
@@ -56,7 +56,7 @@ async function handle(serving: HttpServing, request: IncomingMessage, response: 
   const server = serving.open();
   const transport = new StreamableHTTPServerTransport({});
   response.once("close", () => void server.close());
-  // The package's own types do not hold under exactOptionalPropertyTypes.
+  // The package's types are wrong under exactOptionalPropertyTypes.
   await server.connect(transport as unknown as Transport);
   await transport.handleRequest(request, response, body);
 }
@@ -79,7 +79,7 @@ function isLoopback(host: string | undefined): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i.test(host ?? "");
 }
 
-// Hashes have one length, so the comparison takes the same time for all keys.
+// Compares hashes, which have the same length, so that the comparison takes constant time.
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(hash("sha256", one, "buffer"), hash("sha256", other, "buffer"));
 }

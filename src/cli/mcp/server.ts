@@ -26,9 +26,9 @@ export interface McpOptions {
   readonly client: Client;
   readonly offer: Offer;
   readonly version: string;
-  /** Removed from every answer, should it ever stand in one. */
+  /** Removed from every answer, in case one contains it. */
   readonly token: string | undefined;
-  /** What the model should know about the login behind the tools; undefined when there is nothing to say. */
+  /** What the model should know about the login behind the tools; undefined if there is nothing. */
   readonly warning: string | undefined;
 }
 
@@ -39,7 +39,7 @@ const instructions = [
   "An error says its code, often a hint and the next call. approval_required means that a human must decide first.",
 ].join(" ");
 
-/** The tools for one connection of a model's client; connect it to a transport. */
+/** Creates the tools for one connection of an MCP client; connect it to a transport. */
 export function createMcpServer(options: McpOptions): McpServer {
   const { offer } = options;
   const server = new McpServer(

@@ -15,13 +15,13 @@ export interface Tool {
     readonly destructiveHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** The rows behind it, by action; empty for the tools that are not made from a group. */
+  /** The rows behind it, by action; empty for tools that are not generated from a group. */
   readonly actions: ReadonlyMap<string, Row>;
 }
 
 const rows = new Map<string, Row>((routes as readonly Row[]).map((row) => [row.name, row]));
 
-/** Every tool that is offered, in the order in which it is listed. */
+/** Returns every offered tool, in listing order. */
 export function offeredTools(offer: Offer): readonly Tool[] {
   const grouped = groups.flatMap((group) => [
     ...groupTool(group, offer, false),
@@ -30,7 +30,9 @@ export function offeredTools(offer: Offer): readonly Tool[] {
   return [diagnoseTool(offer), ...grouped, apiRoutesTool, apiCallTool(offer)];
 }
 
-/** The row of this name. Undefined when there is none, or none for this offer: a model's context is no place for a secret or an archive. */
+/**
+ * Returns the row of this name. Undefined if there is none or it is not offered: secrets and archives don't belong in a model's context.
+ */
 export function offeredRow(offer: Offer, name: string): Row | undefined {
   const row = rows.get(name);
   return row === undefined || row.secret !== null || row.upload || (offer.readOnly && changes(row)) ? undefined : row;
@@ -57,7 +59,7 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
   ];
 }
 
-/** A row as a line of a tool's description. */
+/** Describes a row in one line of a tool's description. */
 export function describeAction(action: string, row: Row, offer: Offer): string {
   const names = argumentsOf(row).map(({ name, required }) =>
     required && !(name === "slug" && offer.project !== undefined) ? name : `${shownName(name)}?`,

@@ -1,4 +1,4 @@
-/** A command in the tree: how it is reached, and what may follow. */
+/** A command in the tree: its path, and what may follow it. */
 export interface CompletionNode {
   readonly path: readonly string[];
   readonly words: readonly CompletionWord[];
@@ -10,13 +10,13 @@ interface CompletionWord {
   readonly summary: string;
 }
 
-// Collects the words of the command line that name commands: options and their values are left out where they are recognised.
+// Shell code that collects the words that name commands, and skips options and their values as far as it recognizes them.
 const commandPath = (words: string) => `  local path="" word
   for word in ${words}; do
     case "$word" in -*) ;; *) _berth_knows "$path $word" && path="$path $word" ;; esac
   done`;
 
-/** A script for bash. */
+/** Returns the completion script for bash. */
 export function bashCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `# Completion of berth for bash.
 ${knowsFunction(nodes)}
@@ -38,7 +38,7 @@ complete -o default -F _berth berth
 `;
 }
 
-/** A script for zsh. */
+/** Returns the completion script for zsh. */
 export function zshCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `#compdef berth
 # Completion of berth for zsh.
@@ -59,7 +59,7 @@ if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; 
 `;
 }
 
-/** A script for fish. */
+/** Returns the completion script for fish. */
 export function fishCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   const lines = nodes.flatMap((node) => {
     const condition = `-n '__berth_reached ${quoteInFish(pathOf(node))}'`;
@@ -95,7 +95,7 @@ complete -c berth -s p -l project -x -a '(berth complete -- --project 2>/dev/nul
 `;
 }
 
-/** The commands behind which the platform knows the words, with whatever word before the cursor. */
+/** Returns shell patterns for the commands that platform words may follow, with any word before the cursor. */
 function patterns(asked: readonly string[]): string {
   return asked.map((path) => `*:'${path}'`).join("|");
 }
@@ -131,7 +131,7 @@ function fishText(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
-// Inside a single-quoted condition the path stands in double quotes.
+// Quotes a path in double quotes, for use inside a single-quoted condition.
 function quoteInFish(path: string): string {
   return `"${path}"`;
 }

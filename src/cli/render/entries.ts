@@ -8,7 +8,7 @@ import { oneLine, relativeTime } from "./text.ts";
 
 type Entry = Answer<"activity.list">["activity"][number];
 
-/** What happened, newest first, one entry a line. */
+/** Formats events as a table, newest first, one per line. */
 export function entryTable(paint: Paint, entries: readonly Entry[], options: { readonly projects: boolean }): string {
   const rows = entries.map((entry) => [
     relativeTime(entry.at),
@@ -21,7 +21,7 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
   return table(paint, ["WHEN", ...(options.projects ? ["PROJECT"] : []), "WHO", "WHAT"], rows, "Nothing happened yet.");
 }
 
-/** The options of a command that lists entries. */
+/** Adds the options of a command that lists entries. */
 export function addEntryOptions(command: Command): void {
   command
     .option("-n, --limit <number>", "how many, 1 to 500", "30")
@@ -29,7 +29,7 @@ export function addEntryOptions(command: Command): void {
     .option("--cursor <cursor>", "go on after an earlier page");
 }
 
-/** What those options ask for. */
+/** Converts those options to a query. */
 export function entryQuery({ limit, kind, cursor }: Readonly<Record<string, string>>) {
   return { query: { limit: wholeNumber(limit ?? "", "--limit", { least: 1, most: 500 }), kind, cursor } };
 }

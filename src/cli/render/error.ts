@@ -5,7 +5,7 @@ import { CliError } from "../failures.ts";
 import { commandFor } from "../route-commands.ts";
 import { oneLine } from "./text.ts";
 
-/** Says on stderr what went wrong: sentence, wrong fields, hint, code and request id; one JSON document with `--json`. */
+/** Prints a failure to stderr: sentence, invalid fields, hint, code and request id; with `--json`, one JSON document. */
 export function renderError(ctx: CliContext, fault: unknown): void {
   const told = describe(ctx, fault);
   const { stderr } = ctx.environment;
@@ -40,13 +40,13 @@ function describe(ctx: CliContext, fault: unknown): ToldError {
   return { error: "Something went wrong.", code: "fault" };
 }
 
-// What the API says is for programs that call it; people run commands.
+// Replaces the API's hint, which is for programs that call it, by one that names a command.
 function hintFor(ctx: CliContext, fault: ApiError): string | undefined {
   const { hint, retryAfterSeconds } = fault;
   const own = ownHints[fault.code]?.(ctx, fault);
   if (own !== undefined) return own;
   const command = commandFor((fault.body["next"] ?? {}) as Partial<NextCall>);
-  // A hint may name the command itself.
+  // The API's hint may name the command already.
   if (command !== undefined && hint?.includes(`\`${command}`) !== true)
     return [hint, `Run \`${command}\`.`].filter((part) => part !== undefined).join(" ");
   return hint ?? (retryAfterSeconds === undefined ? undefined : `Try again in ${retryAfterSeconds} s.`);
@@ -65,7 +65,7 @@ const ownHints: Readonly<Record<string, (ctx: CliContext, fault: ApiError) => st
   operator_only: () => `${mayWhat} Ask the platform's operator.`,
 };
 
-// Here a command does the waiting.
+// In the CLI, a command waits for the approval.
 function approvalHint(approval: unknown): string | undefined {
   const { id } = (approval ?? {}) as { readonly id?: unknown };
   if (typeof id !== "string") return undefined;
@@ -78,7 +78,7 @@ function inWords(ctx: CliContext, told: ToldError): string {
   const details = (told.details ?? []).map(({ path, message }) => `${oneLine(path)}: ${oneLine(message)}`);
   lines.push(...details.filter((detail) => detail !== oneLine(told.error)).map((detail) => `  ${detail}`));
   if (told.hint !== undefined) lines.push(`  ${paint.yellow("Hint:")} ${oneLine(told.hint)}`);
-  // The CLI's own usage errors need no code to be understood or reported.
+  // The CLI's own usage errors are clear without a code.
   if (told.code !== "usage")
     lines.push(paint.dim(`  ${told.code}${told.request_id ? `, request ${oneLine(told.request_id)}` : ""}`));
   return lines.join("\n");

@@ -2,7 +2,7 @@ import type { Build } from "../follow.ts";
 import type { Paint } from "./paint.ts";
 import { oneLine, terminalText } from "./text.ts";
 
-/** Why a build or a deployment failed: stage, summary and hint, then the end of its log. */
+/** Formats why a build or deployment failed: stage, summary and hint, then the end of its log. */
 export function renderFailure(paint: Paint, failure: NonNullable<Build["failure"]>): string {
   const lines = [
     `${paint.red(`Failed in ${failure.stage}:`)} ${oneLine(failure.summary)} ${paint.dim(`(${oneLine(failure.code)})`)}`,

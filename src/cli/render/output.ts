@@ -2,25 +2,28 @@ import type { GlobalOptions, Environment } from "../environment.ts";
 import { createPaint, type Paint } from "./paint.ts";
 import { terminalText } from "./text.ts";
 
-/** Where commands speak to. What was asked for goes to stdout; everything said along the way goes to stderr. */
+/** The output of a command. Results go to stdout, everything else to stderr. */
 export interface Output {
-  /** The result of a command: the API's own document with `--json`, else the text for people. Undefined documents print nothing as JSON. */
+  /**
+   * Prints a command's result: with `--json` the API's own document, else the text for people. An undefined document prints nothing as
+   * JSON.
+   */
   readonly result: (document: unknown, text: (paint: Paint) => string) => void;
-  /** A sentence about what happened or what to do next; silent with `--json`. */
+  /** Prints a sentence about what happened or what to do next; silent with `--json`. */
   readonly note: (text: (paint: Paint) => string) => void;
-  /** Text to stdout exactly as it is, whatever the options. */
+  /** Writes text to stdout unchanged, whatever the options. */
   readonly raw: (text: string) => void;
-  /** Text of an application or a build to stdout: without what steers a terminal, unless `--raw` asks for every byte. */
+  /** Writes text of an application or a build to stdout, without terminal control sequences unless `--raw` is given. */
   readonly application: (text: string) => void;
-  /** The same text, to be part of a line. */
+  /** Returns the text that `application` would write, to be part of a line. */
   readonly applicationText: (text: string) => string;
-  /** Whether a person watches stderr, so that a line may be redrawn. */
+  /** Returns whether stderr is a terminal, so that a line may be redrawn. */
   readonly watched: () => boolean;
   readonly stdoutPaint: () => Paint;
   readonly stderrPaint: () => Paint;
 }
 
-/** The output of one run. Options are looked at when something is written, since they are known only after parsing. */
+/** Creates the output of one run. Options are read at each write, because they are known only after parsing. */
 export function createOutput({ stdout, stderr, plain }: Environment, options: GlobalOptions): Output {
   const coloured = (stream: NodeJS.WriteStream) => stream.isTTY === true && !plain && options.color !== false;
   const stdoutPaint = () => createPaint(coloured(stdout));

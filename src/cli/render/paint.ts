@@ -1,12 +1,12 @@
 import { styleText } from "node:util";
 
-/** Colours text, or leaves it alone where colours would only be noise. */
+/** Colours text, or returns it unchanged if colours are off. */
 export type Paint = Readonly<Record<Ink, (text: string) => string>>;
 
 const inks = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
 type Ink = (typeof inks)[number];
 
-/** A paint that colours, or one that does nothing. */
+/** Creates a paint that colours, or one that changes nothing. */
 export function createPaint(coloured: boolean): Paint {
   const brush = (ink: Ink) => (text: string) => (coloured ? styleText(ink, text, { validateStream: false }) : text);
   return Object.fromEntries(inks.map((ink) => [ink, brush(ink)])) as Paint;
@@ -40,7 +40,7 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   suspended: "red",
 };
 
-/** A status in the colour of how well it is; what is over and done is dim. */
+/** Colours a status by how good it is; statuses of finished things are dim. */
 export function paintStatus(paint: Paint, status: string): string {
   return paint[inkOfStatus[status] ?? "dim"](status);
 }

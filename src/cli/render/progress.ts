@@ -1,6 +1,6 @@
 import type { CliContext } from "../context.ts";
 
-/** Shows that long work goes on: a spinner line where a person watches, one plain line elsewhere, nothing with `--json`. */
+/** Shows that long work continues: a spinner on a terminal, one plain line elsewhere, nothing with `--json`. */
 export async function withProgress<T>(
   ctx: CliContext,
   label: string,

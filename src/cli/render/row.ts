@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Row } from "../../contract/table.ts";
 
-/** The help of one row: what it does, who may call it, what it takes and which codes it may answer. */
+/** Formats the help of one row: what it does, who may call it, its arguments and possible error codes. */
 export function renderRow(row: Row): string {
   const lines = [
     `${row.name}: ${row.summary}.`,

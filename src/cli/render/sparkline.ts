@@ -1,7 +1,10 @@
 const blocks = "▁▂▃▄▅▆▇█";
 const mostCharacters = 60;
 
-/** Numbers as a row of blocks, the highest one full; null leaves a gap. More numbers than characters are put together, by their greatest. */
+/**
+ * Draws numbers as a row of blocks, the highest one full; null leaves a gap. If there are more numbers than characters, neighbours are
+ * merged to their maximum.
+ */
 export function sparkline(values: readonly (number | null)[]): string {
   const perCharacter = Math.ceil(values.length / mostCharacters);
   const groups = Array.from({ length: Math.ceil(values.length / perCharacter) }, (_, index) =>

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Paint } from "./paint.ts";
 
-/** Rows under a head, in columns two spaces apart. `empty` stands in when there are none. */
+/** Formats rows under a head, in columns two spaces apart. `empty` is shown if there are no rows. */
 export function table(
   paint: Paint,
   head: readonly string[],
@@ -12,14 +12,14 @@ export function table(
   return columns([head.map((word) => paint.dim(word)), ...rows]);
 }
 
-/** Names and values, one pair a line. */
+/** Formats names and values, one pair per line. */
 export function facts(paint: Paint, pairs: readonly (readonly [string, string | null])[]): string {
   return columns(
     pairs.filter(([, value]) => value !== null).map(([name, value]) => [paint.dim(name), value as string]),
   );
 }
 
-/** Aligns cells; colours do not count as width. */
+/** Aligns cells; colour codes do not count as width. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows)

@@ -3,8 +3,8 @@ import { stripVTControlCharacters } from "node:util";
 const marksOfDirection = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * Text of an application without anything that steers a terminal: no control sequences, no control characters but line feeds and tabs,
- * and no marks that change the direction of text. Its colours may stay.
+ * Removes everything that controls a terminal from an application's text: control sequences, control characters except line feeds and tabs,
+ * and marks that change the text's direction. Its colours may stay.
  */
 export function terminalText(text: string, { colours }: { readonly colours: boolean }): string {
   const parts = colours ? text.split(/(\x1b\[[0-9;]*m)/) : [text];
@@ -17,7 +17,10 @@ function withoutControls(text: string): string {
     .replaceAll(marksOfDirection, "");
 }
 
-/** One line that a terminal shows as it is: what could move the cursor or retitle a window is gone, long text ends in an ellipsis. */
+/**
+ * Returns the first line of a text, safe to print: nothing in it can move the cursor or retitle a window, and long text ends in an
+ * ellipsis.
+ */
 export function oneLine(text: string, atMost = Infinity): string {
   const first = stripVTControlCharacters(text).split(/\r?\n/, 1)[0] ?? "";
   const letters = [
@@ -29,7 +32,7 @@ export function oneLine(text: string, atMost = Infinity): string {
   return letters.length > atMost ? `${letters.slice(0, atMost - 1).join("")}…` : letters.join("");
 }
 
-/** `3 min ago`, `in 2 d`; "never" for null. */
+/** Formats a time as `3 min ago` or `in 2 d`; "never" for null. */
 export function relativeTime(timestamp: string | null, nowMs = Date.now()): string {
   if (timestamp === null) return "never";
   const seconds = Math.round((nowMs - Date.parse(timestamp)) / 1000);
@@ -38,13 +41,13 @@ export function relativeTime(timestamp: string | null, nowMs = Date.now()): stri
   return seconds > 0 ? `${distance} ago` : `in ${distance}`;
 }
 
-/** How long something took, or has taken so far. */
+/** Formats how long something took, or has taken so far. */
 export function duration(from: string, to: string | null, nowMs = Date.now()): string {
   const endMs = to === null ? nowMs : Date.parse(to);
   return span(Math.max(0, Math.round((endMs - Date.parse(from)) / 1000)));
 }
 
-/** `1.5 MiB`. */
+/** Formats bytes, such as `1.5 MiB`. */
 export function size(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const step = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));

@@ -94,7 +94,10 @@ async function admitWhenHealthy(replica: Replica, { address, attempt }: Instance
   }
 }
 
-/** Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner. */
+/**
+ * Removes an ended replica from the routes, stores its last output, and records the crash for the project's owner unless the machine was
+ * lost.
+ */
 async function recordEnd(replica: Replica): Promise<void> {
   const { platform, workload, row, instance } = replica;
   const attempt = row?.attempt ?? 0;

@@ -87,8 +87,8 @@ const longestPauseMs = 60_000;
 const steadyMs = 60_000;
 
 /**
- * The pause before the next start doubles from 1 s to 60 s, and is 1 s again after a steady minute; there is none where a machine was lost.
- * An instance may be gone without a trace.
+ * Computes the pause before the next start: it doubles from 1 s to 60 s, is 1 s again after a run of a minute, and 0 if a machine was lost.
+ * `instance` is undefined if it vanished without a trace.
  */
 export function crashOf(row: Pick<ReplicaRow, "restarts">, instance: Instance | undefined): Crash {
   const exit = instance?.exit ?? null;
