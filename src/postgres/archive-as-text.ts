@@ -5,7 +5,7 @@ import { checkedContent, clientCommand, endOf, type ClientPrograms, type Login }
 import { isClosedByReader } from "./restore.ts";
 import { failureOfProgram } from "./work-failure.ts";
 
-/** An archive of pg_dump as SQL text. No connection is made. */
+/** Converts a pg_dump archive to SQL text, without a connection. */
 export function archiveAsText(
   programs: ClientPrograms,
   login: Login,
@@ -19,13 +19,13 @@ export function archiveAsText(
     () => undefined,
     (error: unknown) => error,
   );
-  // The text must not end for its reader before it is known that both the archive and the program ended well.
+  // The reader must not see the end of the text before the archive has been read and pg_restore has succeeded.
   const check = async () => {
     const { exitCode, stderr } = await ended;
     signal.throwIfAborted();
     if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
     const fault = await feeding;
-    // pg_restore leaves the last bytes of an archive unread.
+    // pg_restore leaves the last bytes of an archive unread, so a closed pipe is no error.
     if (fault !== undefined && !isClosedByReader(fault)) throw fault as Error;
   };
   return Readable.from(checkedContent(child.stdout, check), { objectMode: false });

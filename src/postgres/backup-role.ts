@@ -4,9 +4,9 @@ import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { scramVerifier } from "./scram.ts";
 
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS INHERIT";
-// A dump takes one connection, its snapshot another; the counts of a restored database one more.
+// A dump takes one connection and its snapshot another; counting a restored database takes one more.
 const connectionLimit = 4;
-// A dump of a large database takes hours and must not be ended by what helps against accidents of an application.
+// A dump of a large database takes hours, so the limits that protect against an application's accidents must not end it.
 const settings = {
   statement_timeout: "0",
   idle_in_transaction_session_timeout: "0",
@@ -17,14 +17,14 @@ const settings = {
   temp_file_limit: "1GB",
 };
 
-/** The name of the role that dumps and counts what belongs to the project's role. */
+/** Returns the name of the role that dumps and counts what the project's role owns. */
 export function backupRoleOf(spec: DatabaseSpec): string {
   return `${spec.role_name}_backup`;
 }
 
 /**
- * Makes the backup role exist with this password: a member of the project's role, past row security, and no superuser. Whatever
- * the project's owner tricks it into doing, the owner could do alone. Idempotent; repairs what was changed.
+ * Creates or repairs the backup role with this password: a member of the project's role that bypasses row security and is no superuser.
+ * Anything the project's owner tricks it into doing, the owner could do alone. Idempotent.
  */
 export async function applyBackupRole(client: Client, spec: DatabaseSpec, password: string): Promise<void> {
   const role = name(backupRoleOf(spec));

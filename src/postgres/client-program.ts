@@ -16,27 +16,27 @@ import {
 } from "./confinement.ts";
 import type { ServerConnection } from "./connection.ts";
 
-/** Where pg_dump and pg_restore are, and how they are kept apart. */
+/** Where pg_dump and pg_restore are, and how they are confined. */
 export interface ClientPrograms {
   readonly confinement: Confinement;
-  /** The folder with the `passwd` and `group` that they see. */
+  /** The folder with the `passwd` and `group` files that the programs see. */
   readonly configDir: string;
   readonly pgDump: string | null;
   readonly pgRestore: string | null;
 }
 
-/** Who logs in, over the unix socket in `host`. Holds a secret. */
+/** A role's login over the Unix socket in `host`. Holds a secret. */
 export type Login = ServerConnection;
 
 export interface ClientCall {
   readonly program: "pg_dump" | "pg_restore";
   readonly args: readonly string[];
   readonly login: Login;
-  /** Settings of the session, as `-c name=value`. */
+  /** Session settings, as `-c name=value`. */
   readonly options?: string;
 }
 
-/** A client program's command and environment; the password is in the latter. */
+/** Returns a client program's command and environment; the environment contains the password. */
 export function clientCommand(
   programs: ClientPrograms,
   call: ClientCall,
@@ -61,8 +61,8 @@ export function clientCommand(
 }
 
 /**
- * The command that runs a client program confined: it sees the server's socket and nothing of the network or of other projects,
- * as the server's user, because what it reads was made by the project's owner. It ends with the control plane.
+ * Confines a client program: it sees the server's socket, but neither the network nor other projects, and runs as the server's user,
+ * because its input comes from the project's owner. It exits with the control plane.
  */
 function confined(
   { confinement, configDir }: ClientPrograms,
@@ -80,7 +80,10 @@ function confined(
 
 const zstd = "/usr/bin/zstd";
 
-/** The program that compresses archives, confined as those that make them; null where the machine has none. Level 3: measured, a gigabyte in a third of gzip's time and smaller. */
+/**
+ * Returns the command that compresses archives, confined like pg_dump; null if zstd is not installed. At level 3, measured, it takes a
+ * third of gzip's time for a gigabyte, and the result is smaller.
+ */
 export function compressorCommand({ confinement, configDir }: ClientPrograms): Command | null {
   if (!existsSync(zstd)) return null;
   const command = { file: zstd, args: ["-3", "--quiet", "--stdout"] };
@@ -90,21 +93,24 @@ export function compressorCommand({ confinement, configDir }: ClientPrograms): C
 
 const stdbuf = "/usr/bin/stdbuf";
 
-// Measured: pg_dump writes a few kilobytes at a time into a pipe; in large pieces it takes a third of the processor time to move them.
+// pg_dump writes a few kilobytes at a time into a pipe; large writes take a third of the processor time (measured).
 function inLargePieces(command: Command): Command {
   return existsSync(stdbuf) ? { file: stdbuf, args: ["--output=1M", command.file, ...command.args] } : command;
 }
 
 const keptErrorBytes = 64 * 1024;
 
-/** How a client program ends; it is killed when the signal aborts. Never rejects: a program that cannot start ends with null. */
+/**
+ * Resolves when a client program exits, and kills it when the signal aborts. Never rejects: the exit code is null for a program that could
+ * not start.
+ */
 export function endOf(
   child: ReturnType<typeof start>,
   signal: AbortSignal,
 ): Promise<{ exitCode: number | null; stderr: string }> {
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => {
-    // The first error is the reason; those that follow come of it.
+    // Keep the beginning: the first error is the cause of those that follow.
     if (stderr.length < keptErrorBytes) stderr += chunk.toString("utf8");
   });
   const stop = () => halt(child);
@@ -120,20 +126,20 @@ export function endOf(
 }
 
 /**
- * Ends a client program, started with a process group of its own, at once. Seen: of a sandbox that is killed while it is being
- * made, bubblewrap's second process stays behind for ever, so it is not enough to kill the first.
+ * Kills a client program and its whole process group. Killing only the first process is not enough: when bubblewrap was killed while it set
+ * up a sandbox, its second process stayed for ever.
  */
 export function halt(child: ReturnType<typeof start>): void {
   try {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
       process.kill(-child.pid, "SIGKILL");
   } catch {
-    // It has just ended by itself.
+    // It has just exited.
   }
   for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Readable | Writable | null)?.destroy();
 }
 
-/** The stream's content; its end is only seen once `check` has resolved. */
+/** Yields the stream's content, but ends only once `check` has resolved. */
 export async function* checkedContent(content: Readable, check: () => Promise<void>): AsyncGenerator<Buffer> {
   yield* content as AsyncIterable<Buffer>;
   await check();

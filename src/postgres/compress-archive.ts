@@ -3,12 +3,12 @@ import { constants, createZstdCompress } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 
 const level = 3;
-// Measured: a pipe brings 64 KiB at a time, and compressing such pieces one by one costs twice the time of large ones.
+// A pipe delivers 64 KiB at a time; compressing such pieces one by one takes twice as long as large ones (measured).
 const chunkSize = 1024 * 1024;
-// Room for several pieces, so that pg_dump goes on while one is compressed and another is written.
+// A buffer for several pieces, so that pg_dump continues while one piece is compressed and another is written.
 const highWaterMark = 8 * chunkSize;
 
-/** Compresses within this process, for machines without the program. Whoever reads the end of the pipe gets the error of any part of it. */
+/** Compresses in this process, for machines without zstd. An error of any stage reaches the reader of the returned stream. */
 export function compressArchive(archive: AsyncIterable<Buffer>): Readable {
   const compress = createZstdCompress({
     ...{ chunkSize, highWaterMark },
@@ -18,7 +18,7 @@ export function compressArchive(archive: AsyncIterable<Buffer>): Readable {
   return compress;
 }
 
-/** The same bytes in larger pieces. */
+/** Joins the chunks into larger ones. */
 async function* gathered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = [];
   let size = 0;

@@ -1,16 +1,16 @@
 import { run } from "../kit/exec.ts";
 import { lightCommand } from "../sandbox/light-sandbox.ts";
 
-/** How PostgreSQL's programs are kept apart from the rest of the machine. */
+/** How PostgreSQL's programs are isolated from the rest of the machine. */
 export interface Confinement {
   readonly binDir: string;
-  /** The bubblewrap program; null where it is missing or cannot be used: then nothing but the user id separates. */
+  /** The bubblewrap program; null where it is missing or does not work, so that only the user id isolates the programs. */
   readonly bwrap: string | null;
-  /** The user they run as; null is the current one. */
+  /** The user the programs run as; null for the current one. */
   readonly uid: number | null;
 }
 
-/** How the programs are to be kept apart here. Throws, in words for the operator, when that cannot be done. */
+/** Chooses the strongest confinement that works here. Throws, with a message for the operator, when the programs can't run safely. */
 export async function chooseConfinement(asked: Confinement): Promise<Confinement> {
   const isRoot = process.getuid?.() === 0;
   if (isRoot && asked.uid === null)
@@ -23,7 +23,7 @@ export async function chooseConfinement(asked: Confinement): Promise<Confinement
   return { ...asked, bwrap: null };
 }
 
-/** Whether bubblewrap works here, really tried: a kernel or a container around us may forbid it. */
+/** Tests whether bubblewrap works by running it: the kernel or an enclosing container may forbid it. */
 async function confinementWorks(confinement: Confinement): Promise<boolean> {
   if (confinement.bwrap === null) return false;
   const probe = lightCommand({ ...sandboxOf(confinement), binds: [] }, { file: "/usr/bin/env", args: ["true"] });
@@ -31,10 +31,10 @@ async function confinementWorks(confinement: Confinement): Promise<boolean> {
   return result?.exitCode === 0;
 }
 
-/** What PostgreSQL's programs get as their environment, and nothing else. */
+/** The complete environment of PostgreSQL's programs. */
 export const programEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
 
-/** The part of a light sandbox that all of PostgreSQL's programs share. Only with bubblewrap. */
+/** The sandbox settings that all of PostgreSQL's programs share. Requires bubblewrap. */
 export const sandboxOf = ({ bwrap, uid }: Confinement) => ({
   bwrap: bwrap as string,
   user: uid === null ? null : { uid, setpriv: "/usr/bin/setpriv" },
@@ -43,7 +43,7 @@ export const sandboxOf = ({ bwrap, uid }: Confinement) => ({
 export const readOnly = (source: string, target: string) => ({ source, target, writable: false });
 export const writable = (source: string, target: string) => ({ source, target, writable: true });
 
-/** The names of the user and group that the programs run as, from a folder that holds them as `passwd` and `group`. */
+/** Binds `passwd` and `group` of a folder into the sandbox: the names of the user and group that the programs run as. */
 export const usersIn = (config: string) => [
   readOnly(`${config}/passwd`, "/etc/passwd"),
   readOnly(`${config}/group`, "/etc/group"),

@@ -1,6 +1,6 @@
 import pg from "pg";
 
-/** How to log in, in the words of node-postgres. Holds a secret. */
+/** How to log in, as options of node-postgres. Holds a secret. */
 export interface ServerConnection {
   readonly host: string;
   readonly port: number;
@@ -9,15 +9,15 @@ export interface ServerConnection {
   readonly database: string;
 }
 
-// An attempt that is given up still costs the server: on an overloaded machine, with five seconds, eight of them at each of ten servers
-// (all in PostgreSQL's "authentication") were most of its load.
+// An abandoned attempt still costs the server: with five seconds on an overloaded machine, eight of them at each of ten servers (all in
+// PostgreSQL's "authentication") made up most of its load.
 const connectTimeoutMs = 30_000;
 const queryTimeoutMs = 60_000;
 
-// These win over what the owner of a role set for it: names without a schema are PostgreSQL's own, and no library is loaded.
+// These override what a role's owner set for it: names without a schema are PostgreSQL's own, and no library is preloaded.
 const sessionOptions = "-c search_path=pg_catalog -c local_preload_libraries= -c role=none";
 
-/** Logs in, does `work` and leaves. */
+/** Connects, runs `work` and disconnects. */
 export async function withConnection<T>(
   connection: ServerConnection,
   work: (client: pg.Client) => Promise<T>,
@@ -29,7 +29,7 @@ export async function withConnection<T>(
     connectionTimeoutMillis: connectMs,
     query_timeout: queryMs,
   });
-  // A server that ends under an open connection is an error of the next query, not of this process.
+  // If the server stops, the next query fails; without this listener the error would end the process.
   client.on("error", () => {});
   try {
     await client.connect();

@@ -16,7 +16,7 @@ import { programEnvironment } from "./confinement.ts";
 import { countRows } from "./row-counts.ts";
 import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
 
-/** Dumps and counts in one snapshot. The login is the backup role's. */
+/** Dumps and counts in one snapshot. The login must be the backup role's. */
 export async function dumpDatabase(programs: ClientPrograms, login: Login, options: DumpOptions): Promise<DumpSummary> {
   return inSnapshot(login, options, async (client, { snapshot, version }, signal) => {
     const [counts] = await together(
@@ -28,7 +28,7 @@ export async function dumpDatabase(programs: ClientPrograms, login: Login, optio
   });
 }
 
-/** Counts in a snapshot of its own. */
+/** Counts rows in a snapshot of its own. */
 export async function countDatabase(login: Login, options: CountOptions): Promise<readonly TableCount[]> {
   return inSnapshot(login, options, (client, _, signal) => countRows(client, { ...options, signal }).catch(rethrow));
 }
@@ -39,11 +39,11 @@ type InSnapshot<T> = (
   signal: AbortSignal,
 ) => Promise<T>;
 
-/** Opens a transaction that shows one state of the database, for as long as `work` takes. */
+/** Runs `work` in a transaction that shows one snapshot of the database. */
 async function inSnapshot<T>(login: Login, { signal }: CountOptions, work: InSnapshot<T>): Promise<T> {
   const client = new pg.Client({ ...login, options: "-c search_path=pg_catalog", connectionTimeoutMillis: 10_000 });
   client.on("error", () => {});
-  // Ends the statement under way, too: a count of a large table takes minutes.
+  // Destroying the socket also cancels the running statement: counting a large table takes minutes.
   const stop = () =>
     void (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   try {
@@ -63,7 +63,7 @@ async function inSnapshot<T>(login: Login, { signal }: CountOptions, work: InSna
   }
 }
 
-/** Both at once; when one fails the other is stopped, and the first failure is thrown. */
+/** Runs both at once; when one fails, stops the other and throws the first failure. */
 async function together<A, B>(
   one: (signal: AbortSignal) => Promise<A>,
   other: (signal: AbortSignal) => Promise<B>,
@@ -124,20 +124,22 @@ async function streamDump(
 
 interface Dumping {
   readonly content: Readable;
-  /** Throws unless the programs ended well. The archive must not end for its reader before. */
+  /** Throws unless the programs succeeded. The archive's reader must not see its end before this resolves. */
   readonly check: () => Promise<void>;
   readonly halt: () => void;
   readonly ended: Promise<unknown>;
 }
 
-/** Starts pg_dump and what compresses its output, which goes from one to the other without coming by here. */
+/**
+ * Starts pg_dump and the compressor. pg_dump writes straight into the compressor's input, so the data does not pass through this process.
+ */
 function startBoth(
   { command, env, compressor }: { command: Command; env: Record<string, string>; compressor: Command | null },
   signal: AbortSignal,
 ): Dumping {
   const second = compressor === null ? null : start(compressor, { env: programEnvironment, ownGroup: true });
   const first = start(command, { env, ownGroup: true, ...(second === null ? {} : { into: second.stdin }) });
-  // pg_dump has the only end now, so that its end is the input's.
+  // Close our copy of the pipe: pg_dump now has the only one, so the compressor's input ends when pg_dump exits.
   second?.stdin.on("error", () => {}).destroy();
   first.stdin.on("error", () => {}).end();
   const dumped = endOf(first, signal);

@@ -3,14 +3,14 @@ import type { Client } from "pg";
 
 export interface WantedDatabase {
   readonly database: string;
-  /** The role that may use it. */
+  /** The role that may use the database. */
   readonly role: string;
-  /** The role that owns it; null: the platform's own. */
+  /** The role that owns the database; null for the platform's own. */
   readonly owner: string | null;
 }
 
 /**
- * Makes the database exist, owned by the platform (an owner may drop it) and open to the role alone. Idempotent.
+ * Creates the database if missing, owned by the platform (an owner could drop it), and grants access to the role alone. Idempotent.
  * `client` is connected to another database of the server.
  */
 export async function applyDatabase(client: Client, { database, role, owner }: WantedDatabase): Promise<void> {
@@ -24,7 +24,7 @@ export async function applyDatabase(client: Client, { database, role, owner }: W
   await client.query(`GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${name(database)} TO ${name(role)}`);
 }
 
-/** Hands the schema `public` of the connected database to the role; a schema that its owner dropped stays dropped. */
+/** Makes the role the owner of the schema `public` of the connected database; does not recreate a schema that its owner dropped. */
 export async function applySchema(client: Client, role: string): Promise<void> {
   const { rows } = await client.query<{ owner: string }>(
     "SELECT nspowner::regrole::text AS owner FROM pg_namespace WHERE nspname = 'public'",
@@ -33,7 +33,7 @@ export async function applySchema(client: Client, role: string): Promise<void> {
   await client.query(`ALTER SCHEMA public OWNER TO ${name(role)}`);
 }
 
-/** Ends the database's connections and drops it. Idempotent; with an `owner`, refuses one that is not that role's. */
+/** Terminates the database's connections and drops it. Idempotent. Throws if `owner` is given and does not own the database. */
 export async function dropDatabase(client: Client, database: string, owner: string | null): Promise<void> {
   const { rows } = await client.query<{ owner: string }>(
     "SELECT pg_get_userbyid(datdba) AS owner FROM pg_database WHERE datname = $1",
@@ -44,17 +44,17 @@ export async function dropDatabase(client: Client, database: string, owner: stri
   await client.query(`DROP DATABASE IF EXISTS ${name(database)} WITH (FORCE)`);
 }
 
-// $1: the role that owns the project's databases; null: all of the server's are the project's.
+// $1: the role that owns the project's databases, or null when every database of the server is the project's.
 const ownDatabases = `SELECT oid, datname FROM pg_database
   WHERE datname NOT IN ('postgres', 'template0', 'template1') AND ($1::text IS NULL OR pg_get_userbyid(datdba) = $1)`;
 
-/** The names of the databases that `owner` owns; null: of all but PostgreSQL's own. */
+/** Returns the names of the databases that `owner` owns, or, for null, of all databases except PostgreSQL's own. */
 export async function listDatabases(client: Client, owner: string | null): Promise<string[]> {
   const { rows } = await client.query<{ datname: string }>(`${ownDatabases} ORDER BY datname`, [owner]);
   return rows.map((row) => row.datname);
 }
 
-/** Size and connections, without entering a database; undefined when the project's own one does not exist. */
+/** Measures size and connections without connecting to the databases; undefined when the project's own one does not exist. */
 export async function measureDatabases(
   client: Client,
   { database, owner }: Pick<WantedDatabase, "database" | "owner">,

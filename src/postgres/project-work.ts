@@ -21,20 +21,20 @@ import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
 import { failureOfQuery } from "./work-failure.ts";
 
-/** A server with the databases of one project in it, perhaps among others. */
+/** A server that holds one project's databases, possibly among those of other projects. */
 export interface ProjectServer {
-  /** How the superuser logs in. Holds a secret; rejects when there is no server. */
+  /** Returns the superuser's login, which holds a secret. Rejects when there is no server. */
   superuser(database?: string): Promise<ServerConnection>;
-  /** Where client programs find the server: in the folder of its Unix socket. */
+  /** Returns the folder of the server's Unix socket, for client programs. */
   socketAddress(): Promise<ServerAddress>;
   programs(): Promise<ClientPrograms>;
-  /** The password of a role beside the project's own; it must not follow from what the project's owner knows. */
+  /** Returns the password of an additional role; the project's owner must not be able to derive it from what they know. */
   passwordOf(kind: "backup" | "reader"): string;
-  /** The role that owns the project's databases on a server with others; null: the whole server is the project's. */
+  /** The role that owns the project's databases on a shared server; null when the whole server is the project's. */
   readonly owner: string | null;
 }
 
-/** What is done in a project's databases is the same wherever their server is. */
+/** The operations on a project's databases, which are the same wherever the server runs. */
 export type ProjectWork = Omit<PostgresHost, "ensure" | "observe" | "hasProcess" | "stop" | "destroy" | "list">;
 
 export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): ProjectWork {
@@ -69,7 +69,7 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
   };
 }
 
-/** Makes role, database and rights of the project as `spec` says. Idempotent. */
+/** Creates or updates the project's role, database and grants as `spec` says. Idempotent. */
 export async function applyProject(server: ProjectServer, spec: DatabaseSpec, verifier: string): Promise<void> {
   await asSuperuser(server, (client) => applyRole(client, spec, verifier));
   await makeDatabase(server, spec, spec.database_name);
@@ -111,7 +111,7 @@ async function restoreInto(
   const programs = await server.programs();
   const limit = (more: number) => asSuperuser(server, (client) => setConnectionLimit(client, spec, more));
   await asSuperuser(server, (client) => resetSettings(client, spec));
-  // An application that holds all of its connections must not stand in the way of its own restore.
+  // Raise the limit, so that an application that uses all of its connections can't block its own restore.
   await limit(restoreConnections);
   try {
     await restoreDatabase(programs, login, restore);
@@ -120,7 +120,7 @@ async function restoreInto(
   }
 }
 
-/** The login of a role for client programs. */
+/** Returns a role's login for client programs. */
 async function loginAt(
   server: ProjectServer,
   { role_name, password }: RoleLogin,

@@ -5,7 +5,7 @@ import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { scramVerifier } from "./scram.ts";
 
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS INHERIT";
-// As many as look into one database at once, and one that is just being closed.
+// The most queries that read one database at the same time, and one connection that is just closing.
 const connectionLimit = 4;
 const settings = {
   statement_timeout: "5s",
@@ -15,27 +15,27 @@ const settings = {
   temp_file_limit: "1GB",
 };
 
-/** The name of the role that runs other people's reading statements. */
+/** Returns the name of the role that runs read-only statements for people. */
 export function readerRoleOf(spec: DatabaseSpec): string {
   return `${spec.role_name}_reader`;
 }
 
 /**
- * Makes the reader role exist and lets it into the database. It reads whatever the project's role may read, and is no member of
- * that role: it can change nothing, lock nothing against the application, and end none of its sessions. Idempotent; one that is
- * as it should be costs one statement.
+ * Creates the reader role if missing and grants it access to the database. It can read whatever the project's role can read but is no
+ * member of that role, so it can't change data, hold locks against the application or end its sessions. Idempotent; an unchanged role costs
+ * one statement.
  */
 export async function applyReaderRole(
   client: Client,
   spec: DatabaseSpec,
   { password, database }: { readonly password: string; readonly database: string },
 ): Promise<void> {
-  // The same salt each time, so that an unchanged role is recognised by its verifier.
+  // A fixed salt, so that the verifier shows whether the role is unchanged.
   const salt = createHash("sha256").update(`reader salt ${password}`).digest().subarray(0, 16);
   const verifier = scramVerifier(password, salt);
   if (await isApplied(client, { role: readerRoleOf(spec), verifier, database })) return;
   const role = name(readerRoleOf(spec));
-  // Two queries at the same moment would fail at the same row of the catalogue.
+  // Two queries at the same moment would fail at the same catalogue row.
   await client.query("SELECT pg_advisory_lock(hashtext('berth reader'))");
   const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [readerRoleOf(spec)]);
   if (rowCount === 0) await client.query(`CREATE ROLE ${role} ${attributes}`);

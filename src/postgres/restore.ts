@@ -4,7 +4,7 @@ import type { RestoreOptions } from "../ports/postgres-host.ts";
 import { clientCommand, endOf, halt, type ClientPrograms, type Login } from "./client-program.ts";
 import { failureOfProgram } from "./work-failure.ts";
 
-// The role's settings help against accidents of an application, and would end a restore. The owner may add others at any time.
+// The role's settings protect against an application's accidents and would abort a restore; its owner may add more at any time.
 const session = [
   "default_transaction_read_only=off",
   "statement_timeout=0",
@@ -17,7 +17,7 @@ const session = [
   .map((setting) => `-c ${setting}`)
   .join(" ");
 
-/** Restores in one transaction. The login is the project's own role: a superuser would run what the archive's owner wrote. */
+/** Restores in one transaction. Logs in as the project's own role: a superuser would run code that the archive's owner wrote. */
 export async function restoreDatabase(
   programs: ClientPrograms,
   login: Login,
@@ -35,7 +35,7 @@ export async function restoreDatabase(
   const child = start(command, { env, ownGroup: true });
   const ended = endOf(child, signal);
   child.stdout.resume();
-  // Fed to its end before the input is closed: an archive that breaks must not look like one that is complete.
+  // If the archive breaks off, kill pg_restore before its input ends: a truncated archive must not look complete.
   const feeding = pipeline(archive, child.stdin).then(
     () => undefined,
     (error: unknown) => {
@@ -49,7 +49,7 @@ export async function restoreDatabase(
   if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
 }
 
-/** Whether feeding a program failed because it ended first; it says itself why. */
+/** Returns whether writing to a program failed because it exited first; its own error explains why. */
 export function isClosedByReader(error: unknown): boolean {
   return ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -5,18 +5,18 @@ import type { DatabaseSpec } from "../ports/postgres-host.ts";
 const usualConnections = 20;
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS NOINHERIT";
 const settings = {
-  // A session may change these for itself: they help against accidents.
+  // A session may override these: they only protect against accidents.
   statement_timeout: "5min",
   idle_in_transaction_session_timeout: "60s",
-  // Only a superuser may change these. The server's log must not be filled, nor learn statements.
+  // Only a superuser may change these. Tenants must not fill the server's log or get their statements into it.
   temp_file_limit: "1GB",
   log_min_messages: "fatal",
   log_min_error_statement: "panic",
 };
 
 /**
- * Makes the role exist with this password and with the settings of its access, and resets what its owner set for it in any database.
- * A setting such as a missing `local_preload_libraries` would otherwise lock all sessions out for good. Idempotent.
+ * Creates or updates the role with this password and the settings of its access, and resets what its owner set for it in any database.
+ * Otherwise a setting such as a missing `local_preload_libraries` would lock out all sessions for good. Idempotent.
  */
 export async function applyRole(client: Client, spec: DatabaseSpec, verifier: string): Promise<void> {
   await closeServersDatabases(client);
@@ -29,10 +29,10 @@ export async function applyRole(client: Client, spec: DatabaseSpec, verifier: st
   if (spec.access !== "open") await endSessions(client, spec.role_name);
 }
 
-/** Increase it when statements of this file or of grants.ts change, so that existing instances get them too. */
+/** Increase this when statements of this file or of grants.ts change, so that they are applied to existing instances, too. */
 export const grantsVersion = 2;
 
-/** Sets the settings of the role in one transaction, so that no session starts with half of them. */
+/** Applies the role's settings in one transaction, so that no session starts with half of them. */
 export async function resetSettings(client: Client, spec: DatabaseSpec): Promise<void> {
   const role = name(spec.role_name);
   const { rows } = await client.query<{ datname: string }>(
@@ -47,7 +47,7 @@ export async function resetSettings(client: Client, spec: DatabaseSpec): Promise
   await client.query(["BEGIN", ...statements, "COMMIT"].join("; "));
 }
 
-/** Whether the role is as `applyRole` and `applyDatabase` made it. */
+/** Returns whether the role is still as `applyRole` and `applyDatabase` left it. */
 export async function isRoleIntact(client: Client, spec: DatabaseSpec, verifier: string): Promise<boolean> {
   const { rows } = await client.query<{ password: string | null; settings: string[]; enters: boolean }>(
     `SELECT rolpassword AS password,
@@ -63,7 +63,7 @@ export async function isRoleIntact(client: Client, spec: DatabaseSpec, verifier:
   return found.settings.toSorted().join() === expected.toSorted().join();
 }
 
-/** Allows the role so many connections beyond its usual ones. */
+/** Sets the role's connection limit to its usual number plus `more`. */
 export async function setConnectionLimit(client: Client, spec: DatabaseSpec, more: number): Promise<void> {
   await client.query(`ALTER ROLE ${name(spec.role_name)} CONNECTION LIMIT ${connectionLimitOf(spec) + more}`);
 }
@@ -76,7 +76,7 @@ function settingsOf({ access }: DatabaseSpec): Readonly<Record<string, string>> 
   return access === "open" ? settings : { ...settings, default_transaction_read_only: "on" };
 }
 
-/** Ends the sessions of the role, and those of people who act as it: they may not even log in again. */
+/** Terminates the sessions of the role and of people's session roles, and bars the latter from logging in again. */
 async function endSessions(client: Client, roleName: string): Promise<void> {
   const { rows } = await client.query<{ rolname: string }>(
     "SELECT rolname FROM pg_roles WHERE starts_with(rolname, $1 || '_t') AND rolcanlogin",
@@ -88,7 +88,10 @@ async function endSessions(client: Client, roleName: string): Promise<void> {
   ]);
 }
 
-/** One session at a time changes what all projects of a server share: of two at once, PostgreSQL lets one fail. */
+/**
+ * Revokes public access to the server's maintenance databases. The lock serialises this change to what all projects share: of two
+ * concurrent ones, PostgreSQL lets one fail.
+ */
 async function closeServersDatabases(client: Client): Promise<void> {
   const { rowCount } = await client.query(
     `SELECT FROM pg_database WHERE datname IN ('postgres', 'template1') AND has_database_privilege('public', oid, 'CONNECT, TEMP')`,

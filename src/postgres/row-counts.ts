@@ -1,7 +1,8 @@
 import type { Client } from "pg";
 import type { CountOptions, TableCount } from "../ports/postgres-host.ts";
 
-// Tables of extensions are made by the extension again; temporary ones belong to a session. Partitions hold their parent's rows.
+// Skips tables of extensions, which the extension recreates, and temporary tables, which belong to a session. Counts partitions, not their
+// parents.
 const tablesQuery = `
   SELECT format('%I.%I', n.nspname, c.relname) AS "table"
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -9,7 +10,7 @@ const tablesQuery = `
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1`;
 
-/** Counts each table's own rows, in the transaction that the connection is in. Runs nothing that the tables' owner wrote. */
+/** Counts each table's own rows in the connection's current transaction. Runs no code that the tables' owner wrote. */
 export async function countRows(client: Client, options: CountOptions): Promise<TableCount[]> {
   const { rows } = await client.query<{ table: string }>(tablesQuery);
   const counts: TableCount[] = [];

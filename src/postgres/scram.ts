@@ -3,8 +3,8 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 const iterations = 4096;
 
 /**
- * What PostgreSQL keeps of a password (RFC 5803, PostgreSQL's form), so that the password itself never stands in a statement.
- * Throws for characters that would need SASLprep; the platform's passwords have none.
+ * Returns the verifier that PostgreSQL stores for a password (RFC 5803, in PostgreSQL's form), so that the password itself is in no
+ * statement. Throws for characters that would need SASLprep; the platform's passwords have none.
  */
 export function scramVerifier(password: string, salt: Buffer = randomBytes(16)): string {
   if (!/^[\x21-\x7e]+$/.test(password)) throw new Error("a database password consists of visible ASCII characters");

@@ -12,8 +12,8 @@ const settings = {
 };
 
 /**
- * Makes a role for one person's session: a member of the project's role that acts as that role from the login on, so that what it
- * makes is the project's. Its password counts for a day at most, should nothing drop it.
+ * Creates a role for one person's session: a member of the project's role that acts as that role from login, so that the project's role
+ * owns whatever it creates. Its password expires after a day, in case nothing drops the role.
  */
 export async function createSessionRole(client: Client, spec: DatabaseSpec, login: RoleLogin): Promise<void> {
   const role = name(login.role_name);
@@ -28,7 +28,7 @@ export async function createSessionRole(client: Client, spec: DatabaseSpec, logi
   await client.query(["BEGIN", ...statements, "COMMIT"].join("; "));
 }
 
-/** Lets the role log in no more, ends its sessions, and names the databases that hold something of it. */
+/** Bars the role from logging in, terminates its sessions, and returns the databases in which it owns something or has rights. */
 export async function closeSessionRole(client: Client, roleName: string): Promise<readonly string[] | "missing"> {
   const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [roleName]);
   if (rowCount === 0) return "missing";
@@ -42,7 +42,7 @@ export async function closeSessionRole(client: Client, roleName: string): Promis
   return rows.map(({ datname }) => datname);
 }
 
-/** Hands what the role owns in the connected database to the project's role, and takes its rights there. */
+/** Reassigns what the role owns in the connected database to the project's role, and revokes the role's rights there. */
 export async function handOverOwned(client: Client, spec: DatabaseSpec, roleName: string): Promise<void> {
   await client.query(`REASSIGN OWNED BY ${name(roleName)} TO ${name(spec.role_name)}`);
   await client.query(`DROP OWNED BY ${name(roleName)}`);

@@ -2,13 +2,13 @@ import type { Client } from "pg";
 import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { withConnection, type ServerConnection } from "./connection.ts";
 
-/** The server's version, such as `15.14`, seen by a login as the project's role, which must get into its database. */
+/** Returns the server's version, such as `15.14`, over a login as the project's role, which proves that the role can enter its database. */
 export async function versionSeenByRole(superuser: ServerConnection, spec: DatabaseSpec): Promise<string> {
   const { role_name: user, password, database_name: database } = spec;
   try {
     return await withConnection({ ...superuser, user, password, database }, readVersion);
   } catch (error) {
-    // The role has all of its connections, or may have none: it is as it ought to be.
+    // Too many connections: the role uses all of its own or is allowed none, both of which are legitimate.
     if ((error as { code?: string }).code !== "53300") throw error;
     return withConnection(superuser, readVersion);
   }

@@ -2,7 +2,7 @@ import { DatabaseWorkFailed } from "../ports/postgres-host.ts";
 
 const mostLetters = 300;
 
-/** What a client program's messages mean: its first error, without the statement and without what follows it. */
+/** Classifies a client program's failure by its first error message, without the statement and what follows it. */
 export function failureOfProgram(program: string, stderr: string): DatabaseWorkFailed {
   const lines = stderr.split("\n");
   const said = lines.find((line) => /ERROR: |FATAL: /.test(line)) ?? lines.find((line) => /error: /.test(line)) ?? "";
@@ -17,7 +17,7 @@ export function failureOfProgram(program: string, stderr: string): DatabaseWorkF
   );
 }
 
-/** What an error of a connection means. */
+/** Classifies an error of a query or connection. */
 export function failureOfQuery(error: Error & { code?: string }): DatabaseWorkFailed {
   if (error instanceof DatabaseWorkFailed) return error;
   if (error.code === "53100") return new DatabaseWorkFailed("full", "The database's disk is full.", error);
