@@ -3,7 +3,9 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { InlineConfig } from "vite";
 
-/** How the dashboard is bundled: for current browsers, nothing inlined that the Content-Security-Policy would refuse. */
+/**
+ * Returns the settings that bundle the dashboard for current browsers, with nothing inlined that the Content-Security-Policy would block.
+ */
 export function bundleSettings(): InlineConfig {
   return {
     root: fileURLToPath(new URL("../dashboard/", import.meta.url)),

@@ -24,7 +24,7 @@ if (verb === "build" && given !== undefined) {
   process.exitCode = 64;
 }
 
-// The platform compares a page's origin with the host that it was asked for.
+// The platform compares a page's origin with the requested host.
 function proxyTo(target: string) {
   const { origin } = new URL(target);
   return Object.fromEntries(
