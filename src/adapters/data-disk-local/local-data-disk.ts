@@ -6,13 +6,18 @@ import type { DataDisk, DiskSpace } from "../../ports/data-disk.ts";
 
 export interface LocalDataDiskOptions {
   readonly dataDir: string;
-  /** Below so much free space, tenants may not write; the reserve takes half of it, and is freed below a quarter. */
+  /**
+   * Tenants may not write while less than this is free. The reserve file takes half of it and is deleted when less than a quarter is free.
+   */
   readonly floorBytes: number;
 }
 
 const reserveTimeoutMs = 60_000;
 
-/** The disk of a data folder on this machine. The reserve is a file with allocated blocks, so that freeing it returns space at once. */
+/**
+ * Creates the port for the disk of a data folder on this machine. The reserve is a file with allocated blocks, so deleting it frees space
+ * at once.
+ */
 export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOptions): DataDisk {
   const reserve = reserveFile(dataDir);
   const reserveBytes = floorBytes / 2;
@@ -27,7 +32,7 @@ export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOption
         return isMade ? "freed" : "missing";
       }
       if (isMade) return "kept";
-      // Made only where it leaves more than the floor, or it would stop tenants by itself.
+      // Create the reserve only if more than the floor stays free afterwards; otherwise the reserve itself would stop tenants from writing.
       if (available_bytes < floorBytes * 2) return "missing";
       await allocate(reserve, reserveBytes);
       return "made";
@@ -46,7 +51,7 @@ export function createLocalDataDisk({ dataDir, floorBytes }: LocalDataDiskOption
 async function observeSpace(dataDir: string, floorBytes: number): Promise<DiskSpace> {
   const { bsize, blocks, bavail, files, ffree } = await statfs(dataDir);
   const available_bytes = bavail * bsize;
-  // Inodes run out as space does. File systems that make them as needed report none.
+  // A disk can run out of inodes as well as bytes. File systems that allocate inodes on demand report none.
   const inodesLeft = files === 0 ? 1 : ffree / files;
   return {
     total_bytes: blocks * bsize,
@@ -61,7 +66,7 @@ async function allocate(file: string, bytes: number): Promise<void> {
   try {
     await runOk({ file: "fallocate", args: ["--length", String(bytes), file] }, { timeoutMs: reserveTimeoutMs });
   } catch {
-    // Not every file system allocates without writing.
+    // Not every file system supports allocation without writing.
     await writeZeros(file, bytes);
   }
 }

@@ -10,12 +10,15 @@ export interface UpdateServer {
 const lifetimeSeconds = 60;
 const answerSeconds = 10;
 
-/** nsupdate over TCP, so that a signed answer is not cut. */
+/** Runs nsupdate over TCP, so that a signed response is not truncated. */
 export function nsupdateCommand(nsupdateBin: string, keyFile: string): Command {
   return { file: nsupdateBin, args: ["-v", "-t", `${answerSeconds}`, "-k", keyFile] };
 }
 
-/** What nsupdate reads: one change. It looks up the zone at that server. Removing names the exact record, so that others stay. */
+/**
+ * Returns nsupdate's input for one change; nsupdate finds the zone by asking the same server. A deletion names the exact record, so that
+ * other records stay.
+ */
 export function updateText(server: UpdateServer, change: "add" | "delete", { name, value }: TextRecord): string {
   if (!/^[a-z0-9_.-]+$/i.test(name) || !/^[\w+/=.-]{1,255}$/.test(value))
     throw new Error(`not a record that can be written as text: ${name} TXT ${value}`);

@@ -6,13 +6,13 @@ import { nsupdateCommand, updateText, type UpdateServer } from "./commands.ts";
 export interface Rfc2136Options extends UpdateServer {
   /** BIND's nsupdate(1). */
   readonly nsupdateBin: string;
-  /** The TSIG key as `tsig-keygen` or `keymgr -t` writes it. nsupdate reads it; it is in no argument. */
+  /** The file with the TSIG key, as `tsig-keygen` or `keymgr -t` writes it. nsupdate reads it, so the key is in no command line. */
   readonly keyFile: string;
-  /** How long the other servers of the zone may take to copy a new record. */
+  /** How long the zone's other servers may take to copy a new record. */
   readonly spreadMs: number;
 }
 
-/** Changes a zone by signed dynamic updates (RFC 2136, RFC 8945), as BIND, Knot DNS and PowerDNS take them. */
+/** Changes a zone by signed dynamic updates (RFC 2136, RFC 8945), which BIND, Knot DNS and PowerDNS accept. */
 export function createRfc2136DnsProvider(options: Rfc2136Options): DnsProvider {
   return {
     async addText(record) {

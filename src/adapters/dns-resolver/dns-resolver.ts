@@ -3,13 +3,13 @@ import { Resolver } from "node:dns/promises";
 import type { Dns, DnsAnswer } from "../../ports/dns.ts";
 
 export interface DnsResolverOptions {
-  /** `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; none: those of the machine. */
+  /** Such as `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; empty for the machine's resolvers. */
   readonly servers: readonly string[];
-  /** For one question, all tries together. */
+  /** For one query, all retries included. */
   readonly timeoutMs: number;
 }
 
-/** Asks recursive resolvers directly, so that neither the machine's hosts file nor a cache of ours colours the answer. */
+/** Queries recursive resolvers directly, so that neither the machine's hosts file nor a cache of ours affects the answer. */
 export function createDnsResolver(options: DnsResolverOptions): Dns {
   const servers = options.servers.length > 0 ? options.servers : getServers();
   const ask = (question: Question) => askOnce(servers, options.timeoutMs, question);
@@ -28,7 +28,7 @@ export function createDnsResolver(options: DnsResolverOptions): Dns {
   };
 }
 
-// RFC 8659 §3: the nearest name with any CAA record decides, also with one that names no issuer.
+// RFC 8659 §3: the nearest name with any CAA record decides, even if none of its records names an issuer.
 async function climb(ask: (question: Question) => Promise<DnsAnswer>, hostname: string): Promise<DnsAnswer> {
   const answer = await ask(async (resolver) =>
     (await resolver.resolveCaa(absolute(hostname))).map((record) => record.issue ?? ""),
@@ -39,12 +39,12 @@ async function climb(ask: (question: Question) => Promise<DnsAnswer>, hostname: 
 
 type Question = (resolver: Resolver) => Promise<string[]>;
 
-// A trailing dot keeps the machine's search domains out.
+// A trailing dot keeps the machine's search domains from being appended.
 function absolute(hostname: string): string {
   return `${hostname}.`;
 }
 
-// A resolver of its own for each question: c-ares keeps answers per resolver, and one alone can be given up.
+// Uses a new resolver for each query: c-ares caches answers per resolver, and a resolver can be cancelled without affecting other queries.
 async function askOnce(servers: readonly string[], timeoutMs: number, question: Question): Promise<DnsAnswer> {
   const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 2), tries: 2 });
   resolver.setServers(servers);
@@ -76,7 +76,7 @@ const unanswered = new Set([
   "EOF",
 ]);
 
-/** Half an answer is none: with the IPv4 addresses alone a name that leads elsewhere too could pass for ours. */
+/** Fails if either lookup failed: judged by its IPv4 addresses alone, a name that also points elsewhere could pass for ours. */
 function together(answers: readonly DnsAnswer[]): DnsAnswer {
   if (answers.some(({ outcome }) => outcome === "unavailable")) return { outcome: "unavailable" };
   const values = answers.flatMap((answer) => (answer.outcome === "found" ? answer.values : []));

@@ -18,7 +18,7 @@ export interface AcmeIssuerOptions {
   /** The directory's URL (RFC 8555 §7.1.1). */
   readonly directory: string;
   readonly email: string | null;
-  /** PEM: trusted for the directory's own certificate beside the system's authorities. */
+  /** A PEM file of authorities to trust for the directory's own certificate, in addition to the system's. */
   readonly caFile: string | null;
   readonly externalAccount: { readonly kid: string; readonly hmacKey: string } | null;
 }
@@ -27,11 +27,11 @@ const requestTimeoutMs = 20_000;
 const orderTimeoutMs = 180_000;
 const pollMs = { backoffAttempts: 25, backoffMin: 250, backoffMax: 10_000 };
 
-/** Orders from any authority that speaks ACME (RFC 8555). The settings of acme-client are the process': one issuer in a process. */
+/** Orders certificates from any authority that speaks ACME (RFC 8555). acme-client's settings are global, so use one issuer per process. */
 export function createAcmeIssuer(options: AcmeIssuerOptions): CertificateIssuer {
   const { axios } = acme;
   axios.defaults.timeout = requestTimeoutMs;
-  // The reconciler tries again, with the pauses that an authority asks for.
+  // No retries here: the reconciler retries, with the delays that an authority asks for.
   Object.assign((axios.defaults as unknown as { acmeSettings: object }).acmeSettings, { retryMaxAttempts: 0 });
   const ca = options.caFile === null ? {} : { ca: [...getCACertificates(), readFileSync(options.caFile, "utf8")] };
   axios.defaults.httpsAgent = new Agent({ keepAlive: true, ...ca });
@@ -120,7 +120,7 @@ interface Proof {
 }
 
 async function prove(client: acme.Client, { authorization, kind, challenges, observed }: Proof): Promise<void> {
-  // Proven for an earlier order.
+  // Already validated for an earlier order.
   if (authorization.status === "valid") return;
   const offered = authorization.challenges.find((each) => each.type === kind);
   if (offered === undefined)

@@ -4,12 +4,14 @@ import { X509Certificate } from "node:crypto";
 const authorityKeyOid = Buffer.from("0603551d23", "hex");
 const keyIdentifierTag = 0x80;
 
-/** What names a certificate in an authority's renewal information (RFC 9773 §4.1); null when it names no authority's key. */
+/**
+ * Returns the certificate's identifier for renewal information (RFC 9773 §4.1); null when the certificate has no authority key identifier.
+ */
 export function certificateId(chainPem: string): string | null {
   const certificate = new X509Certificate(chainPem);
   const at = certificate.raw.indexOf(authorityKeyOid);
   if (at === -1) return null;
-  // OCTET STRING, SEQUENCE and [0], each with a length of one byte: 20 bytes of identifier are the usual.
+  // Skip OCTET STRING, SEQUENCE and [0], each with a one-byte length; identifiers usually have 20 bytes.
   const start = at + authorityKeyOid.length + 4;
   if (certificate.raw[start] !== keyIdentifierTag) return null;
   const length = certificate.raw[start + 1] as number;
@@ -17,7 +19,7 @@ export function certificateId(chainPem: string): string | null {
   return `${key.toString("base64url")}.${serialOf(certificate).toString("base64url")}`;
 }
 
-/** As DER has it: a positive number whose first bit is set gets a zero before it. */
+/** Encodes the serial number as DER does: a positive number whose first bit is set gets a leading zero byte. */
 function serialOf({ serialNumber }: X509Certificate): Buffer {
   const bytes = Buffer.from(serialNumber.length % 2 ? `0${serialNumber}` : serialNumber, "hex");
   return ((bytes[0] as number) & 0x80) === 0 ? bytes : Buffer.concat([Buffer.from([0]), bytes]);

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import acme from "acme-client";
 import type { OrderOutcome, OrderRefusal } from "../../ports/certificate-issuer.ts";
 
-/** What an authority said during one order; acme-client's errors carry its text alone. */
+/** What an authority reported during one order; acme-client's errors carry only its text. */
 export interface Observed {
-  /** The answer to a challenge is being published. */
+  /** The response to a challenge is being published. */
   isPublishing?: boolean;
-  /** A challenge is being answered. */
+  /** The authority is validating a challenge. */
   isProving?: boolean;
-  /** RFC 8555 §6.7, without its prefix. */
+  /** The problem type of RFC 8555 §6.7, without its URN prefix. */
   type?: string;
   detail?: string;
   status?: number;
@@ -36,13 +36,13 @@ acme.axios.interceptors.response.use((response) => {
   return response;
 });
 
-/** Runs one order and keeps what the authority says meanwhile apart from other orders. */
+/** Runs one order and records the authority's problems separately from those of concurrent orders. */
 export function observeProblems<T>(work: (observed: Observed) => Promise<T>): Promise<T> {
   const observed: Observed = {};
   return current.run(observed, () => work(observed));
 }
 
-/** What a failed order means. */
+/** Classifies the error of a failed order. */
 export function refusalOf(error: unknown, observed: Observed): OrderOutcome {
   const said = observed.isPublishing === true ? "" : observed.detail;
   const detail = (said || (error as Error).message || String(error)).slice(0, 500);
@@ -63,11 +63,11 @@ function reasonOf({ type, isPublishing = false, isProving = false, status = 0 }:
   if (known !== undefined) return known;
   if (type === undefined) return status === 0 || status >= 500 || status < 400 ? "unreachable" : "rejected";
   if (isProving) return "challenge";
-  // RFC 8555 §7.3.6: so are requests of an account that was deactivated.
+  // RFC 8555 §7.3.6: requests of a deactivated account are unauthorized, too.
   return type === "unauthorized" ? "account" : "rejected";
 }
 
-/** The `Retry-After` field, or the time in Let's Encrypt's sentence ("retry after 2025-01-02 03:04:05 UTC"). */
+/** Returns the time from `Retry-After`, or from Let's Encrypt's sentence ("retry after 2025-01-02 03:04:05 UTC"). */
 function laterThan(field: string, detail: string): Date | null {
   if (/^\d+$/.test(field)) return new Date(Date.now() + Number(field) * 1000);
   const said = /retry after (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)/.exec(detail);

@@ -4,8 +4,8 @@ const lineFeed = 0x0a;
 const blockBytes = 64 * 1024;
 
 /**
- * Adds `bytes` at the end of a file, all or nothing: what an earlier crash left of a half-written line goes first, and a
- * failed write (a full disk) is taken back. `choose` sees the file's size and says what to write. Resolves with where it begins.
+ * Appends bytes to a file, all or nothing: removes a half-written line that an earlier crash left, and undoes a failed write (a full disk).
+ * `choose` receives the file's size and returns what to write. Resolves with the offset of the appended bytes.
  */
 export async function appendFile(
   path: string,
@@ -21,7 +21,7 @@ export async function appendFile(
   }
 }
 
-/** The bytes from `from` to `to`, fewer at the end of the file. */
+/** Reads the bytes from `from` to `to`, or fewer at the end of the file. */
 export async function readRange(file: FileHandle, from: number, to: number): Promise<Buffer> {
   const buffer = Buffer.alloc(Math.max(0, to - from));
   let filled = 0;
@@ -33,7 +33,7 @@ export async function readRange(file: FileHandle, from: number, to: number): Pro
   return buffer.subarray(0, filled);
 }
 
-/** Where the last whole line of the file ends. A writer may be in the middle of the next. */
+/** Returns the offset at which the file's last complete line ends; a writer may be in the middle of the next line. */
 export async function endOfLines(file: FileHandle): Promise<number> {
   let end = (await file.stat()).size;
   while (end > 0) {

@@ -4,7 +4,7 @@ import { appendFile, endOfLines, readRange } from "./append-file.ts";
 
 const lineFeed = 0x0a;
 
-/** Adds lines to a build's log. What goes over `limitBytes` is cut, and the log ends with a line that says so. */
+/** Appends lines to a build's log. Truncates the log at `limitBytes` and marks the truncation with a last line. */
 export async function appendBuildLog(path: string, lines: readonly string[], limitBytes: number): Promise<void> {
   const mark = Buffer.from(` !     The log is longer than ${sizeInWords(limitBytes)}: the rest is cut off.\n`);
   await appendFile(path, async (size, file) => {
@@ -16,7 +16,10 @@ export async function appendBuildLog(path: string, lines: readonly string[], lim
   });
 }
 
-/** Whole lines from `offset` on, at most `maxBytes`; a single longer line comes alone, so that reading always gets on. */
+/**
+ * Reads complete lines from `offset` on, `maxBytes` at most. A single line that is longer is returned alone, so that every read makes
+ * progress.
+ */
 export async function readBuildLog(
   path: string,
   offset: number,
@@ -36,7 +39,6 @@ export async function readBuildLog(
   }
 }
 
-/** The file of a build's log. */
 export function buildLogFile(dir: string, buildId: string): string {
   return join(dir, `${buildId}.log`);
 }
@@ -45,7 +47,7 @@ async function wholeLines(file: FileHandle, range: { from: number; end: number; 
   const { from, end } = range;
   for (let size = Math.max(1, range.maxBytes); from < end; size *= 2) {
     const bytes = await readRange(file, from, Math.min(end, from + size));
-    // The first look may hold many lines; a wider one is only for a line that is longer than asked for.
+    // The first read may hold many lines; a larger one is needed only for a line longer than `maxBytes`, so return that line alone.
     const lastEnd = size > range.maxBytes ? bytes.indexOf(lineFeed) : bytes.lastIndexOf(lineFeed);
     if (lastEnd >= 0) return bytes.subarray(0, lastEnd + 1);
     if (bytes.length < size) break;

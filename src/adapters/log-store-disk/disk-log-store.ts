@@ -7,18 +7,20 @@ import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
 export interface DiskLogStoreOptions {
-  /** Made when missing, closed to others. */
+  /** Created with access for its owner only if it does not exist. */
   readonly dir: string;
-  /** How long a build's log may get. Default 64 MiB. */
+  /** Size limit of a build's log. Default 64 MiB. */
   readonly buildLimitBytes?: number;
-  /** How much of a project's output is kept. Default five files of 8 MiB. */
+  /** How much runtime output to keep for each project. Default five files of 8 MiB. */
   readonly runtime?: RuntimeLimits;
 }
 
 const usualBuildLimitBytes = 64 * 1024 * 1024;
 const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
 
-/** Logs as files: a text file for each build, numbered files of JSON lines for each project. One process writes at a time. */
+/**
+ * Stores logs as files: a text file for each build, numbered files of JSON lines for each project. Only one process may write at a time.
+ */
 export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const buildLimitBytes = options.buildLimitBytes ?? usualBuildLimitBytes;
   const limits = options.runtime ?? usualRuntimeLimits;
@@ -64,7 +66,7 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   };
 }
 
-/** An id, or that of a workload with its process type, as the name of a file. */
+/** Returns an id, or a workload's id with its process type, if it is safe as a file name; throws otherwise. */
 function safe(id: string): string {
   if (!/^[a-z]{3}_[0-9a-z]{1,40}(?:\.[A-Za-z0-9_-]{1,32})?$/.test(id)) throw new Error(`not an id: ${id}`);
   return id;

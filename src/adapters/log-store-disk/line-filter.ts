@@ -5,8 +5,9 @@ const atBegins = '{"at":"'.length;
 const atEnds = atBegins + "2026-01-02T03:04:05.678Z".length;
 
 /**
- * Whether a query asks for a stored line. `encodeLines` writes time, process type and replica before the text, which therefore cannot
- * pretend to them. A line is decoded only when its stored form contains the text: a log of 40 MB takes a fifth of a second.
+ * Returns a predicate that tells whether a stored line matches the query. `encodeLines` writes time, process type and replica before the
+ * text, so the text can't forge them. A line is decoded only if its stored form contains the text: filtering 40 MB takes a fifth of a
+ * second.
  */
 export function lineFilter(query: RuntimeQuery, textOf: (line: string) => string): (line: string) => boolean {
   const filters = [originFilter(query), timeFilter(query), textFilter(query, textOf)].filter(

@@ -6,9 +6,9 @@ import type { InstanceKey } from "../../ports/runtime.ts";
 import { readBatch, type StoredBatch } from "./runtime-log.ts";
 
 /**
- * A position as it lies on disk, written before its lines: it holds once exactly these bytes are in the project's log,
- * until then `before` does. So lines and position come into force together, although they are in two files. There is one for each
- * ordinal of a workload: the next attempt's takes its place.
+ * A position as stored on disk, written before its lines. It is valid once exactly these bytes are in the project's log; until then,
+ * `before` is valid, so lines and position commit together although they are in two files. Each ordinal of a workload has one such file,
+ * which the next attempt overwrites.
  */
 interface Intention {
   readonly attempt: number;
@@ -18,13 +18,13 @@ interface Intention {
   readonly batch: StoredBatch & { readonly length: number; readonly sha256: string };
 }
 
-/** How far an instance's output has been stored, and the batch that a crash kept from being stored whole. */
+/** How far an instance's output has been stored, and the batch that a crash left incomplete. */
 export interface PositionState {
   readonly cursor: string | null;
   readonly interrupted?: StoredBatch & { readonly length: number };
 }
 
-/** Writes down in the workload's folder that `batch` is about to be stored at `at`, and the instance's position with it. */
+/** Records in the workload's folder that `batch` is about to be stored at `at`, together with the instance's new position. */
 export async function intendPosition(
   dir: string,
   projectId: string,
@@ -47,7 +47,7 @@ export async function intendPosition(
   await rename(next, path);
 }
 
-/** The position in force; its cursor is null when nothing of the instance has been stored. `logDir` finds a project's log. */
+/** Reads the valid position; its cursor is null when nothing of the instance has been stored. `logDir` returns a project's log folder. */
 export async function readPositionState(
   dir: string,
   instance: InstanceKey,
@@ -57,7 +57,7 @@ export async function readPositionState(
   if (intention?.attempt !== instance.attempt) return { cursor: null };
   const { batch, before, cursor } = intention;
   const stored = await readBatch(logDir(intention.project_id), batch, batch.length);
-  // A file that rotation has deleted was full, so the batch was in it long ago.
+  // If rotation has deleted the file, the file was full, so it contained the complete batch.
   if (stored === undefined || digest(stored) === batch.sha256) return { cursor };
   return { cursor: before, interrupted: batch };
 }
@@ -71,7 +71,7 @@ async function readIntention(path: string): Promise<Intention | undefined> {
   try {
     return JSON.parse(text) as Intention;
   } catch {
-    // A power cut has emptied it. What was stored the runtime has forgotten, so that hardly a line comes twice.
+    // A power failure emptied the file. The runtime has lost the output stored so far, so hardly a line is stored twice.
     return undefined;
   }
 }

@@ -4,13 +4,13 @@ import type { RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-sto
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
 import { lineFilter } from "./line-filter.ts";
 
-/** How much of a project's log is kept: `segments` files of about `segmentBytes` each. */
+/** How much of a project's log to keep: `segments` files of about `segmentBytes` each. */
 export interface RuntimeLimits {
   readonly segmentBytes: number;
   readonly segments: number;
 }
 
-/** Where a batch of lines lies. */
+/** Where a batch of lines is stored. */
 export interface StoredBatch {
   readonly segment: number;
   readonly offset: number;
@@ -19,10 +19,10 @@ export interface StoredBatch {
 const web = "web";
 const lineFeed = 0x0a;
 const blockBytes = 256 * 1024;
-// What a page takes in memory and in an answer, whatever the number of lines.
+// Limits a page's memory and response size, whatever the number of lines.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** The lines as they are stored: a JSON object each, on a line of its own. `web` is left out, as it is in the lines of earlier versions. */
+/** Encodes lines as stored: one JSON object a line. Omits the process type `web`, as earlier versions did. */
 export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
   return Buffer.from(lines.map((line) => `${JSON.stringify(storedLine(line))}\n`).join(""));
 }
@@ -32,8 +32,8 @@ function storedLine({ at, deployment, process, replica, text }: RuntimeLine) {
 }
 
 /**
- * Adds a batch to the newest file of the folder, or to a new one when that is full, and deletes the oldest beyond the limit.
- * Files are numbered and never renamed, so that a cursor stays right. `intend` is called first, with the place of the batch.
+ * Appends a batch to the newest file of the folder, or to a new one if that is full, and deletes the oldest files over the limit. Files are
+ * numbered and never renamed, so that cursors stay valid. Calls `intend` with the batch's position before it writes.
  */
 export async function appendBatch(
   dir: string,
@@ -54,12 +54,12 @@ export async function appendBatch(
   for (const old of kept.slice(0, -limits.segments)) await rm(segmentFile(dir, old), { force: true });
 }
 
-/** The bytes at a place; undefined when the file is gone. */
+/** Reads a batch; undefined when its file is gone. */
 export async function readBatch(dir: string, at: StoredBatch, length: number): Promise<Buffer | undefined> {
   return withSegment(dir, at.segment, (file) => readRange(file, at.offset, at.offset + length));
 }
 
-/** Takes back what a crash left of a batch, as long as nothing lies behind it. */
+/** Removes the part of a batch that was written before a crash, unless other lines follow it. */
 export async function dropPart(dir: string, at: StoredBatch, length: number): Promise<void> {
   const path = segmentFile(dir, at.segment);
   const size = await stat(path).then(
@@ -69,7 +69,9 @@ export async function dropPart(dir: string, at: StoredBatch, length: number): Pr
   if (size > at.offset && size < at.offset + length) await truncate(path, at.offset);
 }
 
-/** The newest lines, or the first ones behind a cursor. A cursor into what has been deleted means the oldest line kept. */
+/**
+ * Reads the newest lines, or the first ones after a cursor. If the cursor's file has been deleted, reading starts at the oldest line kept.
+ */
 export async function readPage(dir: string, query: RuntimeQuery): Promise<RuntimePage> {
   const segments = await segmentsSince(dir, query.since);
   const after = query.after === undefined ? undefined : parseCursor(query.after);
@@ -78,10 +80,10 @@ export async function readPage(dir: string, query: RuntimeQuery): Promise<Runtim
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
-/** How much a page still takes. */
+/** The space left in a page. */
 interface Room {
   readonly isFull: boolean;
-  /** Whether a line still fits; the first one always does. When one does not, the page is full. */
+  /** Returns whether a line still fits and counts it; the first line always fits. Once a line does not fit, the page is full. */
   take(line: string): boolean;
 }
 
@@ -103,7 +105,7 @@ function createRoom(limit: number): Room {
   };
 }
 
-/** How much, and which lines. */
+/** How many lines to read, and which. */
 interface LineQuery {
   readonly room: Room;
   readonly isWanted: (line: string) => boolean;
@@ -143,7 +145,7 @@ async function readBehind(
 async function lastLines(file: FileHandle, { room, isWanted }: LineQuery): Promise<{ lines: string[]; end: number }> {
   const end = await endOfLines(file);
   const newestFirst: string[] = [];
-  // What lies before the first line feed of a block belongs to a line that begins in the block before.
+  // Bytes before a block's first line feed belong to a line that starts in the preceding block.
   let rest: Buffer = Buffer.alloc(0);
   for (let start = end; start > 0 && !room.isFull;) {
     const from = Math.max(0, start - blockBytes);
@@ -184,7 +186,7 @@ async function firstLines(
   return { lines, end: at };
 }
 
-// Only what ends with a line feed is a line; the rest belongs to the next block.
+// Splits complete lines only; bytes after the last line feed belong to the next block.
 function splitLines(bytes: Buffer): string[] {
   const text = bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1).toString("utf8");
   return text === "" ? [] : text.slice(0, -1).split("\n");
@@ -195,7 +197,7 @@ function decodeLine(line: string): RuntimeLine {
     const stored = JSON.parse(line) as Omit<RuntimeLine, "process"> & { process?: string };
     return { ...stored, process: stored.process ?? web };
   } catch {
-    // A damaged disk must not make the rest of the log unreadable.
+    // A corrupt line must not make the rest of the log unreadable.
     return { at: new Date(0).toISOString(), deployment: 0, process: web, replica: 0, text: line };
   }
 }
@@ -208,7 +210,7 @@ async function listSegments(dir: string): Promise<number[]> {
   return names.flatMap((name) => (/^\d+\.ndjson$/.test(name) ? [Number.parseInt(name, 10)] : [])).sort((a, b) => a - b);
 }
 
-/** The files that may hold lines of this instant or later, the newest one always. */
+/** Returns the segments that may hold lines from this time on; always includes the newest one. */
 async function segmentsSince(dir: string, since: string | undefined): Promise<number[]> {
   const segments = await listSegments(dir);
   if (since === undefined) return segments;
@@ -218,7 +220,7 @@ async function segmentsSince(dir: string, since: string | undefined): Promise<nu
   return segments.slice(first);
 }
 
-/** When something was last added to a file; 0 when a rotation deleted it. */
+/** Returns a segment's mtime in milliseconds; 0 when a rotation deleted it. */
 async function writtenAt(dir: string, segment: number): Promise<number> {
   return stat(segmentFile(dir, segment)).then(
     ({ mtimeMs }) => mtimeMs,
@@ -232,7 +234,7 @@ async function withSegment<T>(
   work: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
   const file = await open(segmentFile(dir, segment), "r").catch((error: NodeJS.ErrnoException) => {
-    // Deleted by a rotation since the folder was listed.
+    // A rotation deleted it after the folder was listed.
     if (error.code === "ENOENT") return undefined;
     throw error;
   });

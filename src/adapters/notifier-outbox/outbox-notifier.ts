@@ -5,13 +5,13 @@ import type { Log } from "../../kit/log.ts";
 import type { Message, Notifier } from "../../ports/notifier.ts";
 
 export interface OutboxOptions {
-  /** The folder of messages, made when it is missing; for its owner's eyes only. */
+  /** The folder for messages; created if missing, with access for its owner only. */
   readonly dir: string;
-  /** The operator's own log: its readers may decide. */
+  /** The operator's own log. Its readers may act on the links in the messages. */
   readonly log: Log;
 }
 
-/** Messages as files (mode 0600) and as lines of the log: for a machine whose operator sits in front of it. */
+/** Writes messages to files (mode 0600) and to the log: for a machine whose operator works on it. */
 export function createOutboxNotifier({ dir, log }: OutboxOptions): Notifier {
   return {
     name: "outbox",
@@ -34,7 +34,7 @@ export function createOutboxNotifier({ dir, log }: OutboxOptions): Notifier {
 const keptMs = 7 * 24 * 60 * 60 * 1000;
 const namePattern = /^\d{8}T\d{6}Z-[a-z_]+-\w+\.txt$/;
 
-// Written beside and renamed: a program that watches the folder sees whole messages.
+// Writes to a temporary file and renames it, so that a program that watches the folder sees complete messages only.
 async function write(dir: string, message: Message): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const time = message.created_at.replaceAll(/[-:]|\.\d+/g, "");

@@ -7,12 +7,12 @@ export interface SmtpOptions {
   readonly to: readonly string[];
 }
 
-/** Messages as e-mail in plain text. TLS is used whenever the server offers it, and its certificate is checked. */
+/** Sends messages as plain-text e-mail. Uses TLS whenever the server offers it, and verifies its certificate. */
 export function createSmtpNotifier({ url, from, to }: SmtpOptions): Notifier {
   return {
     name: "smtp",
     async deliver(message, signal) {
-      // Only who sends e-mail pays for it: 10 MB of memory.
+      // Load nodemailer only when e-mail is sent: it takes 10 MB of memory.
       const { createTransport } = await import("nodemailer");
       const transport = createTransport({ url, ...timeouts });
       const close = () => transport.close();
@@ -37,13 +37,13 @@ const timeouts = {
   dnsTimeout: 5000,
 } as const;
 
-// Nothing in a message is read from files or addresses, whatever it says.
+// Keeps nodemailer from reading files or URLs that a message names.
 function mailOf({ id, kind, subject, text, url, created_at }: Message) {
   return {
     subject: `[Berth] ${subject}`,
     text: url === null ? text : `${text}\n\n${url}\n`,
     date: new Date(created_at),
-    // The same for every attempt, so that a mailbox can tell a second copy.
+    // The same for every attempt, so that a mailbox can recognise a duplicate.
     messageId: `<${id}@berth>`,
     headers: { "X-Berth-Kind": kind, "Auto-Submitted": "auto-generated" },
     disableFileAccess: true,

@@ -3,15 +3,15 @@ import type { Message, Notifier } from "../../ports/notifier.ts";
 
 export interface WebhookOptions {
   readonly url: string;
-  /** Signs every message; receivers check the signature. */
+  /** The key that signs every message; receivers verify the signature. */
   readonly secret: string;
 }
 
 const timeoutMs = 15_000;
 
 /**
- * Messages as JSON by POST. `berth-signature` is `v1=` and the HMAC-SHA256, in hex, of the timestamp in `berth-timestamp` (seconds), a dot
- * and the body: a receiver checks it, and refuses old timestamps, so that an old message can't be sent again.
+ * Sends messages as JSON by POST. `berth-signature` is `v1=` and the hex HMAC-SHA256 of the timestamp in `berth-timestamp` (seconds), a dot
+ * and the body. A receiver verifies it and refuses old timestamps, so that a message can't be replayed.
  */
 export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier {
   return {
@@ -28,7 +28,7 @@ export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier
       };
       const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
-        // A redirect could carry the message to another place.
+        // Following a redirect could send the message to another host.
         const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: limited });
         await response.body?.cancel();
         if (response.ok) return { outcome: "delivered" };
@@ -40,7 +40,7 @@ export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier
   };
 }
 
-/** The signature of a body that was sent at this time. */
+/** Returns the signature of a body sent at this time. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex");
 }
@@ -49,7 +49,7 @@ function documentOf({ id, kind, subject, text, url, created_at }: Message) {
   return { id, kind, subject, text, url, created_at };
 }
 
-// The address itself may hold a secret, so the message names only the kind of trouble.
+// The URL itself may hold a secret, so the message names only the kind of error.
 function reasonOf(error: unknown): string {
   const { name, cause } = error as Error;
   return (cause as NodeJS.ErrnoException | undefined)?.code ?? name;

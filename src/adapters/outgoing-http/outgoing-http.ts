@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import { literalOf, pinAddress, type AddressPolicy } from "../../kit/pinned-address.ts";
 import type { OutgoingHttp, OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
 
-/** Requests of Node.js, each over a connection of its own to an address that was looked up and checked before. */
+/** Sends requests with Node.js's client, each over its own connection to an address that was resolved and checked beforehand. */
 export function createOutgoingHttp(policy: AddressPolicy): OutgoingHttp {
   return {
     async post(request, signal) {
@@ -51,7 +51,7 @@ function send(request: OutgoingRequest, { url, address, signal }: Target): Promi
   });
 }
 
-/** The beginning of an answer as text; an answer that ends early has what arrived. */
+/** Returns the first `mostBytes` bytes of a response as text; if the response breaks off, returns what has arrived. */
 function excerptOf(answer: IncomingMessage, mostBytes: number): Promise<string> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
@@ -66,7 +66,7 @@ function excerptOf(answer: IncomingMessage, mostBytes: number): Promise<string> 
   });
 }
 
-// As a stream, so that a character cut in two at the end is left out. A column of JSON takes no NUL.
+// Decodes in stream mode, which omits an incomplete character at the end. Removes NUL, which PostgreSQL's JSON columns refuse.
 function textOf(bytes: Buffer): string {
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll("\0", "\uFFFD");
 }

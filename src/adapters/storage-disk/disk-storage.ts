@@ -5,7 +5,10 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { StorageFull, StorageMissing, type Storage } from "../../ports/storage.ts";
 
-/** Files in a folder that is closed to others. Unfinished ones lie in a folder beside them, so that a listing shows whole ones only. */
+/**
+ * Stores files in a folder that only its owner can access. Unfinished files are in a separate folder next to them, so that a listing shows
+ * complete files only.
+ */
 export function createDiskStorage(options: { readonly dir: string }): Storage {
   const { dir } = options;
   return {
@@ -64,7 +67,7 @@ async function writeAll(file: FileHandle, chunk: Buffer): Promise<void> {
   for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten;
 }
 
-// The names of a folder are durable when the folder is; those that were just made hang on the one above.
+// A folder's entries are durable once the folder is synced; a new folder is itself an entry of its parent, so sync every level.
 async function syncFolders(top: string, bottom: string): Promise<void> {
   for (let folder = bottom; ; folder = dirname(folder)) {
     const handle = await open(folder, "r");

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import { StorageFull } from "../../ports/storage.ts";
 
-/** Where a bucket is. The address has the bucket in its path, which every S3-compatible server understands. */
+/** The address of a bucket. URLs are path-style (bucket in the path), which every S3-compatible server understands. */
 export interface BucketAddress {
   /** Such as `https://s3.eu-central-1.amazonaws.com`. */
   readonly endpoint: string;
@@ -14,16 +14,16 @@ export interface BucketAddress {
 
 export interface BucketRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** Below the bucket, without a leading slash. */
+  /** The object's key in the bucket, without a leading slash. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal | undefined;
-  /** These are answers, not faults. */
+  /** Status codes that are results for the caller, not errors. */
   readonly expected?: readonly number[];
 }
 
-/** The server refused, or did not answer. Tells what S3 calls the reason, never an address or a key. */
+/** The server refused the request or did not respond. The message has S3's error code, never an address or a key. */
 export class BucketRefused extends Error {
   readonly status: number | null;
   readonly code: string;
@@ -42,12 +42,12 @@ export class BucketRefused extends Error {
 
 const attempts = 4;
 const firstPauseMs = 300;
-// One part of an upload, 16 MiB, at 55 kB/s.
+// Long enough for one part of an upload, 16 MiB, at 55 kB/s.
 const answerTimeoutMs = 300_000;
 
 /**
- * Sends a signed request and resolves with the answer when it is a success or one of `expected`. Repeats what failed on the way
- * or on the server's side; safe, because S3's requests are idempotent. Throws `BucketRefused` or `StorageFull`.
+ * Sends a signed request and resolves with the response if it is a success or one of `expected`. Retries network failures and server
+ * errors, which is safe because S3's requests are idempotent. Throws `BucketRefused` or `StorageFull`.
  */
 export async function send(address: BucketAddress, request: BucketRequest): Promise<Response> {
   for (let attempt = 1; ; attempt += 1) {
@@ -67,7 +67,7 @@ async function sendOnce(address: BucketAddress, request: BucketRequest): Promise
   const response = await fetch(signed, {
     redirect: "error",
     signal: anySignal(request.signal, method === "GET" ? undefined : AbortSignal.timeout(answerTimeoutMs)),
-    // A body inside of a request is a stream, whose length the server would not be given.
+    // Inside a Request object the body would become a stream, and the server would get no content length.
     ...(body === undefined ? {} : { body }),
   }).catch((error: unknown) => {
     request.signal?.throwIfAborted();
@@ -77,7 +77,7 @@ async function sendOnce(address: BucketAddress, request: BucketRequest): Promise
   throw refusal(response.status, tag(await response.text().catch(() => ""), "Code") ?? "");
 }
 
-/** The request with AWS Signature Version 4, which covers the SHA-256 of the body; the body itself is not in it. */
+/** Signs the request with AWS Signature Version 4, which covers the body's SHA-256; the returned request itself has no body. */
 function sign(address: BucketAddress, { method, key = "", query = {}, body }: BucketRequest): Promise<Request> {
   const { endpoint, bucket, region, accessKeyId, secretKey: secretAccessKey } = address;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: "s3" });
@@ -96,7 +96,7 @@ function refusal(status: number, code: string): Error {
   return isFull ? new StorageFull(refused) : refused;
 }
 
-/** The text of the first element of this name; S3's answers are flat enough for that. */
+/** Returns the text of the first element of this name; S3's responses are flat enough for that. */
 export function tag(xml: string, name: string): string | undefined {
   const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
   return found?.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");

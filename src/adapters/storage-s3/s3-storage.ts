@@ -3,11 +3,11 @@ import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import { BucketRefused, send, tag, type BucketAddress } from "./requests.ts";
 
 export interface S3StorageOptions extends BucketAddress {
-  /** Before every key, such as `berth/`; empty for none. */
+  /** Prepended to every key, such as `berth/`; may be empty. */
   readonly prefix: string;
 }
 
-/** Files as objects of an S3-compatible store. Large ones are sent in parts and appear when the last one has arrived. */
+/** Stores files as objects of an S3-compatible store. Large files are sent in parts and appear once the upload has been completed. */
 export function createS3Storage(options: S3StorageOptions): Storage {
   return {
     put: async (key, content, signal) => put(options, keyOf(options, key), { content, signal }),
@@ -23,7 +23,7 @@ export function createS3Storage(options: S3StorageOptions): Storage {
   };
 }
 
-// S3 takes 10,000 parts of one object, so this is good for 160 GB. A part is held in memory while it is sent, and one more is filled.
+// S3 accepts 10,000 parts for an object, so this allows 160 GB. Memory holds one part being sent and the next being filled.
 const partBytes = 16 * 1024 * 1024;
 
 interface Source {
@@ -86,7 +86,7 @@ async function complete(
   const parts = marks.map((mark, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${mark}</ETag></Part>`);
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
   const answer = await (await send(bucket, { method: "POST", key, query: { uploadId }, body, signal })).text();
-  // The status is sent before the parts are put together: an error then stands in an answer of 200.
+  // S3 sends the status before it assembles the parts, so an error may come in the body of a 200 response.
   if (answer.includes("<Error>")) throw new BucketRefused(200, tag(answer, "Code") ?? "");
 }
 
@@ -127,7 +127,7 @@ function keyOf({ prefix }: S3StorageOptions, key: string): string {
   return `${prefix}${key}`;
 }
 
-/** The stream in pieces of one part's size; the last may be smaller. */
+/** Splits the stream into parts of `partBytes`; the last one may be smaller. */
 async function* partsOf(content: Readable): AsyncGenerator<Part, undefined> {
   let part = Buffer.alloc(partBytes);
   let filled = 0;
