@@ -3,21 +3,30 @@ import type { Failure } from "./failure.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
- * Makes an immutable, content-addressed image out of a source tree. The image is run by the runtime of the same family.
- * Nothing of a failed build stays but its caches. Building the same source twice may give the same image.
+ * Builds an immutable, content-addressed image from a source tree, for the runtime of the same family. A failed build leaves nothing but
+ * its caches. Building the same source twice may return the same image.
  */
 export interface Builder {
-  /** Builds; a fault of the source is an outcome, a fault of the machine is thrown. Ends soon after `signal` aborts and after `limits.timeoutMs`. */
+  /**
+   * Runs a build. A fault in the source is an outcome; a fault of the machine is thrown. Returns soon after `signal` aborts or
+   * `limits.timeoutMs` has passed.
+   */
   build(request: BuildRequest): Promise<BuildOutcome>;
-  /** What a build of the source would do, decided as `build` decides it; runs nothing of the source and keeps nothing. Ends soon after `signal` aborts. */
+  /**
+   * Returns what a build of the source would do, by the same rules as `build`; executes nothing of the source and stores nothing. Returns
+   * soon after `signal` aborts.
+   */
   plan(request: PlanRequest): Promise<PlanOutcome>;
-  /** Images that exist here, for pruning. */
+  /** Lists the project's images on this machine, for pruning. */
   images(projectId: string): Promise<readonly string[]>;
-  /** What a project's images and caches take on disk, in bytes. Reads all of them, so ask rarely. Null when that took too long. */
+  /**
+   * Returns the disk usage of a project's images and caches in bytes, or null when measuring took too long. It reads every file, so call it
+   * rarely.
+   */
   diskBytes(projectId: string): Promise<number | null>;
-  /** Whether the disk that keeps images has too little space for a build. */
+  /** Returns whether the disk that holds images has too little space for a build. */
   isShortOfSpace(): Promise<boolean>;
-  /** Throws away what builds of the project kept for the next one. */
+  /** Deletes the project's build caches. */
   clearCaches(projectId: string): Promise<void>;
 }
 
@@ -26,19 +35,22 @@ export interface BuildRequest {
   readonly org_id: string;
   readonly project_id: string;
   readonly project_number: number;
-  /** Where a machine has several families: the name of the runtime that the image is for. The first family's when it is absent. */
+  /** On a machine with several families: the name of the runtime that will run the image. Defaults to that of the first family. */
   readonly runtime?: string;
-  /** Commands that count more than what the source's own files say. */
+  /** Commands that override those in the source's own files. */
   readonly commands?: BuildCommands;
-  /** The source tree as a tar stream (`git archive`), opened when the build is ready for it. */
+  /** Opens the source tree as a tar stream (`git archive`) once the build is ready to read it. */
   readonly source: () => Readable;
-  /** The application's variables, as install and build commands get them. May hold secrets. */
+  /** The application's variables, set for install and build commands. May hold secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** Values that no line of the log and no failure may show. */
+  /** Values to redact from log lines and failures. */
   readonly secrets: readonly string[];
-  /** Registries that private images may come from, for this build alone. */
+  /** Logins for private images, used by this build only. */
   readonly registries: readonly RegistryLogin[];
-  /** Servers that the commands reach where the runtime of the same family says (`endpointFor`), such as the project's database. */
+  /**
+   * Servers that the commands may connect to, such as the project's database; `endpointFor` of the same family's runtime returns their
+   * addresses.
+   */
   readonly reach: readonly ServerAddress[];
   readonly limits: BuildLimits;
   readonly signal: AbortSignal;
@@ -53,13 +65,13 @@ export type PlanOutcome =
   | { readonly outcome: "refused"; readonly failure: Failure }
   | { readonly outcome: "cancelled" };
 
-/** What a build of a source does, as far as that shows before anything of it runs. */
+/** What a build of a source would do, as far as it can be known without running anything. */
 export interface PlannedBuild {
   readonly kind: string;
   /** Such as `Node.js app`. */
   readonly name: string;
   readonly uses_dockerfile: boolean;
-  /** What the build runs with, such as `Node.js 24.4.0` or `pnpm 10`. */
+  /** The tools that the build uses, such as `Node.js 24.4.0` or `pnpm 10`. */
   readonly tools: readonly string[];
   readonly notes: readonly string[];
   readonly steps: readonly PlannedStep[];
@@ -70,7 +82,7 @@ export interface PlannedBuild {
 }
 
 export interface PlannedStart {
-  /** Null: only what the build makes decides it. */
+  /** Null when only the build's output decides it. */
   readonly command: string | null;
   readonly because: string;
 }
@@ -80,7 +92,7 @@ export interface PlannedStep {
   readonly command: string;
 }
 
-/** A user of a registry of images. The host is written as image names begin with it. */
+/** Credentials for an image registry. The host is spelled as at the start of image names. */
 export interface RegistryLogin {
   readonly host: string;
   readonly username: string;
@@ -98,7 +110,7 @@ export interface BuildLimits {
   readonly memoryBytes: number;
   readonly processes: number;
   readonly timeoutMs: number;
-  /** A build that prints nothing for this long is ended. */
+  /** A build that prints nothing for this long is aborted. */
   readonly silenceMs: number;
 }
 
@@ -108,19 +120,22 @@ export type BuildOutcome =
   | { readonly outcome: "cancelled" };
 
 export interface Image {
-  /** Names the image for the runtime of the same family; equal content gives equal names. Opaque to all others. */
+  /** Identifies the image to the runtime of the same family, and is opaque to all other code. Equal content yields equal references. */
   readonly image_ref: string;
-  /** What was found, such as `node`, `python`, `go`, `static`, `procfile`. */
+  /** The detected kind of source, such as `node`, `python`, `go`, `static`, `procfile`. */
   readonly kind: string;
-  /** The command of the web process; for static files it starts the platform's own server, which is part of the image. Null: nothing serves requests. */
+  /**
+   * The command of the web process; for static files it starts the platform's own server, which is part of the image. Null when the image
+   * serves no requests.
+   */
   readonly web_command: string | null;
-  /** The commands of all other process types, such as `worker`. Images that an earlier version built lack it. */
+  /** The commands of all other process types, such as `worker`. Absent in images built by an earlier version. */
   readonly processes?: Readonly<Record<string, string>>;
-  /** Runs before traffic moves, in the new image; null when there is none. */
+  /** Runs in the new image before traffic moves to it. Null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;
-  /** The name of the runtime that it is for. Images that an earlier version built lack it. */
+  /** The name of the runtime that the image is built for. Absent in images built by an earlier version. */
   readonly runtime?: string;
-  /** The port that the image itself says it listens on. */
+  /** The port that the image declares (`EXPOSE`). */
   readonly port?: number;
 }

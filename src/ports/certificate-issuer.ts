@@ -1,12 +1,15 @@
-/** A certificate authority. What it refuses is an outcome; only a fault of ours is thrown. */
+/** A certificate authority. A refusal by the authority is an outcome; only Berth's own faults are thrown. */
 export interface CertificateIssuer {
-  /** Orders one certificate with a new key. Gives up after a few minutes: `unreachable`. Not idempotent: each call is an order. */
+  /**
+   * Orders one certificate with a new key. Returns `unreachable` after a few minutes without success. Not idempotent: each call places an
+   * order.
+   */
   order(order: CertificateOrder, challenges: ChallengePublisher): Promise<OrderOutcome>;
-  /** The key of a new account. */
+  /** Creates the private key for a new account. */
   createAccountKey(): Promise<string>;
-  /** The time in which the authority suggests to renew (RFC 9773); it may change. Null: the authority suggests none. */
+  /** Returns the renewal window that the authority suggests (RFC 9773), or null when it suggests none. The window may change. */
   suggestedRenewal(chainPem: string): Promise<RenewalWindow | null>;
-  /** The names of the authority in CAA records; none: it does not say, or is not reached. */
+  /** Returns the names that identify the authority in CAA records. Empty when it publishes none or can't be reached. */
   identities(): Promise<readonly string[]>;
 }
 
@@ -23,7 +26,7 @@ export interface CertificateOrder {
 
 export type ChallengeKind = "http-01" | "dns-01";
 
-/** Who orders. The account is registered with the first order. */
+/** The account that orders. It is registered with the first order. */
 export interface IssuerAccount {
   /** Secret. */
   readonly key_pem: string;
@@ -31,7 +34,7 @@ export interface IssuerAccount {
   readonly url: string | null;
 }
 
-/** Puts the answer to a challenge where the authority looks for it. */
+/** Publishes the response to a challenge where the authority looks for it. */
 export interface ChallengePublisher {
   publish(challenge: Challenge): Promise<void>;
   /** Also called when `publish` failed. */
@@ -42,7 +45,7 @@ export interface Challenge {
   /** Without `*.`. */
   readonly hostname: string;
   readonly token: string;
-  /** For `http-01` the body of the answer, for `dns-01` the text of the TXT record. */
+  /** For `http-01` the response body, for `dns-01` the text of the TXT record. */
   readonly text: string;
 }
 
@@ -56,7 +59,7 @@ export type OrderOutcome =
     };
 
 /**
- * `account`: it is unknown, deactivated or revoked, and another one must be registered. `publish`: the answer to a challenge could not
- * be published. `challenge`: the authority did not see its answer.
+ * `account`: the account is unknown, deactivated or revoked; register a new one. `publish`: the challenge's response could not be
+ * published. `challenge`: the authority did not find the response.
  */
 export type OrderRefusal = "unreachable" | "publish" | "rate_limited" | "account" | "challenge" | "caa" | "rejected";

@@ -1,4 +1,4 @@
-/** The time, so that a test can set it. */
+/** The current time; tests replace it. */
 export interface Clock {
   now(): Date;
 }

@@ -1,19 +1,19 @@
 /**
- * What the world's DNS says about a name at this moment. Nothing is kept between questions. Each answers within the adapter's
- * time limit, whatever the servers do, and throws only for a fault of ours: what servers do wrong is an outcome.
+ * Queries public DNS without a cache. Each call returns within the adapter's time limit. Server errors are outcomes; only Berth's own
+ * faults are thrown.
  */
 export interface Dns {
-  /** All IPv4 and IPv6 addresses, behind aliases too. */
+  /** Returns all IPv4 and IPv6 addresses, following aliases. */
   addresses(hostname: string): Promise<DnsAnswer>;
-  /** The TXT records of exactly this name or its alias; the parts of a record are joined. */
+  /** Returns the TXT records of exactly this name or its alias, the strings of each record joined. */
   texts(hostname: string): Promise<DnsAnswer>;
-  /** The name that this one is a CNAME of. */
+  /** Returns the CNAME target of this name. */
   alias(hostname: string): Promise<DnsAnswer>;
-  /** The values of the `issue` records (CAA, RFC 8659 §3) that hold for the name: its own, else its nearest parent's. */
+  /** Returns the values of the `issue` records that apply to the name (CAA, RFC 8659 §3): its own, or else those of its nearest parent. */
   authorities(hostname: string): Promise<DnsAnswer>;
 }
 
-/** `none`: the servers say that there is nothing. `unavailable`: they did not say, and nothing may be concluded. */
+/** `none`: the servers answered that no such record exists. `unavailable`: no usable answer, so conclude nothing. */
 export type DnsAnswer =
   | { readonly outcome: "found"; readonly values: readonly string[] }
   | { readonly outcome: "none" }

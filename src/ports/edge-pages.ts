@@ -1,7 +1,7 @@
 // What a visitor reads where no application answers.
 import { plainPageStyle } from "../contract/plain-page.ts";
 
-/** Names a page of an edge's own; goes into `x-berth-error`. */
+/** Identifies one of the edge's own pages; sent as `x-berth-error`. */
 export type PageCode = keyof typeof pages;
 
 interface Page {
@@ -11,7 +11,7 @@ interface Page {
   readonly retryAfterS?: number;
 }
 
-/** Every page of an edge's own: all adapters answer with the same ones. */
+/** Every page that an edge serves itself. All adapters serve the same ones. */
 export const pages = {
   bad_request: { status: 400, title: "Bad request", text: "This request is malformed or ambiguous." },
   unknown_host: { status: 404, title: "Nothing here", text: "No application answers to this host name." },
@@ -62,7 +62,10 @@ export const pages = {
   app_timeout: { status: 504, title: "Application timeout", text: "The application did not answer in time." },
 } as const satisfies Record<string, Page>;
 
-/** The fields and body of a page in the form the client prefers, by its `Accept`, with `notice` in the place of its text. Never says where an application runs. */
+/**
+ * Returns the headers and body of a page in the format that the client's `Accept` prefers. `notice` replaces the page's text. Never reveals
+ * where an application runs.
+ */
 export function renderPage(
   code: PageCode,
   accept: string,
@@ -97,7 +100,7 @@ function html(page: Page): string {
 `;
 }
 
-/** Text in which a browser sees no markup. */
+/** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

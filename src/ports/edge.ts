@@ -1,40 +1,45 @@
 /**
- * Carries the traffic to applications. It receives the whole route table at once (`apply`) and keeps serving the last one while the
- * control plane is away. Changing one project's route never touches another project's connections.
+ * Routes traffic to applications. `apply` hands it the whole route table, and it keeps serving the last table while the control plane is
+ * down. Changing one project's route never affects another project's connections.
  */
 export interface Edge {
-  /** Names the adapter in rows and in the status. */
+  /** Identifies the adapter in database rows and in the status. */
   readonly kind: "builtin" | "haproxy";
-  /** Makes the edge run and serve `routes`, resolves when new requests go by them. Older versions than the last are ignored. */
+  /**
+   * Starts the edge if necessary and serves `routes`; resolves when new requests follow them. A table older than the last one is ignored.
+   */
   apply(routes: RouteTable): Promise<void>;
   /**
-   * Replaces all certificates, resolves when new TLS connections get them. Open connections go on. Older versions than the last are ignored.
-   * May come before the first `apply`. The edge serves the last table while the control plane is away, and after a restart of its own: it
-   * keeps it in a file that only its own user reads.
+   * Replaces all certificates; resolves when new TLS connections use them. Open connections continue. A table older than the last one is
+   * ignored. May be called before the first `apply`. The edge stores the table in a file that only its own user can read, so it survives a
+   * restart of the edge and an absent control plane.
    */
   applyCertificates(table: CertificateTable): Promise<void>;
-  /** Requests and connections now open to each target, by `host:port`; a target without any may be missing. */
+  /** Returns the number of open requests and connections per target, keyed by `host:port`. Targets without any may be missing. */
   openRequests(): Promise<ReadonlyMap<string, number>>;
   /**
-   * What was counted, per project and counter. A counter's counts only grow and are shown for an hour at least after it ended; a crash or a
-   * replacement of the edge begins a new counter. What a project got is the sum over all counters.
+   * Returns usage per project and counter. Values of a counter only grow, and stay readable for at least an hour after the counter ends; a
+   * crash or a replacement of the edge starts a new counter. A project's total is the sum over all counters.
    */
   measure(): Promise<readonly EdgeUsage[]>;
-  /** Where the platform's own requests for an application's page go, which are not counted as its traffic; null while the edge does not run. */
+  /**
+   * Returns where the platform sends its own requests to an application's page, which are not counted as traffic. Null while the edge is
+   * not running.
+   */
   entrance(): Promise<EdgeEntrance | null>;
-  /** Whether the edge answers, where it listens, and the versions of the routes and certificates it serves by. */
+  /** Returns whether the edge responds, where it listens, and which versions of routes and certificates it serves. */
   observe(): Promise<EdgeStatus>;
-  /** Ends the edge: no new connections, waits up to `graceMs` for open ones. Idempotent. */
+  /** Stops the edge: refuses new connections and waits up to `graceMs` for open ones. Idempotent. */
   stop(graceMs: number): Promise<void>;
 }
 
 export interface RouteTable {
-  /** Grows with each change; a table with a smaller number than the last is ignored. */
+  /** Grows with each change. A table with a lower version than the last one is ignored. */
   readonly version: number;
   readonly routes: readonly Route[];
   /**
-   * Where plain requests for `/.well-known/acme-challenge/…` go, whatever their hostname and whether there is a route for it: the control
-   * plane. They are never redirected. Null: they are requests like any other.
+   * The control plane's address for plain HTTP requests to `/.well-known/acme-challenge/…`, for any hostname, with or without a route.
+   * These are never redirected. When null, such requests are not special.
    */
   readonly challenge: Target | null;
 }
@@ -44,29 +49,30 @@ export interface Route {
   readonly hostname: string;
   readonly project_id: string;
   readonly state: RouteState;
-  /** Ready replicas. May be empty while `serving`: then 502 with a page that says the application is not running. */
+  /** Ready replicas. May be empty while `serving`: clients then get 502 with a page saying that the application is not running. */
   readonly targets: readonly Target[];
   readonly https: RouteHttps;
-  /** Answers over HTTPS carry `Strict-Transport-Security: max-age=31536000`, unless the application sets that field itself. */
+  /** Adds `Strict-Transport-Security: max-age=31536000` to HTTPS responses, unless the application sets that header itself. */
   readonly hsts: boolean;
   /**
-   * Its target is the control plane: requests carry the headers of `entrance`, which no client knows, so that it believes their forwarding
-   * fields. Left out: false.
+   * The target is the control plane. The edge adds the headers of `entrance`, which no client knows, so that the control plane trusts the
+   * forwarding headers. Defaults to false.
    */
   readonly is_control?: boolean;
-  /** What the page of `maintenance` says instead of its own sentence: one line of plain text. */
+  /** Replaces the sentence on the `maintenance` page: one line of plain text. */
   readonly notice?: string;
 }
 
 /**
- * What happens to plain HTTP: `redirect` answers every request (but challenges) with 308 to the same URL over HTTPS; `on` and `off` serve it.
- * A TLS connection is accepted for every name that a certificate covers; where that is also a route's hostname, `off` answers as an unknown host.
+ * How plain HTTP is handled: `redirect` answers every request except challenges with 308 to the same URL over HTTPS; `on` and `off` serve
+ * it. A TLS connection is accepted for every name that a certificate covers; when that name is also a route's hostname, `off` treats it as
+ * an unknown host.
  */
 export type RouteHttps = "off" | "on" | "redirect";
 
 /**
- * `serving` routes; the others answer with a page: nothing deployed yet (404), deleted, suspended or in maintenance (503, no-store). The
- * answers of `maintenance` are not counted: they say nothing about the application.
+ * `serving` forwards requests. All other states answer with a page: 404 when nothing is deployed yet; 503 with `no-store` when deleted,
+ * suspended or in maintenance. `maintenance` responses are not counted, because they say nothing about the application.
  */
 export type RouteState = "serving" | "empty" | "deleted" | "suspended" | "maintenance";
 
@@ -76,22 +82,28 @@ export interface Target {
 }
 
 export interface CertificateTable {
-  /** Grows with each change; a table with a smaller number than the last is ignored. */
+  /** Grows with each change. A table with a lower version than the last one is ignored. */
   readonly version: number;
   readonly certificates: readonly EdgeCertificate[];
 }
 
-/** A connection gets the certificate that names its server name exactly, else the wildcard one level above; without one the handshake fails. */
+/**
+ * A connection gets the certificate that lists its server name exactly, else the wildcard one level above. Without either, the handshake
+ * fails.
+ */
 export interface EdgeCertificate {
-  /** Lower case; `*.apps.example` covers one further label. No name is in two certificates of a table. */
+  /** Lower case; `*.apps.example` covers one label. No name appears in two certificates of a table. */
   readonly names: readonly string[];
-  /** The certificate first, then its issuers. */
+  /** The certificate, followed by its issuers. */
   readonly chain_pem: string;
   /** Secret. */
   readonly key_pem: string;
 }
 
-/** Where the platform's own requests go, and where those over HTTPS (null: HTTPS is switched off); they carry these headers beside their `Host`. The headers stay the same as long as the state folder. */
+/**
+ * Where the platform sends its own requests, over HTTP and over HTTPS (null when HTTPS is off). They must carry these headers beside their
+ * `Host`. The headers stay the same for the life of the state folder.
+ */
 export interface EdgeEntrance {
   readonly host: string;
   readonly port: number;
@@ -100,29 +112,32 @@ export interface EdgeEntrance {
 }
 
 export interface EdgeUsage {
-  /** Identifies the edge that counted, from its start to its end. */
+  /** Identifies one run of an edge, from its start to its end. */
   readonly counter: string;
   readonly project_id: string;
   readonly requests: number;
   /** By first digit of the status: `"2"` … `"5"`. */
   readonly by_class: Readonly<Record<string, number>>;
-  /** Of bodies and tunnels; HAProxy counts heads too. */
+  /** Bytes of bodies and tunnels. HAProxy includes headers. */
   readonly bytes_in: number;
   readonly bytes_out: number;
-  /** Time from a request's head to the head of its answer. Cumulative counts under the upper bounds of `latencyBucketsMs`; the last one counts all. */
+  /**
+   * Time from a request's head to its response's head, as cumulative counts per upper bound in `latencyBucketsMs`. The last bucket counts
+   * all requests.
+   */
   readonly latency_buckets: readonly number[];
-  /** HAProxy estimates it from the buckets. */
+  /** Estimated from the buckets when the edge is HAProxy. */
   readonly latency_sum_ms: number;
 }
 
-/** Upper bounds of the latency histogram in milliseconds; one more bucket, without a bound, follows. */
+/** Upper bounds of the latency histogram in milliseconds. One more bucket, unbounded, follows. */
 export const latencyBucketsMs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000] as const;
 
 export interface EdgeStatus {
   readonly running: boolean;
   /** `host:port` for plain HTTP. */
   readonly listen: string | null;
-  /** `host:port` for HTTPS; null when it is switched off. */
+  /** `host:port` for HTTPS. Null when HTTPS is off. */
   readonly listen_tls: string | null;
   readonly route_version: number;
   readonly certificate_version: number;

@@ -2,7 +2,7 @@
 export const stages = ["receive", "detect", "install", "build", "release", "boot", "health", "switch"] as const;
 export type Stage = (typeof stages)[number];
 
-/** Why a build or a deployment failed, for a person: what happened, what to do, and the end of the log. */
+/** Why a build or deployment failed, for people: what happened, what to do, and the end of the log. */
 export interface Failure {
   readonly stage: Stage;
   /** Stable and machine-readable, such as `install_failed` or `wrong_port`. */

@@ -1,29 +1,30 @@
 import type { InstanceKey } from "./runtime.ts";
 
-/** Keeps build logs and the output of applications, already free of secrets, over deployments and crashes. */
+/** Stores build logs and application output, with secrets already redacted. They survive deployments and crashes. */
 export interface LogStore {
-  /** Adds to a build's log; lines have no line feed and get one. Past the size limit the rest is cut and marked once. */
+  /** Appends lines, given without line feeds, to a build's log. Past the size limit the rest is dropped and the cut is marked once. */
   appendBuild(buildId: string, lines: readonly string[]): Promise<void>;
-  /** A build's log from a byte offset on, at most `maxBytes`, whole lines with their line feeds; one longer line comes alone. */
+  /**
+   * Reads a build's log from a byte offset: whole lines with their line feeds, at most `maxBytes`. A single longer line is returned alone.
+   */
   readBuild(
     buildId: string,
     offset: number,
     maxBytes: number,
   ): Promise<{ readonly text: string; readonly next_offset: number }>;
-  /** Adds to a project's runtime log and rotates it; remembers `position` together with the lines. */
+  /** Appends to a project's runtime log and rotates it. Stores `position` together with the lines. */
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
   /**
-   * The newest `limit` lines, oldest first; with `after` the first `limit` lines behind that cursor, so that no reader who
-   * reads on misses one. A cursor into what rotation has deleted means the oldest line that is kept. Fewer come when they are
-   * longer than 2 MiB together; one at least.
+   * Returns the newest `limit` lines, oldest first; with `after`, the first `limit` lines behind that cursor, so that a follower misses
+   * none. A cursor into lines that rotation has deleted stands for the oldest kept line. A page holds at most 2 MiB, but at least one line.
    */
   readRuntime(projectId: string, query: RuntimeQuery): Promise<RuntimePage>;
   /**
-   * Where ingestion of an instance's output stopped, so that a restart neither repeats nor loses lines; null at first. Of each
-   * ordinal of a workload one attempt's position is remembered, the last one that was stored.
+   * Returns where ingestion of an instance's output stopped (null at first), so that a restart neither repeats nor loses lines. For each
+   * ordinal of a workload only the position stored last is kept, for one attempt.
    */
   readPosition(instance: InstanceKey): Promise<string | null>;
-  /** Nothing more of a workload's output is going to be read. Its lines stay. Idempotent. */
+  /** Forgets the positions of a workload whose output will not be read any more. Its lines stay. Idempotent. */
   forgetPositions(workloadId: string): Promise<void>;
   /** Deletes a project's runtime log and the logs of these builds for good. Idempotent. */
   remove(projectId: string, buildIds: readonly string[]): Promise<void>;
@@ -31,7 +32,7 @@ export interface LogStore {
   removeBuilds(buildIds: readonly string[]): Promise<void>;
 }
 
-/** Up to where an instance's output has been stored. */
+/** How far an instance's output has been stored. */
 export interface IngestPosition {
   readonly instance: InstanceKey;
   readonly cursor: string;
@@ -49,20 +50,20 @@ export interface RuntimeLine {
 export interface RuntimeQuery {
   readonly limit: number;
   readonly after?: string;
-  /** The lines of this process type alone. */
+  /** Only lines of this process type. */
   readonly process?: string;
-  /** The lines of the replicas with this number alone. */
+  /** Only lines of the replicas with this number. */
   readonly replica?: number;
-  /** The lines written at this instant or later: RFC 3339 in UTC with milliseconds, as in a line's `at`. */
+  /** Only lines written at this instant or later: RFC 3339 in UTC with milliseconds, as in a line's `at`. */
   readonly since?: string;
-  /** The lines written before this instant. */
+  /** Only lines written before this instant. */
   readonly until?: string;
-  /** The lines that contain this text, in upper or lower case. */
+  /** Only lines that contain this text, ignoring case. */
   readonly contains?: string;
 }
 
 export interface RuntimePage {
   readonly lines: readonly RuntimeLine[];
-  /** Behind the last line of the page; give it as `after` to go on. */
+  /** The position behind the page's last line; pass it as `after` to continue. */
   readonly cursor: string;
 }

@@ -1,13 +1,13 @@
-/** The machines that a runtime of many runs replicas on. */
+/** The machines on which a multi-machine runtime runs replicas. */
 export interface MachinePool {
   list(): Promise<readonly PooledMachine[]>;
-  /** A shell script: run as root on another machine, it makes that machine one of these. It holds secrets. */
+  /** Returns a shell script that, run as root on another machine, adds that machine to the pool. The script holds secrets. */
   joinScript(): Promise<string>;
-  /** Whether new replicas may start there; those that run stay. False: there is no such machine. */
+  /** Allows or forbids new replicas on a machine; running ones stay. Returns false when there is no such machine. */
   admit(id: string, takesReplicas: boolean): Promise<boolean>;
-  /** The projects with replicas there. */
+  /** Returns the projects that have replicas on the machine. */
   projectsOn(id: string): Promise<readonly string[]>;
-  /** Forgets a machine. Idempotent. */
+  /** Removes a machine from the pool. Idempotent. */
   remove(id: string): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export interface PooledMachine {
   readonly role: "manager" | "worker";
   readonly state: "ready" | "down" | "unknown" | "disconnected";
   readonly takes_replicas: boolean;
-  /** Whether its network is closed to containers; a machine without that gets no replicas. */
+  /** Whether containers are firewalled off from the machine's network. A machine without that firewall gets no replicas. */
   readonly guarded: boolean;
   readonly replicas: number;
   readonly cpus: number;

@@ -1,19 +1,18 @@
 /**
- * A way to reach the people who run the platform: a folder, e-mail, a webhook. A message may come twice (whoever was to write down that
- * it was sent may have ended before), always with the same id. What is sent may hold a link that decides something, so nothing of it
- * may get anywhere else.
+ * A channel to the people who run the platform: a folder, e-mail, a webhook. A message may arrive twice, with the same id, when the process
+ * that sent it ended before recording that. A message may hold a link that authorizes a decision, so its content must go nowhere else.
  */
 export interface Notifier {
-  /** Unique among those in use; stands in the rows of messages that wait. */
+  /** Unique among the configured notifiers; stored in the rows of pending messages. */
   readonly name: string;
-  /** Sends it once and within half a minute. What the other side does wrong is an outcome; the caller tries again later. */
+  /** Tries once, for at most half a minute. A failure of the receiver is an outcome; the caller retries later. */
   deliver(message: Message, signal: AbortSignal): Promise<Delivery>;
 }
 
-/** Mail to an address that an organization has named and confirmed; null: the platform sends none. */
+/** Creates a notifier that mails to an address which an organization has named and confirmed. Null when the platform sends no mail. */
 export type MailTo = ((address: string) => Notifier) | null;
 
-/** `reason` is for the operator and repeats nothing of the message and no secret. */
+/** `reason` is for the operator. It contains nothing of the message and no secret. */
 export type Delivery = { readonly outcome: "delivered" } | { readonly outcome: "failed"; readonly reason: string };
 
 export interface Message {
@@ -24,7 +23,7 @@ export interface Message {
   readonly subject: string;
   /** Plain text, lines of any length. */
   readonly text: string;
-  /** Where to go, when there is something to do. Its possession suffices to do it. */
+  /** The link to open when the message asks for an action. Anyone who has it can perform the action. */
   readonly url: string | null;
   /** RFC 3339. */
   readonly created_at: string;

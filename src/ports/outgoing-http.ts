@@ -1,9 +1,9 @@
 /**
- * HTTP requests to addresses that tenants choose. An address is resolved once and exactly that address is connected to. Loopback, private,
- * link-local and metadata addresses are refused unless the operator allows them. Redirects are an answer and are not followed.
+ * Sends HTTP requests to addresses that tenants choose. A hostname is resolved once, and the connection goes to exactly that address.
+ * Loopback, private, link-local and metadata addresses are refused unless the operator allows them. Redirects are returned, not followed.
  */
 export interface OutgoingHttp {
-  /** Sends a small body and reads the beginning of the answer. What the other side does wrong is an outcome; never rejects for it. */
+  /** Sends a small body and reads the start of the response. A failure of the other side is an outcome, never a rejection. */
   post(request: OutgoingRequest, signal: AbortSignal): Promise<OutgoingOutcome>;
 }
 
@@ -12,13 +12,13 @@ export interface OutgoingRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** For look-up, connection and answer together. */
+  /** Limits DNS look-up, connection and response together. */
   readonly timeoutMs: number;
-  /** How much of the answer is read; the rest is not waited for. */
+  /** How much of the response body is read. The rest is not awaited. */
   readonly excerptBytes: number;
 }
 
-/** `reason` is a sentence for the tenant and repeats no part of the address. */
+/** `reason` is a sentence for the tenant and contains no part of the address. */
 export type OutgoingOutcome =
   | { readonly outcome: "answered"; readonly status: number; readonly excerpt: string }
   | { readonly outcome: "failed"; readonly reason: string };

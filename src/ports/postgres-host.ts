@@ -2,68 +2,74 @@ import type { Readable } from "node:stream";
 import type { ServerAddress } from "../kit/server-address.ts";
 
 /**
- * Runs one PostgreSQL instance per project, under an unprivileged uid of its own. Instances outlive the control plane.
- * Whatever touches what the project's owner made is done as the project's role, never as a superuser.
+ * Runs one PostgreSQL instance per project, under its own unprivileged uid. Instances outlive the control plane. Every operation on objects
+ * that the project's owner created runs as the project's role, never as a superuser.
  */
 export interface PostgresHost {
   /**
-   * Makes the instance exist, run, and hold the role and database of `spec`, hardened. Idempotent at every step.
-   * Resets whatever the owner set for its role, everywhere in the instance.
-   * Resolves when the database accepts connections as the role. Throws with a sentence for the operator when it cannot.
-   * An aborted signal ends the waiting with its reason; a server that is starting goes on, and the next call takes it up.
+   * Creates and starts the instance if necessary, with the hardened role and database of `spec`. Idempotent at every step. Resets all
+   * settings that the owner made for its role, everywhere in the instance. Resolves when the database accepts connections as the role;
+   * otherwise throws with a sentence for the operator. Aborting `signal` stops only the waiting: a starting server continues, and the next
+   * call picks it up.
    */
   ensure(spec: DatabaseSpec, signal?: AbortSignal): Promise<DatabaseEndpoint>;
-  /** What runs, without changing anything. */
+  /** Returns what is running, without changing anything. */
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
-  /** Whether the instance's server has its process. Costs next to nothing: no connection is made. */
+  /** Returns whether the instance's server process exists. Very cheap: it opens no connection. */
   hasProcess(id: string): boolean;
-  /** Ends the instance's processes, keeps its data. Idempotent. */
+  /** Stops the instance's processes and keeps its data. Idempotent. */
   stop(id: string): Promise<void>;
-  /** Ends the instance and deletes its data for good. Idempotent. */
+  /** Stops the instance and deletes its data for good. Idempotent. */
   destroy(id: string): Promise<void>;
-  /** The ids of all instances whose data exists here. */
+  /** Lists the ids of all instances that have data on this machine. */
   list(): Promise<readonly string[]>;
-  /** An empty further database in the instance (restore, verify), owned by the platform, usable by the role. Idempotent. */
+  /**
+   * Creates an additional, empty database in the instance (for restore or verification), owned by the platform and usable by the role.
+   * Idempotent.
+   */
   createDatabase(spec: DatabaseSpec, name: string): Promise<void>;
-  /** Ends its connections and drops it. Idempotent. */
+  /** Terminates the database's connections and drops it. Idempotent. */
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
-  /** Ends one session of the project's role by its process id, whatever it is doing; another role's is left alone. Idempotent. */
+  /**
+   * Terminates one session of the project's role by its process id, whatever it is running. Leaves sessions of other roles alone.
+   * Idempotent.
+   */
   endSession(spec: DatabaseSpec, processId: number): Promise<void>;
   /**
-   * The login of a role that reads what the project's role may read, in this database, and can neither change anything nor end
+   * Returns the login of a role that may read everything the project's role may read in this database, but can neither write nor terminate
    * the application's sessions. Idempotent. Rejects with `DatabaseWorkFailed` when the database does not exist.
    */
   readerLogin(spec: DatabaseSpec, database: string): Promise<RoleLogin>;
-  /** Makes a role that acts as the project's role, for one session of a person. Its name and password are the caller's choice. */
+  /** Creates a role that acts as the project's role, for one interactive session. The caller chooses its name and password. */
   openSessionRole(spec: DatabaseSpec, login: RoleLogin): Promise<void>;
-  /** Ends the role's connections, hands what it owns to the project's role and drops it. Idempotent. */
+  /** Terminates the role's connections, reassigns what it owns to the project's role and drops it. Idempotent. */
   dropSessionRole(spec: DatabaseSpec, roleName: string): Promise<void>;
-  /** The names of all databases of the instance but PostgreSQL's own. */
+  /** Lists all databases of the instance except PostgreSQL's own. */
   listDatabases(spec: DatabaseSpec): Promise<readonly string[]>;
   /**
-   * Dumps the database as an archive of pg_dump (custom format, not compressed) and counts the rows of its tables, both in one
-   * snapshot, while others go on writing. Done as a role that may read what the project's role may, past row security, and is
-   * no superuser. Rejects with `DatabaseWorkFailed`, or with what `consume` rejected with.
+   * Dumps the database as a pg_dump archive (custom format, compressed only if `isCompressed`) and counts the rows of its tables in the
+   * same snapshot, without blocking writers. Runs as a role without superuser rights that reads what the project's role may read and
+   * bypasses row security. Rejects with `DatabaseWorkFailed`, or with the error of `consume`.
    */
   dump(spec: DatabaseSpec, options: DumpOptions): Promise<DumpSummary>;
   /**
-   * Restores an archive into an empty further database, as the project's role and in one transaction: whatever the archive
-   * makes the server do, the project's owner could do as well. Rejects with `DatabaseWorkFailed`, or with the stream's error.
+   * Restores an archive into an empty additional database, as the project's role and in one transaction: the archive can make the server do
+   * only what the project's owner could do anyway. Rejects with `DatabaseWorkFailed`, or with the stream's error.
    */
   restore(spec: DatabaseSpec, name: string, options: RestoreOptions): Promise<void>;
-  /** The SQL text of an archive, without owners and grants; its reader learns of failures as its error. */
+  /** Streams an archive's SQL text, without owners and grants. Failures are reported as the stream's error. */
   archiveAsText(spec: DatabaseSpec, options: RestoreOptions): Promise<Readable>;
   /** Counts the rows of a database's tables, as `dump` does. */
   countRows(spec: DatabaseSpec, name: string, options: CountOptions): Promise<readonly TableCount[]>;
 }
 
-/** A role of an instance beside the project's own. Holds a secret. */
+/** A role of an instance other than the project's own. Holds a secret. */
 export type RoleLogin = Pick<DatabaseSpec, "role_name" | "password">;
 
 export interface DumpOptions extends CountOptions {
   /** Whether the archive comes compressed by zstd. */
   readonly isCompressed: boolean;
-  /** Takes the archive as it comes; the dump is done when this resolves. */
+  /** Consumes the archive while pg_dump writes it; the dump is complete when this resolves. */
   readonly consume: (archive: Readable) => Promise<void>;
 }
 
@@ -80,20 +86,23 @@ export interface CountOptions {
 
 export interface DumpSummary {
   readonly counts: readonly TableCount[];
-  /** Of the server, such as `15.14`. */
+  /** The server's version, such as `15.14`. */
   readonly engine_version: string;
 }
 
-/** A table with rows of its own: ordinary ones and partitions, but none that an extension made. */
+/** A table that stores rows itself: ordinary tables and partitions, but none created by an extension. */
 export interface TableCount {
-  /** Schema and name, quoted as SQL wants it: `public.orders`, `app."Order"`. */
+  /** Schema and name, quoted for SQL: `public.orders`, `app."Order"`. */
   readonly table: string;
   readonly rows: number;
 }
 
 /** Why a dump, a restore or a count failed. The message is a sentence for the project's owner. */
 export class DatabaseWorkFailed extends Error {
-  /** `full`: no disk space · `away`: the server is not there · `refused`: what the database itself said no to · `missing`: no program for it. */
+  /**
+   * `full`: no disk space · `away`: the server is not running · `refused`: the database itself reported an error · `missing`: the program
+   * for it is not installed.
+   */
   readonly reason: "full" | "away" | "refused" | "missing";
   constructor(reason: DatabaseWorkFailed["reason"], message: string, cause?: unknown) {
     super(message, { cause });
@@ -106,20 +115,20 @@ export interface DatabaseSpec {
   /** The database row's id, `dbs_…`. */
   readonly id: string;
   readonly project_id: string;
-  /** Small, unique and never reused: uid and port are made from it. */
+  /** Small, unique and never reused; the uid and the port derive from it. */
   readonly project_number: number;
   readonly role_name: string;
   readonly database_name: string;
-  /** Secret: reaches the server by a file or a protocol message, never by argv. */
+  /** Secret. Sent to the server only in a file or a protocol message, never in argv. */
   readonly password: string;
   /**
-   * What the project's role may do: everything; by default only read, while a session that asks to write may delete; or not
-   * even log in. A change ends the sessions of a role that loses rights.
+   * Rights of the project's role. `open`: all. `read_only`: reads by default, but a session that requests writing may delete. `closed`:
+   * cannot log in. When the role loses rights, its sessions are terminated.
    */
   readonly access: "open" | "read_only" | "closed";
 }
 
-/** Where the platform itself finds the server; what an application sees is the runtime's to say. */
+/** Where the platform itself reaches the server. The address that an application uses comes from its runtime. */
 export interface DatabaseEndpoint extends ServerAddress {
   readonly engine_version: string;
 }
@@ -129,12 +138,12 @@ export type DatabaseObservation =
   | {
       readonly state: "running";
       readonly endpoint: DatabaseEndpoint;
-      /** Of all databases of the instance and of the temporary files of its sessions. */
+      /** Size of all databases of the instance, including temporary files of its sessions. */
       readonly size_bytes: number;
-      /** Of the project's own database. */
+      /** Connections to the project's own database. */
       readonly connections: number;
-      /** Whether password, settings and rights of the role are as `ensure` made them: its owner may change some of them. */
+      /** Whether the role's password, settings and rights are still as `ensure` set them; its owner can change some of them. */
       readonly intact: boolean;
-      /** A table is being rewritten (`VACUUM FULL`), which takes space before it returns space. */
+      /** A table is being rewritten (`VACUUM FULL`), which uses extra disk space until it finishes. */
       readonly compacting: boolean;
     };

@@ -1,19 +1,19 @@
 /**
- * What a builder leaves for the process runtime: `<releases>/<project_id>/<sha256 in hex>/` with the tree in `app/` and this, as `image.json`,
- * beside it. A folder without `image.json` is not a release (yet). Nothing in it changes afterwards.
+ * The interface between builders and the process runtime: `<releases>/<project_id>/<sha256 in hex>/` holds the tree in `app/` and this
+ * manifest in `image.json`. A folder without `image.json` is not a complete release. A complete release never changes.
  */
 export interface ReleaseManifest {
   readonly format: 1;
   /** See `Image.kind`. */
   readonly kind: string;
-  /** Run as `/bin/sh -c <web_command>` in the tree. Null: nothing serves requests. */
+  /** Runs as `/bin/sh -c <web_command>` in the tree. Null when the release serves no requests. */
   readonly web_command: string | null;
-  /** The same of all other process types. Releases that an earlier version built lack it. */
+  /** The commands of all other process types. Absent in releases built by an earlier version. */
   readonly processes?: Readonly<Record<string, string>>;
   readonly release_command: string | null;
-  /** Defaults below the workload's own variables. Never a secret. */
+  /** Defaults that the workload's variables override. Never holds a secret. */
   readonly env: Readonly<Record<string, string>>;
-  /** Folders, as seen inside, that come before the system's PATH. */
+  /** Folders, as paths inside the sandbox, that precede the system's PATH. */
   readonly path: readonly string[];
   /** Toolchains, mounted read-only. */
   readonly binds: readonly ReleaseBind[];
@@ -25,7 +25,7 @@ export interface ReleaseBind {
   readonly target: string;
 }
 
-/** The name of the manifest in a release's folder. */
+/** The file name of the manifest in a release's folder. */
 export const manifestName = "image.json";
-/** The name of the tree in a release's folder. */
+/** The name of the tree's folder in a release's folder. */
 export const treeName = "app";

@@ -1,35 +1,35 @@
 import type { Readable } from "node:stream";
 
 /**
- * Keeps large files for good. A file appears under its key whole or not at all, and is durable by then.
- * Keys are relative paths of letters, digits and `-_./`, made by the platform alone.
+ * Stores large files durably. A file appears under its key complete and durable, or not at all. Keys are relative paths of letters, digits
+ * and `-_./`, generated only by the platform.
  */
 export interface Storage {
   /**
-   * Stores what the stream brings; resolves with its size once it is durable. Rejects with the stream's own error, or with
-   * `StorageFull`; then nothing is under the key. An earlier file under the key is replaced.
+   * Stores the stream's content and resolves with its size once it is durable. Replaces an earlier file under the key. Rejects with the
+   * stream's own error or with `StorageFull`; then nothing is stored under the key.
    */
   put(key: string, content: Readable, signal?: AbortSignal): Promise<{ readonly size_bytes: number }>;
-  /** The file as a stream. Rejects with `StorageMissing` when there is none. */
+  /** Opens the file as a stream. Rejects with `StorageMissing` when there is none. */
   open(key: string, signal?: AbortSignal): Promise<Readable>;
-  /** Deletes the file for good, and what an interrupted `put` under this key left behind. Idempotent. */
+  /** Deletes the file for good, along with remains of an interrupted `put` under this key. Idempotent. */
   delete(key: string): Promise<void>;
   /**
-   * Removes what interrupted calls of `put` left behind, unless its key is busy: that is asked after the file was seen, so a key
-   * that is called busy before its `put` begins is safe. Resolves with how many there were.
+   * Removes remains of interrupted `put` calls, except under busy keys, and resolves with their number. `isBusy` is called after a file was
+   * found, so a key that is marked busy before its `put` starts is safe.
    */
   sweep(isBusy: (key: string) => Promise<boolean>): Promise<number>;
-  /** How much more fits; null when there is no such bound. */
+  /** Returns the free space in bytes; null when the storage has no limit. */
   free(): Promise<number | null>;
 }
 
-/** All storages that are configured, by name. New files go to the standard one; old ones stay where they are. */
+/** All configured storages, by name. New files go to the default one; existing files stay where they are. */
 export interface Storages {
   readonly standard: string;
   readonly named: Readonly<Record<string, Storage>>;
 }
 
-/** There is no room left. */
+/** The storage is full. */
 export class StorageFull extends Error {
   constructor(cause?: unknown) {
     super("there is no room left in the storage", { cause });

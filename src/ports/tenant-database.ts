@@ -2,34 +2,33 @@ import type { ServerAddress } from "../kit/server-address.ts";
 import type { DatabaseSpec } from "./postgres-host.ts";
 
 /**
- * Looks into a project's database and changes single rows there, for people who browse it. Logs in as the project's own role and
- * never as another, with one connection a call. What the project's owner has made (functions, views, triggers, policies) may run
- * and may be hostile: it cannot write while reading, gets 5 s a statement and 6 s a call, and then the session is ended from
- * outside. Names come from the catalogue alone, values are bound. Everything that can be the user's or the owner's doing is an
- * outcome; only faults of the platform are thrown.
+ * Reads a project's database and changes single rows in it, for people who browse it. Each call logs in with one connection, always as the
+ * project's role or its reader. Objects of the project's owner (functions, views, triggers, policies) may run and may be hostile: they
+ * can't write during a read, get 5 s per statement and 6 s per call, and then the session is terminated from outside. Names come only from
+ * the catalogue; values are bound. Anything that the user or the owner can cause is an outcome; only faults of the platform are thrown.
  */
 export interface TenantDatabase {
-  /** Tables, views and their like, without PostgreSQL's own schemas. */
+  /** Lists tables, views and similar relations outside PostgreSQL's own schemas. */
   listTables(login: TenantLogin, query: TablesQuery): Promise<Looked<TablesPage>>;
-  /** A page of rows. Two calls in a row give the same order as long as the table has a key or is sorted. */
+  /** Returns a page of rows. The order is the same in every call if the table has a key or is sorted. */
   readRows(login: TenantLogin, table: TableName, query: RowsQuery): Promise<Looked<RowsPage>>;
   /**
-   * Runs one statement that reads, and nothing else: in a read-only transaction that is never committed. The login should be one
-   * that cannot write anyway (`readerLogin`).
+   * Runs one read-only statement, in a read-only transaction that is never committed. The login should be one that can't write anyway
+   * (`readerLogin`).
    */
   query(login: TenantLogin, statement: string): Promise<Looked<QueryResult>>;
-  /** Adds one row of column names and JSON values and returns it as it was stored. */
+  /** Inserts one row, given as column names and JSON values, and returns it as stored. */
   insertRow(login: TenantLogin, table: TableName, values: JsonObject): Promise<Looked<ShownRow>>;
-  /** Whether such a key names exactly one row, as `deleteRow` would find it. Changes nothing. */
+  /** Checks that such a key identifies exactly one row, as `deleteRow` would. Changes nothing. */
   findRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
-  /** Deletes the one row that the columns of a primary key, or of a unique key without nulls, name. */
+  /** Deletes the one row identified by the columns of a primary key, or of a unique key without nulls. */
   deleteRow(login: TenantLogin, table: TableName, key: JsonObject): Promise<Looked<null>>;
 }
 
-/** The way in. Holds a secret. */
+/** How to connect. Holds a secret. */
 export interface TenantLogin extends ServerAddress {
   readonly spec: DatabaseSpec;
-  /** Another database of the same instance, such as a restored one; a project's own if left out. */
+  /** Another database of the same instance, such as a restored one. Defaults to the project's own. */
   readonly database?: string;
 }
 
@@ -40,7 +39,7 @@ export interface TableName {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What is asked of a list: `q` is a literal piece of text, whatever its case. */
+/** Selects a page of a list. `q` is literal text, matched without regard to case. */
 interface PageQuery {
   readonly limit: number;
   readonly offset: number;
@@ -53,7 +52,7 @@ export interface TablesQuery extends PageQuery {
 }
 
 export interface RowsQuery extends PageQuery {
-  /** A column. Without one the primary key orders, else the order of storage. */
+  /** A column to sort by. Defaults to the primary key, else to storage order. */
   readonly sort?: string | undefined;
 }
 
@@ -64,9 +63,9 @@ export interface TablesPage {
     readonly schema: string;
     readonly name: string;
     readonly kind: TableKind;
-    /** Null for what stores no rows itself. */
+    /** Null for relations that store no rows themselves. */
     readonly estimated_rows: number | null;
-    /** With indexes and large values; null for what stores nothing. */
+    /** Includes indexes and TOAST data. Null for relations that store nothing. */
     readonly size_bytes: number | null;
   }[];
   readonly total: number;
@@ -74,16 +73,16 @@ export interface TablesPage {
 
 export interface ShownColumn {
   readonly name: string;
-  /** As PostgreSQL spells it, with the schema of what is not its own. */
+  /** The type as PostgreSQL spells it, with a schema unless it is built in. */
   readonly type: string;
   readonly nullable: boolean;
-  /** The expression; null when there is none. */
+  /** The default expression, or null. */
   readonly default: string | null;
   readonly generated: "stored" | "virtual" | null;
   readonly identity: "always" | "by_default" | null;
 }
 
-/** Values by column: booleans, small integers and JSON as such, everything else as PostgreSQL's exact text. */
+/** Values by column: booleans, small integers and JSON as JSON values, everything else as PostgreSQL's exact text. */
 export interface ShownRow {
   readonly row: JsonObject;
   /** The columns whose text was cut at 4 KiB. */
@@ -94,12 +93,12 @@ export interface RowsPage {
   readonly kind: TableKind;
   readonly columns: readonly ShownColumn[];
   readonly primary_key: readonly string[] | null;
-  /** Every set of columns that names exactly one row; the primary key first. */
+  /** Every set of columns that identifies exactly one row; the primary key first. */
   readonly keys: readonly (readonly string[])[];
   readonly rows: readonly ShownRow[];
-  /** There are rows behind these. Fewer than asked for may come when they are very large. */
+  /** More rows follow. A page may hold fewer rows than requested when they are very large. */
   readonly more: boolean;
-  /** All rows that fit `q`; null when nothing is known. */
+  /** The number of rows that match `q`; null when unknown. */
   readonly total: number | null;
   readonly estimated: boolean;
 }
@@ -110,18 +109,20 @@ export interface QueryResult {
   readonly rows: readonly (readonly unknown[])[];
   /** Cells whose text was cut at 4 KiB. */
   readonly cut: readonly { readonly row: number; readonly columns: readonly number[] }[];
-  /** There were more rows than are shown: 500, or 2 MiB of them. */
+  /** The result was cut at 500 rows or 2 MiB. */
   readonly more: boolean;
 }
 
 export type Looked<T> = { readonly outcome: "done"; readonly found: T } | Unable;
 
-/** Why there is no answer. Texts are for users and hold no values, no SQL, and no text that the database's owner wrote but names. */
+/**
+ * Why there is no result. Texts are for users and contain no values, no SQL and, except for names, no text that the database's owner wrote.
+ */
 export type Unable =
   | { readonly outcome: "missing" }
-  /** `field` is the part of the request that is wrong: `sort`, `values.age`, `key`. */
+  /** `field` is the invalid part of the request: `sort`, `values.age`, `key`. */
   | { readonly outcome: "invalid"; readonly field: string; readonly problem: string }
   | { readonly outcome: "conflict"; readonly problem: string; readonly hint?: string }
   | { readonly outcome: "timeout" }
-  /** It may work a moment later. */
+  /** A retry may succeed. */
   | { readonly outcome: "unavailable"; readonly problem: string };
