@@ -1,31 +1,31 @@
-/** What takes a body: a request to a replica, a response to a client, or a bare socket. */
+/** The destination of a body: a request to a replica, a response to a client, or a bare socket. */
 export interface BodyReceiver {
   write(bytes: Buffer): boolean;
   once(event: "drain", listener: () => void): unknown;
 }
 
-/** Where a body comes from. */
+/** The source of a body. */
 export interface BodySource {
   pause(): void;
   resume(): void;
 }
 
-/** Spreads the cost of very small chunks over time, for all bodies of one project together. */
+/** Limits how fast one project's bodies may bring very small chunks, over all of its bodies together. */
 export interface ChunkBudget {
-  /** Whether a body must wait that has just brought the last of so many chunks in one turn of the event loop. */
+  /** Returns whether a body that has just brought this many chunks in one turn of the event loop must wait. */
   isOverShare(chunks: number): boolean;
-  /** Records chunks that were read in one turn of the event loop, and calls `resume` when their sender may go on. */
+  /** Records chunks that were read in one turn of the event loop, and calls `resume` when their source may continue. */
   spend(chunks: number, resume: () => void): void;
 }
 
 /**
- * Passes a body on as it comes, and stops its source while the receiver is full. All that comes in one turn of the event loop becomes one
- * write: a sender of one-byte chunks would else cost hundreds of bytes of memory for each byte that waits.
+ * Forwards a body as it arrives and pauses its source while the receiver's buffer is full. All chunks of one turn of the event loop become
+ * one write; otherwise a sender of one-byte chunks would cost hundreds of bytes of memory per waiting byte.
  */
 export class BodyRelay {
-  /** Since when the receiver takes nothing; undefined while it does. */
+  /** The time since which the receiver's buffer has been full; undefined while it accepts data. */
   blockedSinceMs: number | undefined;
-  /** No byte has come yet. */
+  /** No byte has arrived yet. */
   isUnread = true;
   readonly #source: BodySource;
   readonly #budget: ChunkBudget;
@@ -35,7 +35,7 @@ export class BodyRelay {
   #stopped = false;
   #waits = false;
   #isOverShare = false;
-  // How many reasons there are to hold the source.
+  // The number of current reasons to keep the source paused.
   #holds = 0;
 
   constructor(source: BodySource, budget: ChunkBudget) {
@@ -43,7 +43,7 @@ export class BodyRelay {
     this.#budget = budget;
   }
 
-  /** Where the body goes; what came before waits. */
+  /** Sets the receiver and writes to it what arrived before. */
   sendTo(receiver: BodyReceiver): void {
     this.#receiver = receiver;
     if (!this.#waits) return;
@@ -62,7 +62,7 @@ export class BodyRelay {
     }
     if (this.#scheduled) return;
     this.#scheduled = true;
-    // A microtask follows the stream's own ticks, of which one would let a socket go on reading.
+    // In a microtask, which runs after the stream's own ticks: one of those would let a paused socket read on.
     soon(() => {
       this.#scheduled = false;
       if (this.#receiver !== undefined) this.#flush();
@@ -70,13 +70,13 @@ export class BodyRelay {
     });
   }
 
-  /** The body is whole: gives the bytes that the receiver has not got yet. */
+  /** Ends the relay once the body is complete; returns the bytes that have not been written yet. */
   finish(): Buffer | undefined {
     this.#stopped = true;
     return this.#merge();
   }
 
-  /** Passes nothing more on, and lets the source go on. */
+  /** Discards what has not been forwarded and resumes the source, so that the rest of the body is read and dropped. */
   stop(): void {
     this.#stopped = true;
     this.#chunks = [];
@@ -100,7 +100,7 @@ export class BodyRelay {
     });
   }
 
-  /** Once: a TLS connection still delivers what it has decrypted after it was paused. */
+  /** Pauses the source until a receiver is set. Only once, because a TLS connection still delivers decrypted data after a pause. */
   #awaitReceiver(): void {
     if (this.#stopped || this.#waits) return;
     this.#waits = true;
@@ -126,7 +126,10 @@ export class BodyRelay {
 
 const done = Promise.resolve();
 
-/** A microtask. Node's own `queueMicrotask` makes an object of its asynchronous hooks for each, which costs several times as much. */
+/**
+ * Runs a function as a microtask. Node's own `queueMicrotask` creates an async-hooks object for each call, which costs several times as
+ * much.
+ */
 export function soon(run: () => void): void {
   void done.then(run);
 }

@@ -11,29 +11,29 @@ import { writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgePaths, fingerprintOf, probeHeader, probeKeyOf } from "./edge-settings.ts";
 import { byName, compareRoutes, type RouteChanges, type RoutesByName } from "./route-changes.ts";
 
-/** How the built-in edge runs. */
+/** Settings of the built-in edge. */
 export interface BuiltinEdgeOptions {
   readonly listenHost: string;
-  /** 0: any free port, as tests use it. */
+  /** 0 for any free port, as in tests. */
   readonly listenPort: number;
-  /** For TLS, on the same host; left out: the edge does not listen for it. */
+  /** The port for TLS on the same host; if missing, the edge does not listen for TLS. */
   readonly listenTlsPort?: number | null;
-  /** Belongs to the edge alone; made when absent. Two edges never share one. */
+  /** A folder for this edge alone, created if missing. Two edges must not share one. */
   readonly stateDir: string;
   readonly log: Log;
-  /** The Node that runs the edge process; this process' own when left out. */
+  /** The Node binary that runs the edge process; default: the one of this process. */
   readonly nodeBin?: string;
-  /** As root: the user that the edge process becomes once it listens; nothing else runs under it. Left out: it stays root's. */
+  /** For root: the user that the edge process switches to once it listens; nothing else may run as that user. If missing, it stays root. */
   readonly uid?: number;
-  /** setpriv(1): what the edge process gave up it then never gets back. */
+  /** The path of setpriv(1), which keeps the edge process from regaining privileges that it has dropped. */
   readonly setpriv?: string | null;
-  /** How long a replica may send nothing, before its answer (504) and in its middle. Default 300 s. */
+  /** How long a replica may send nothing, before its response (then 504) or in the middle of it. Default 300 s. */
   readonly upstreamTimeoutMs?: number;
   /** How long a replaced edge process keeps open requests and WebSockets. Default 1 h. */
   readonly drainLimitMs?: number;
 }
 
-/** The built-in edge; `detach` stops watching the edge process and leaves it serving, for a control plane that ends. */
+/** The built-in edge. `detach` stops watching the edge process but leaves it serving, for a control plane that stops. */
 export interface BuiltinEdge extends Edge {
   detach(): void;
 }
@@ -43,12 +43,12 @@ const watchEveryMs = 250;
 const longestBackOffMs = 30_000;
 const steadyAfterMs = 60_000;
 
-/** An edge made of Node alone, in a process of its own that outlives this one. Starts nothing until the first `apply`. */
+/** Creates an edge that needs only Node and serves in a process that outlives this one. Nothing starts before the first `apply`. */
 export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
   return new ControlledEdge(options);
 }
 
-/** The table that the edge processes got last. */
+/** The route table that was last sent to the edge processes. */
 interface Pushed {
   readonly sockets: ReadonlySet<string>;
   readonly table: RouteTable;
@@ -62,7 +62,7 @@ class ControlledEdge implements BuiltinEdge {
   readonly #probeKey: string;
   #table: RouteTable | undefined;
   #certificates: CertificateTable | undefined;
-  /** Which process has which version of the certificates. */
+  /** Records which process has which version of the certificates. */
   #certified = "";
   #last: Promise<unknown> = Promise.resolve();
   #watch: NodeJS.Timeout | undefined;
@@ -98,7 +98,7 @@ class ControlledEdge implements BuiltinEdge {
       try {
         this.#current = await this.#processes.ensure();
       } finally {
-        // Also when the process could not be replaced: the one that still serves must get the newest routes.
+        // Push even if the process could not be replaced: the one that still serves needs the newest routes.
         if (this.#processes.current() !== undefined) await this.#push(this.#table);
         await this.#pushCertificates();
       }
@@ -126,7 +126,7 @@ class ControlledEdge implements BuiltinEdge {
     const counted = new Map<string, EdgeUsage>();
     for (const usage of ((await this.#askAll("GET", "/usage")) as EdgeUsage[][]).flat()) {
       const key = `${usage.counter} ${usage.project_id}`;
-      // A process that just ended is shown by its successor as well.
+      // A process that has just stopped also appears in its successor's counts, so keep the higher count.
       if (usage.requests >= (counted.get(key)?.requests ?? 0)) counted.set(key, usage);
     }
     return [...counted.values()];
@@ -186,7 +186,8 @@ class ControlledEdge implements BuiltinEdge {
     try {
       await callEdge(controlSocket(this.#options.stateDir, pid), "POST", "/drain", { limit_ms: graceMs, hurry: true });
     } catch {
-      // No edge listens there: the pid belongs to another program by now, or the process hangs and its record proves that it is ours.
+      // The control socket did not answer. Without a matching record, the pid belongs to another program by now; with one, our process
+      // hangs.
       if (this.#processes.current()?.identity.pid !== pid) return;
     }
     const ended = await until(() => (isAlive(identity) ? undefined : true), {
@@ -196,7 +197,7 @@ class ControlledEdge implements BuiltinEdge {
     if (ended === undefined) sendSignal(identity, "SIGKILL");
   }
 
-  /** Sends the table to every edge process; those that end their last requests need the newest targets as well. */
+  /** Sends the table to every edge process: those that are draining need the newest targets, too. */
   async #push(table: RouteTable | undefined): Promise<void> {
     const current = this.#processes.current();
     if (table === undefined || current === undefined) return;
@@ -211,7 +212,7 @@ class ControlledEdge implements BuiltinEdge {
     this.#pushed = { sockets: new Set(sockets), table, known };
   }
 
-  /** Against the table that was pushed last; a table without changes is known by the same map. */
+  /** Compares with the table that was pushed last. If nothing changed, returns the previous map as `known`. */
   #changesTo(table: RouteTable): { known: RoutesByName; changes: RouteChanges | undefined } {
     const last = this.#pushed;
     const known = byName(table.routes);
@@ -222,7 +223,7 @@ class ControlledEdge implements BuiltinEdge {
     return { known: isSame ? last.known : known, changes: { ...versions, changed, removed } };
   }
 
-  /** A process that has the table before this one gets the changes alone. */
+  /** Sends only the changes to a process that has the preceding table, otherwise the whole table. */
   async #pushTo(socket: string, table: RouteTable, changes: RouteChanges | undefined): Promise<number> {
     const last = this.#pushed;
     const isNext = JSON.stringify(last?.table.challenge) === JSON.stringify(table.challenge);
@@ -233,7 +234,7 @@ class ControlledEdge implements BuiltinEdge {
     return ((await callEdge(socket, "PUT", "/routes", table)) as { version: number }).version;
   }
 
-  /** Saves the table in force: an edge process that crashes is started again with it, also while the database is away. */
+  /** Saves the active table, so that an edge process that crashes restarts with it even while the database is unavailable. */
   #confirm(table: RouteTable, known: RoutesByName, version: number): void {
     if (version > table.version) {
       this.#options.log.warn(
@@ -243,7 +244,7 @@ class ControlledEdge implements BuiltinEdge {
     } else if (this.#saved !== known) this.#save(table, known);
   }
 
-  /** The edge serves by this table already; a copy that a full disk refuses is written with a later push. */
+  /** The edge already serves this table. If a full disk prevents saving it, a later push saves it. */
   #save(table: RouteTable, known: RoutesByName): void {
     try {
       writeWhole(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
@@ -257,7 +258,7 @@ class ControlledEdge implements BuiltinEdge {
     }
   }
 
-  /** The processes that end their last requests accept no new connections and keep theirs. */
+  /** Sends the certificates to the current process only; draining ones accept no new connections and keep the TLS sessions they have. */
   async #pushCertificates(): Promise<void> {
     const [table, current] = [this.#certificates, this.#processes.current()];
     if (table === undefined || current === undefined) return;
@@ -269,7 +270,7 @@ class ControlledEdge implements BuiltinEdge {
     this.#certified = certified;
   }
 
-  /** Holds private keys; a process reads it as it starts, before it gives up its rights. */
+  /** Saves the table, which holds private keys. A process reads it on start, before it drops its privileges. */
   #saveCertificates(table: CertificateTable): void {
     try {
       mkdirSync(this.#options.stateDir, { recursive: true, mode: 0o700 });
@@ -321,7 +322,7 @@ class ControlledEdge implements BuiltinEdge {
     }
   }
 
-  /** The first restart is immediate; a process that keeps ending is given more and more time. */
+  /** The first restart is immediate; a process that keeps crashing is restarted with growing delays. */
   #nextStartMs(): number {
     const { count, lastAtMs } = this.#restarts;
     return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { request, type RequestOptions } from "node:http";
 import { connect, type Socket } from "node:net";
 
-// An answer takes milliseconds; a table of many thousands of routes takes up to a second to read.
+// A response takes milliseconds; reading a table of many thousands of routes takes up to a second.
 const timeoutMs = 2000;
 const tableTimeoutMs = 4000;
 
 /**
- * Calls an edge process over its control socket, or over a connection made before, which serves one call. Rejects when it isn't there,
- * doesn't answer in time, or refuses.
+ * Calls an edge process over its control socket, or over an existing connection, which serves one call. Rejects when the process is not
+ * running, does not respond in time, or refuses.
  */
 export function callEdge(
   at: string | Socket,
@@ -20,15 +20,15 @@ export function callEdge(
   return call(at, { method, path, signal: AbortSignal.timeout(limitMs) }, body);
 }
 
-/** A connection to a control socket that is there for a later call: the folder of sockets is closed to a process that has given its rights up. */
+/** Opens a connection for a later call: a process that has dropped its privileges can no longer reach the folder of control sockets. */
 export async function connectEdge(socketPath: string): Promise<Socket> {
   const socket = connect(socketPath);
   await once(socket, "connect");
-  // A call over it reports its faults.
+  // The call that uses the connection reports its errors.
   return socket.on("error", () => {});
 }
 
-/** The last counts of the process at the other end, once it ends. Rejects when it is killed before. */
+/** Resolves with the final usage counts of the connected process when it stops. Rejects if it is killed before. */
 export function awaitLastUsage(at: Socket): Promise<unknown> {
   return call(at, { method: "GET", path: "/last-usage" });
 }

@@ -10,9 +10,9 @@ import { controlSocket, edgeCommand, edgeEnv, edgePaths, successorLines, type Ed
 
 const readyWithinMs = 30_000;
 const lateMs = 3000;
-// An overloaded machine gives a healthy edge no processor for seconds; to end it would add to the load.
+// On an overloaded machine, a healthy edge may get no processor time for seconds; replacing it would add to the load.
 const starvedAtMostMs = 30_000;
-// sun_path of Linux' struct sockaddr_un holds 108 bytes with its end (unix(7)).
+// sun_path in Linux's struct sockaddr_un holds 108 bytes including the terminating NUL (unix(7)).
 const longestSocketPath = 107;
 
 interface Programs {
@@ -20,7 +20,7 @@ interface Programs {
   readonly setpriv: string | null;
 }
 
-/** Brings up the right edge process and finds those that run. */
+/** Starts and replaces the edge process and finds the running ones. */
 export class EdgeProcesses {
   readonly #settings: EdgeSettings;
   readonly #programs: Programs;
@@ -34,15 +34,15 @@ export class EdgeProcesses {
     this.#log = log;
   }
 
-  /** The record of the living present process, if there is one. */
+  /** Returns the record of the current process if that is alive. */
   current(): EdgeRecord | undefined {
     const record = readRecord(this.#settings.state_dir);
     return record !== undefined && isAlive(record.identity) ? record : undefined;
   }
 
   /**
-   * Adopts the process that runs with these settings and this code; lets another one be replaced without a lost request; starts one when none
-   * lives. Rejects with a sentence for the operator; a process that was to be replaced then goes on serving.
+   * Adopts the current process if it runs with these settings and this code; otherwise replaces it without losing a request, or starts one
+   * if none is alive. Rejects with a message for the operator; a process that could not be replaced continues to serve.
    */
   async ensure(): Promise<EdgeRecord> {
     const running = this.current();
@@ -57,7 +57,7 @@ export class EdgeProcesses {
     return this.#start();
   }
 
-  /** Control sockets of all edge processes that answer: the present one and those that still end their requests. */
+  /** Returns the control sockets of all live edge processes: the current one and those that are draining. */
   async sockets(): Promise<string[]> {
     const found: string[] = [];
     for (const name of this.#runFiles()) {
@@ -69,7 +69,7 @@ export class EdgeProcesses {
     return found;
   }
 
-  /** Whether a process answers within 2 s, or 30 s while the machine lets it wait for a processor. */
+  /** Returns whether a process responds within 2 s, or within 30 s while it is waiting for processor time. */
   async answers(record: EdgeRecord, starvedMs = 0): Promise<boolean> {
     const { pid } = record.identity;
     const socket = controlSocket(this.#settings.state_dir, pid);
@@ -79,7 +79,7 @@ export class EdgeProcesses {
     if (!(answered instanceof Error)) return true;
     if (!isAlive(record.identity)) return false;
     const tookMs = performance.now() - startedAtMs;
-    // This process was itself held up, so the time says nothing about the other one.
+    // This process was itself delayed, so the timeout proves nothing. Try again.
     if (tookMs > lateMs) return this.answers(record, starvedMs);
     const isStarved = this.#waitedMs(pid) - waitedBeforeMs > tookMs / 2;
     return isStarved && starvedMs + tookMs < starvedAtMostMs && this.answers(record, starvedMs + tookMs);
@@ -98,13 +98,13 @@ export class EdgeProcesses {
   }
 
   /**
-   * As root: from the start only what it takes to listen, to become another user, and to open its program and its folder where others own
-   * the way to them; and never a way back. For successors as well.
+   * Returns the setpriv command that confines a process started by root, and its successors: it keeps only the capabilities to listen, to
+   * change its user, and to open its program and folder below folders of other users, and it can't regain others.
    */
   async #confinement(): Promise<string[]> {
     const { setpriv } = this.#programs;
     if (setpriv === null || this.#settings.uid === null || process.getuid?.() !== 0) return [];
-    // Two steps: a capability must be in the bounding set to become inheritable.
+    // Two setpriv calls: a capability must be in the bounding set to become inheritable.
     const keep = [setpriv, "--inh-caps=-all,+net_bind_service,+setuid,+setgid,+dac_override", "--"];
     const words = [...keep, setpriv, "--no-new-privs", "--bounding-set=-all", "--"];
     const tried = await run({ file: setpriv, args: [...words.slice(1), "true"] }).catch(() => undefined);
@@ -123,7 +123,7 @@ export class EdgeProcesses {
     this.#prepare();
     const socket = controlSocket(state_dir, old.identity.pid);
     try {
-      // Only an edge process of an earlier version reads this.
+      // Only edge processes of earlier versions read this.
       const hint = { node_bin: this.#programs.node, inherit: true };
       const started = await callEdge(socket, "POST", "/successor", hint);
       return await this.#ready((started as { pid: number }).pid);
@@ -164,13 +164,13 @@ export class EdgeProcesses {
       return outcome;
     }
     if (identity !== undefined) sendSignal(identity, "SIGKILL");
-    // Another control plane on the same folder may have been faster.
+    // Another control plane that uses the same folder may have started one first.
     const other = this.current();
     if (other?.fingerprint === this.#settings.fingerprint) return other;
     throw new EdgeStartFailed(outcome ?? `The edge process was not ready within ${readyWithinMs / 1000} s.`);
   }
 
-  /** The record when it is ready, a sentence when it failed, undefined as long as neither is known. */
+  /** Returns the record once the process is ready, a message if it failed, undefined while neither is known. */
   #outcome(pid: number, alive: boolean): EdgeRecord | string | undefined {
     const record = readRecord(this.#settings.state_dir);
     if (record?.identity.pid === pid && isAlive(record.identity)) return record;
@@ -207,7 +207,7 @@ export class EdgeProcesses {
   }
 }
 
-/** Thrown when no edge process could be brought up; the message is meant for the operator. */
+/** Thrown when no edge process could be started; the message is for the operator. */
 class EdgeStartFailed extends Error {
   override name = "EdgeStartFailed";
 }

@@ -2,7 +2,9 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ProcessIdentity } from "../../kit/processes.ts";
 import { edgePaths } from "./edge-settings.ts";
 
-/** Identifies the edge process that accepts connections. The process writes this itself while it may still write to its folder. */
+/**
+ * Identifies the edge process that accepts connections. That process writes the record itself, before it loses write access to its folder.
+ */
 export interface EdgeRecord {
   readonly identity: ProcessIdentity;
   readonly fingerprint: string;
@@ -17,7 +19,7 @@ export interface EdgeRecord {
   readonly started_at: string;
 }
 
-/** The present record; undefined when there is none or it is unreadable. */
+/** Reads the current record; undefined when it is missing or unreadable. */
 export function readRecord(stateDir: string): EdgeRecord | undefined {
   try {
     return JSON.parse(readFileSync(edgePaths(stateDir).current, "utf8")) as EdgeRecord;
@@ -26,12 +28,12 @@ export function readRecord(stateDir: string): EdgeRecord | undefined {
   }
 }
 
-/** Makes this process the present one. */
+/** Records this process as the current one. */
 export function writeRecord(stateDir: string, record: EdgeRecord): void {
   writeWhole(edgePaths(stateDir).current, JSON.stringify(record));
 }
 
-/** Writes a file so that a reader sees the old or the new content, never a part. Mode 0600. */
+/** Replaces a file atomically: a reader sees the old or the new content, never a part. Mode 0600. */
 export function writeWhole(path: string, text: string): void {
   const draft = `${path}.${process.pid}.new`;
   writeFileSync(draft, text, { mode: 0o600 });

@@ -16,12 +16,12 @@ import { createTlsListener, isEncrypted } from "./tls-listener.ts";
 import { Tunnel } from "./tunnel.ts";
 import { ProjectUsage } from "./usage.ts";
 
-// A client gets this long to send a request's header (slowloris), and keeps an idle connection this long.
+// How long a client may take to send a request's header (slowloris), and how long an idle connection is kept.
 const headersTimeoutMs = 15_000;
 const clientKeepAliveMs = 75_000;
 const maxHeaderBytes = 32 * 1024;
 const sweepEveryMs = 1000;
-// What one project's visitors may have open at a time, so that their buffers are bounded too.
+// The most requests and tunnels that one project's visitors may have open, which also bounds their buffers.
 const maxOpenPerProject = 1000;
 const maxClientConnections = 16_000;
 const clientBufferBytes = 32 * 1024;
@@ -31,7 +31,7 @@ const challengePath = "/.well-known/acme-challenge/";
 const bindAttempts = 5;
 const bindAgainAfterMs = 100;
 
-/** Serves clients by the live routes. */
+/** Serves clients according to the live routes. */
 export class EdgeServer {
   readonly #server: Server;
   readonly #tls: TlsServer | undefined;
@@ -56,18 +56,18 @@ export class EdgeServer {
       maxHeaderSize: maxHeaderBytes,
       highWaterMark: clientBufferBytes,
     };
-    // HTTP/2 in clear text is not offered: passed on, it would hide requests from the edge.
+    // HTTP/2 in clear text is not offered: forwarded as an upgrade, it would hide requests from the edge.
     const shouldUpgradeCallback = (request: IncomingMessage) => !/\bh2c?\b/i.test(request.headers.upgrade ?? "");
     this.#server = createServer({
       ...limits,
       connectionsCheckingInterval: 2000,
-      // A request without a body costs no stream.
+      // Creates no stream for a request without a body.
       optimizeEmptyRequests: true,
       requireHostHeader: false,
       noDelay: true,
       shouldUpgradeCallback,
     });
-    // Node drops what is beyond this number without a word; the size limit is enough.
+    // Node silently drops header fields over this number, so do not limit it; the size limit is enough.
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = maxClientConnections;
     this.#server.on("request", (request, response) => this.#serve(request, response, false));
@@ -79,12 +79,12 @@ export class EdgeServer {
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => malformed(error, socket as Socket));
     this.#server.on("connection", (socket) => this.#remember(socket));
     if (settings.listen_tls_port !== null) this.#tls = createTlsListener(this.#server, certificates);
-    // Counted once its handshake is done; until then it is only to be cut.
+    // A connection counts once its handshake is done; until then it is only tracked so that it can be closed.
     this.#tls?.on("connection", (socket: Socket) => this.#handshaking(socket));
     setInterval(() => this.#sweep(), sweepEveryMs).unref();
   }
 
-  /** Starts accepting, on the listening sockets that are inherited. Resolves with the ports, before the first client is read. */
+  /** Starts accepting, on inherited listening sockets if there are any. Resolves with the ports before the first client is read. */
   async listen({ fd, tlsFd }: InheritedSockets): Promise<EdgePorts> {
     const { listen_host: host, listen_port, listen_tls_port } = this.#settings;
     const [plain, tls] = [
@@ -95,7 +95,7 @@ export class EdgeServer {
     for (let attempt = 1; ; attempt += 1) {
       const [fault] = await this.#bind(places);
       if (fault === undefined) break;
-      // What a killed edge process leaves behind lets go of its port a moment later.
+      // Sockets of a killed edge process release the port a moment later.
       if (attempt === bindAttempts || fault.code !== "EADDRINUSE") throw fault;
       await sleep(bindAgainAfterMs);
     }
@@ -103,7 +103,7 @@ export class EdgeServer {
     return this.#ports;
   }
 
-  /** Listens everywhere or nowhere, without a turn of the event loop between the two, so that no client is read too early. */
+  /** Listens on all ports or none, all within one turn of the event loop, so that no client is read too early. */
   async #bind(places: readonly Place[]): Promise<NodeJS.ErrnoException[]> {
     const binding = this.#listeners().map((server, at) => bind(server, places[at] as Place));
     const faults = (await Promise.all(binding)).filter((fault) => fault !== undefined);
@@ -111,7 +111,9 @@ export class EdgeServer {
     return faults;
   }
 
-  /** The listening sockets, plain and TLS, for a successor to inherit: connections that wait in their queues are then not lost. */
+  /**
+   * The descriptors of the listening sockets, plain and TLS. A successor inherits them, so that connections in their queues are not lost.
+   */
   get listeningFds(): number[] {
     return this.#listeners().map((server) => (server as unknown as { _handle: { fd: number } })._handle.fd);
   }
@@ -120,14 +122,15 @@ export class EdgeServer {
     return this.#tls === undefined ? [this.#server] : [this.#server, this.#tls];
   }
 
-  /** Connections of clients, tunnels included. */
+  /** The number of client connections, tunnels included. */
   get connections(): number {
     return this.#sockets.size;
   }
 
   /**
-   * Accepts no more; resolves when every connection has ended, at the latest after `limitMs`. Idle connections are left to their clients, whose
-   * next request is answered with `Connection: close`: closing them now would cut requests that are on their way. `hurry` closes them at once.
+   * Stops accepting; resolves when every connection has closed, after `limitMs` at the latest. Idle connections stay open until their next
+   * request, which is answered with `Connection: close`: closing them now would break requests already on their way. `hurry` closes them at
+   * once.
    */
   async drain(limitMs: number, hurry: boolean): Promise<void> {
     this.#draining = true;
@@ -164,7 +167,7 @@ export class EdgeServer {
       response.writeHead(308, redirect).end();
       return route.usage.count(308, 0);
     }
-    // The application's own field replaces it.
+    // If the application sets this field, its value wins.
     if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
     const page = this.#pageFor(route);
     if (page !== undefined) return countPage(route, this.#sendPage(request, response, page, route.notice));
@@ -187,7 +190,7 @@ export class EdgeServer {
       route.usage.count(308, 0);
       return refuse(socket, redirectHead(redirect));
     }
-    // The parser leaves a body unread here, and it would reach the replica as the tunnel's first bytes.
+    // The parser does not read a body here, so the body would reach the replica as the tunnel's first bytes. Refuse it.
     const page = this.#pageFor(route) ?? (hasBody(request) ? "bad_request" : undefined);
     if (page !== undefined) {
       countPage(route, pageStatus(page));
@@ -207,7 +210,7 @@ export class EdgeServer {
     one.start();
   }
 
-  /** The fields of an answer that leads a plain request to HTTPS, where its route asks for that. */
+  /** Returns the headers that redirect a plain request to HTTPS, if its route requires that. */
   #redirect(socket: Socket, { route, target }: Found): { location: string; "cache-control": string } | undefined {
     const port = this.#ports.tls_port;
     if (route.https !== "redirect" || port === null || isEncrypted(socket)) return undefined;
@@ -231,7 +234,7 @@ export class EdgeServer {
     const route = this.#routes.find(target.hostname);
     if (route === undefined || (encrypted && route.https === "off")) return "unknown_host";
     const isOurs = request.headers[probeHeader] === this.#settings.probe_key;
-    // The platform asks for the page itself, not for its way to HTTPS.
+    // The platform's own requests ask for the page itself, so they get no redirect to HTTPS and are not counted.
     return { route: isOurs ? { ...route, https: "on", usage: new ProjectUsage("") } : route, target };
   }
 
@@ -271,7 +274,7 @@ interface Found {
   readonly target: RequestTarget;
 }
 
-/** Where the edge listens; null: not for TLS. */
+/** The ports the edge listens on; null without TLS. */
 export interface EdgePorts {
   readonly port: number;
   readonly tls_port: number | null;
@@ -299,24 +302,24 @@ function bind(server: TcpServer, where: Place): Promise<NodeJS.ErrnoException | 
   });
 }
 
-/** Not http's own close(): that one closes idle connections. */
+/** Bypasses http's own close(), which closes idle connections. */
 function closeListener(server: TcpServer): Promise<void> {
   return new Promise((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
 }
 
-/** Answers over a bare socket and closes it. */
-/** Its owner took an application in maintenance down, so what the page answers says nothing about it. */
+/** Counts an error page, except in maintenance: the owner has taken the application down, so the page says nothing about its health. */
 function countPage(route: LiveRoute, status: number): void {
   if (route.state !== "maintenance") route.usage.count(status, 0);
 }
 
+/** Sends an answer over a bare socket and closes it. */
 function refuse(socket: Socket, answer: string): void {
   socket.on("error", () => socket.destroy());
   socket.end(answer);
   socket.setTimeout(5000, () => socket.destroy());
 }
 
-/** Answers what the parser refused, unless an answer is already on its way over this connection. */
+/** Answers a request that the parser refused, unless a response is already on its way over this connection. */
 function malformed(error: NodeJS.ErrnoException, socket: Socket): void {
   const begun = (socket as Socket & { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent === true;
   if (!socket.writable || begun || error.code === "ECONNRESET") return void socket.destroy();

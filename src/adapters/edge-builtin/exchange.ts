@@ -10,32 +10,32 @@ import type { ClientOutput } from "./slow-clients.ts";
 import { UpstreamAttempts, type AttemptsUser } from "./upstream-attempts.ts";
 import type { AnswerReceiver, UpstreamConnection } from "./upstream-connection.ts";
 
-/** One client request and the way its answer is fetched. */
+/** One client request and what it takes to answer it. */
 export interface ExchangeInput {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly route: LiveRoute;
-  /** As the replica gets them: lines. */
+  /** The header lines that the replica receives. */
   readonly fields: string;
   readonly path: string;
-  /** The client waits for `100 Continue` before it sends its body. */
+  /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
   readonly failures: FailureLog;
-  /** Called once, when nothing more will happen. */
+  /** Called once, at the very end. */
   readonly done: (exchange: Exchange) => void;
 }
 
-// RFC 9110 §9.2.2: these may be sent again when a connection ends before its answer.
+// RFC 9110 §9.2.2: the methods that may be repeated when a connection closes before the response.
 const repeatable = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
-// Longer ones are not worth their copy.
+// Copying longer bodies costs more than it saves.
 const maxJoinedBytes = 8 * 1024;
-// What may not be repeated goes only over a connection that was in use just now: a replica hardly closes that one.
+// A request that can't be repeated uses only a connection that was in use just before: a replica is unlikely to close that one.
 const freshEnoughMs = 500;
 
-/** Fetches one answer from one of a route's replicas. */
+/** Gets one response from one of a route's replicas. */
 export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   readonly isUpgrade = false;
-  /** When a byte last moved in either direction. */
+  /** The time when a byte last moved in either direction. */
   activeAtMs = performance.now();
   readonly attempts: UpstreamAttempts;
   readonly #input: ExchangeInput;
@@ -53,7 +53,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   }
 
   start(): void {
-    // Covers the client that goes away; after a finished answer it changes nothing.
+    // Handles a client that disconnects; after a finished response it has no effect.
     this.#input.response.on("close", () => this.#clientClosed());
     this.attempts.start(this.#isRepeatable() ? Number.POSITIVE_INFINITY : freshEnoughMs);
   }
@@ -70,7 +70,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     this.#input.response.destroy();
   }
 
-  /** Ends an exchange in which nothing has moved for too long. */
+  /** Fails an exchange in which nothing has moved for too long. */
   expire(): void {
     const { request, response } = this.#input;
     if (!response.headersSent && this.#upload !== undefined && !request.complete) this.#fail("request_timeout");
@@ -80,7 +80,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   connected(connection: UpstreamConnection): void {
     this.activeAtMs = performance.now();
     this.#connection = connection;
-    // That the replica has closed it may wait to be read.
+    // The replica may already have closed the connection; wait a turn, so that a pending close is read first.
     if (connection.reused && !this.#isRepeatable()) setImmediate(() => this.#send(connection));
     else this.#send(connection);
   }
@@ -97,13 +97,13 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     try {
       response.writeHead(status, head.reason, head.headers);
     } catch (error) {
-      // A status or field that Node does not send on.
+      // Node rejects the status or a header field.
       return this.#fail("app_bad_response", (error as Error).message);
     }
     route.usage.count(status, this.activeAtMs - this.#startedAtMs);
     this.#download = new BodyRelay(this.#connection as UpstreamConnection, route.load);
     this.#download.sendTo(response);
-    // A head that comes alone goes out alone, as that of a stream without news.
+    // If no body byte arrives in this turn, send the head alone, as for an event stream without events yet.
     soon(() => void (this.#download?.isUnread === true && !this.#finished && response.flushHeaders()));
   }
 
@@ -119,7 +119,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     if (trailers.length > 0) response.addTrailers(responseTrailers(trailers));
     endWith(response, this.#download?.finish());
     this.#finish();
-    // A connection that is not to be kept, as after garbage or half a request, is closed once this has returned.
+    // In a microtask, because the connection closes itself after this call if it can't be kept, as after garbage or half a request.
     soon(() => void (connection?.socket.destroyed === false && target?.keep(connection)));
   }
 
@@ -160,7 +160,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   #clientClosed(): void {
     if (this.#finished) return;
     const { response, route } = this.#input;
-    // 499, as nginx logs it: the client left before the answer.
+    // Status 499, as in nginx: the client left before the response.
     if (!response.headersSent) route.usage.count(499, performance.now() - this.#startedAtMs);
     this.#finish();
     this.#connection?.close();
@@ -173,7 +173,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
     this.#finish();
     this.#connection?.close();
     if (response.headersSent) return void response.destroy();
-    // A client that waits for `100 Continue` may send its body or leave it out: it can't be distinguished from the next request.
+    // A client that waits for `100 Continue` may send its body or omit it, and we could not distinguish it from the next request.
     if (expectsContinue && !this.#wasSent) response.shouldKeepAlive = false;
     route.usage.count(sendPage(request, response, code), performance.now() - this.#startedAtMs);
   }
@@ -186,7 +186,10 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   }
 }
 
-/** Node.js sends a head and a string in one write, but a head and bytes as a list of two, which costs it twice as much. */
+/**
+ * Ends the response with a string: Node sends a head and a string in one write, but a head and bytes as two buffers, which costs twice as
+ * much.
+ */
 function endWith(response: ServerResponse, bytes: Buffer | undefined): void {
   if (bytes === undefined || bytes.length > maxJoinedBytes) response.end(bytes);
   else response.end(bytes.toString("latin1"), "latin1");
@@ -200,7 +203,7 @@ class Upload {
 
   constructor({ request, route }: ExchangeInput, onBytes: (count: number) => void) {
     const { socket } = request;
-    // Not the request's own pause(): that one lets the socket deliver another 64 KiB first, as up to 11,000 chunks.
+    // Not the request's own pause(), which lets the socket deliver another 64 KiB first, in up to 11,000 chunks.
     const source = { pause: () => void socket.pause(), resume: () => void socket.resume() };
     this.relay = new BodyRelay(source, route.load);
     request.on("data", (chunk: Buffer) => {

@@ -4,7 +4,9 @@ import type { PageCode } from "../../ports/edge-pages.ts";
 const forgetAfterMs = 60_000;
 const mostLines = 200;
 
-/** Says why requests failed, in the log: a page never does. Once a minute for each kind of failure of a project, because visitors try again. */
+/**
+ * Logs why requests failed, which a page never shows. Logs each kind of failure at most once a minute per project, because visitors retry.
+ */
 export class FailureLog {
   readonly #said = new Set<string>();
 

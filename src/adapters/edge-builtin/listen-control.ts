@@ -2,18 +2,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What the control plane may ask, by method and path. An answer is sent as JSON; what is thrown becomes a 500 with its message. `text` is the body as it came. */
+/**
+ * The control plane's calls, by method and path. Results are sent as JSON; an error becomes a 500 with its message. `text` is the unparsed
+ * body.
+ */
 export type ControlCalls = Readonly<Record<string, (body: unknown, text: string) => unknown>>;
 
 const largestBodyBytes = 64 * 1024 * 1024;
 const settleWithinMs = 10_000;
 
 export interface ControlServer {
-  /** Resolves when every answer that is due has left, so that the process may end; at the latest after 10 s. */
+  /** Resolves when all pending responses have been sent, so that the process may exit; after 10 s at the latest. */
   settled(): Promise<void>;
 }
 
-/** Listens for the control plane on a Unix socket. The process' umask and the folder (0700) keep others out. */
+/** Listens for the control plane on a Unix socket. The process's umask and the folder (0700) keep other users out. */
 export async function listenControl(socketPath: string, calls: ControlCalls): Promise<ControlServer> {
   // Left by an earlier process with the same pid.
   rmSync(socketPath, { force: true });

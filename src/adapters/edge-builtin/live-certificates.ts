@@ -3,16 +3,19 @@ import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
 import { writeLog } from "./write-log.ts";
 
 interface LiveCertificate extends EdgeCertificate {
-  /** Made at the first handshake: to read thousands of keys at once would hold up requests. */
+  /** Created at the first handshake: parsing thousands of keys at once would delay requests. */
   context?: SecureContext;
 }
 
-/** The certificates now in force, by name. */
+/** The active certificates, by name. */
 export class LiveCertificates {
   version = -1;
   #byName = new Map<string, LiveCertificate>();
 
-  /** Puts a table in force unless the present one is newer; what did not change keeps its context, and with it the session tickets of clients. */
+  /**
+   * Activates a table unless the active one is newer; returns the active version. Unchanged certificates keep their context, and with it
+   * the clients' session tickets.
+   */
   apply(table: CertificateTable): number {
     if (table.version <= this.version) return this.version;
     const byName = new Map<string, LiveCertificate>();
@@ -27,7 +30,7 @@ export class LiveCertificates {
     return this.version;
   }
 
-  /** The one that names the server exactly, else the wildcard one level above; undefined: the handshake fails. */
+  /** Returns the certificate for the exact name, else the wildcard one level above; undefined makes the handshake fail. */
   find(serverName: string): SecureContext | undefined {
     const name = serverName.toLowerCase();
     const found = this.#byName.get(name) ?? this.#byName.get(name.replace(/^[^.]+/, "*"));

@@ -14,14 +14,14 @@ export interface LiveRoute {
   readonly targets: readonly EdgeTarget[];
   readonly usage: ProjectUsage;
   readonly load: ProjectLoad;
-  /** Where the search among equal replicas starts; moves on with each request. */
+  /** Where the search among equally loaded replicas starts; advances with each request. */
   turn: number;
 }
 
-/** The routes now in force and all replicas that still have something open. */
+/** The active routes and all replicas that still have open requests. */
 export class LiveRoutes {
   version = -1;
-  /** Where challenges of certificate authorities go, uncounted. */
+  /** The route of certificate authorities' challenges, which are not counted. */
   challenge: LiveRoute | undefined;
   #table: RouteTable = { version: -1, routes: [], challenge: null };
   #routes = new Map<string, LiveRoute>();
@@ -37,7 +37,7 @@ export class LiveRoutes {
     return this.#routes.get(hostname);
   }
 
-  /** Puts a table in force; false when it is not newer than the present one. Open requests stay with the replica they have. */
+  /** Activates a table; returns false when it is not newer than the active one. Open requests stay with their replica. */
   apply(table: RouteTable): boolean {
     if (table.version <= this.version) return false;
     const routes = new Map<string, LiveRoute>();
@@ -68,7 +68,7 @@ export class LiveRoutes {
     return true;
   }
 
-  /** Changes the routes of version `from` if they are the ones in force; answers with the version in force. */
+  /** Applies changes if the active version is `from`; returns the version that is active afterwards. */
   change({ from, version, changed, removed }: RouteChanges): number {
     if (this.version !== from || version <= from) return this.version;
     const { challenge } = this.#table;
@@ -80,14 +80,14 @@ export class LiveRoutes {
     return this.version;
   }
 
-  /** Open requests by target; those without any are left out. */
+  /** Returns the number of open requests by target, without targets that have none. */
   open(): Record<string, number> {
     const counts: Record<string, number> = {};
     for (const target of this.#targets.values()) if (target.open > 0) counts[target.key] = target.open;
     return counts;
   }
 
-  /** Closes what rested for long, and forgets retired targets without open requests. */
+  /** Closes connections that have been idle for long, and removes retired targets without open requests. */
   sweep(nowMs: number): void {
     for (const target of this.#targets.values()) {
       target.sweep(nowMs);

@@ -17,10 +17,10 @@ import { controlSocket, edgePaths, readSettings, type EdgeSettings } from "./edg
 import { SuccessorStarter } from "./successor-starter.ts";
 import { UsageBook } from "./usage.ts";
 
-// The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`; with `inherit`, descriptor 3 is the
-// listening socket and descriptor 4 the one for TLS, if that process has one, shared with it until it stops accepting, so that no connection
-// is refused or lost between the two.
-// Where root started it, it is an ordinary user's from the moment it accepts: it has opened what it needs, and its folder is closed to it.
+// The edge process. Started as `main.ts <settings file> [<pid of the process it replaces> [inherit]]`. With `inherit`, descriptor 3 is the
+// predecessor's listening socket and descriptor 4 its TLS one, if any; both processes share them until the predecessor stops accepting, so
+// that no connection is refused or lost. If started by root, the process becomes an ordinary user before it reads the first client: by then
+// it has opened what it needs and can't access its folder.
 
 const inheritedFds = { plain: 3, tls: 4 };
 const stopGraceMs = 10_000;
@@ -71,7 +71,7 @@ class EdgeProcess {
     if (leaving !== undefined) await this.#takeOverFrom(leaving);
   }
 
-  /** Nothing here waits: no client is read before the privileges are gone. */
+  /** Must stay synchronous: no client may be read before the privileges are dropped. */
   #settle(ports: EdgePorts): void {
     const { state_dir, listen_host, listen_port, listen_tls_port, fingerprint, uid } = this.#settings;
     const identity = identify(process.pid) as ProcessIdentity;
@@ -102,7 +102,7 @@ class EdgeProcess {
       "GET /open": () => this.#routes.open(),
       "GET /usage": () => this.#usage.show(),
       "GET /last-usage": () => this.#lastUsage.promise,
-      // A process of an earlier version sends its last counts.
+      // An edge process of an earlier version sends its final counts this way.
       "POST /usage": (body: unknown) => this.#usage.keep(body as EdgeUsage[]),
       "POST /successor": async () => ({ pid: await this.#successors?.start() }),
       "POST /drain": (body: unknown) => {
@@ -112,14 +112,14 @@ class EdgeProcess {
     };
   }
 
-  /** While its files are open to this process. */
+  /** Loads the saved tables while this process can still access its files. */
   #loadSaved(): void {
     const { routes, certificates } = edgePaths(this.#settings.state_dir);
     load<RouteTable>(routes, (table) => this.#routes.apply(table));
     load<CertificateTable>(certificates, (table) => this.#certificates.apply(table));
   }
 
-  /** Connections to all that still end their requests, the predecessor among them. */
+  /** Connects to all draining processes, the predecessor included. */
   async #connectToOthers(): Promise<Socket[]> {
     const names = readdirSync(edgePaths(this.#settings.state_dir).run).filter((name) => name.endsWith(".sock"));
     const met = await Promise.all(names.map((name) => this.#connect(Number.parseInt(name, 10))));
@@ -143,23 +143,23 @@ class EdgeProcess {
   }
 
   async #drain(limitMs: number, hurry: boolean): Promise<void> {
-    // May be called again with a shorter limit: a stop while a replaced process drains for long.
+    // May be called again with a shorter limit, when a replaced process that drains for long is stopped.
     this.#draining = true;
     const freed = this.#successors?.end();
     await this.#server.drain(limitMs, hurry);
-    // The successor adds these last counts to its own; until now the control plane read them from this process.
+    // The successor adds these final counts to its own; until now the control plane read them from this process.
     this.#lastUsage.resolve(this.#usage.show());
     await Promise.all([freed, this.#control?.settled()]);
     this.#removeSocket();
     process.exit(0);
   }
 
-  /** An ordinary user may not remove it; the control plane then does. */
+  /** Removes the control socket. An ordinary user may not do that; the control plane then does. */
   #removeSocket(): void {
     try {
       rmSync(controlSocket(this.#settings.state_dir, process.pid), { force: true });
     } catch {
-      // The folder is root's.
+      // The folder belongs to root.
     }
   }
 }
@@ -172,7 +172,7 @@ function load<T>(path: string, apply: (table: T) => unknown): void {
   }
 }
 
-/** The predecessor's listening sockets, as far as they are where this process is to listen; the others are closed here. */
+/** Returns those of the predecessor's listening sockets whose address this process needs, and closes the others. */
 function inheritedSockets({ state_dir, listen_host, listen_port, listen_tls_port }: EdgeSettings): InheritedSockets {
   const { plain, tls } = inheritedFds;
   const from = readRecord(state_dir);
@@ -187,7 +187,7 @@ function inheritedSockets({ state_dir, listen_host, listen_port, listen_tls_port
   return { fd: isPlain ? plain : undefined, tlsFd: isTls ? tls : undefined };
 }
 
-/** A fault in one request must not end the others: it is logged, and that request ends by its time limit. */
+/** An error in one request must not abort the others: it is logged, and that request ends by its timeout. */
 function carryOnAfterFaults(): void {
   let faults = 0;
   setInterval(() => (faults = 0), 60_000).unref();

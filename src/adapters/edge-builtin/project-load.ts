@@ -1,21 +1,21 @@
 import type { ChunkBudget } from "./body-relay.ts";
 
-// Of very small chunks: 10,000 a second for all bodies of a project together, and 500 at once after a pause. 20,000 at once held up the
-// edge for turns of 10 to 30 ms where 40 clients asked for such answers together.
+// The rate for very small chunks: 10,000 a second for all bodies of a project together, and 500 at once after a pause. With 20,000 at once,
+// turns of the event loop took 10 to 30 ms when 40 clients requested such responses together.
 const msPerChunk = 0.1;
 const burstMs = 50;
-// Chunks of one body in one turn of the event loop. More would cost the edge far more time than their sender.
+// The most chunks of one body in one turn of the event loop. More would cost the edge far more time than their sender.
 const chunksATurn = 256;
-// The same once the project has used up its share; with fewer the pauses cost more than the chunks.
+// The limit once the project has used up its share; with fewer chunks, the pauses would cost more than the chunks.
 const chunksATurnInDebt = 64;
-// With so many bodies that wait for their share, the project's new requests start one after the other: libuv accepts one connection a turn,
-// so 200 such requests at once would keep every other project's new connections waiting.
+// Once this many bodies wait for their share, the project's new requests start one after the other: libuv accepts one connection a turn, so
+// 200 such requests at once would keep every other project's new connections waiting.
 const bodiesOfFlood = 4;
 const startEveryMs = 4;
 
-/** What one project's visitors cost the edge at present. */
+/** The current load that one project's visitors put on the edge. */
 export class ProjectLoad implements ChunkBudget {
-  /** Requests and tunnels now open. */
+  /** The number of open requests and tunnels. */
   open = 0;
   #chunksPaidAtMs = 0;
   readonly #bodies: { readonly costMs: number; readonly resume: () => void }[] = [];
@@ -35,7 +35,7 @@ export class ProjectLoad implements ChunkBudget {
     if (this.#bodies.length === 1) this.#awaitPayment(this.#now() - burstMs);
   }
 
-  /** Starts a request: at once, or in turn while the project's bodies bring more small chunks than its share. */
+  /** Starts a request: at once, or queued while the project's bodies bring more small chunks than its share. */
   start(request: () => void): void {
     if (this.#starts.length === 0 && this.#bodies.length < bodiesOfFlood) return request();
     this.#starts.push(request);
@@ -46,7 +46,7 @@ export class ProjectLoad implements ChunkBudget {
     return this.#bodies.length > 0 || this.#chunksPaidAtMs > this.#now();
   }
 
-  /** One body a turn of the event loop, also when the machine let several become due. */
+  /** Resumes one body per turn of the event loop, even when several have become due. */
   #awaitPayment(sinceMs: number): void {
     const next = this.#bodies[0];
     if (next === undefined) return;
@@ -67,7 +67,9 @@ export class ProjectLoad implements ChunkBudget {
   }
 }
 
-/** A late timer may run in the turn that set it; what follows it by an immediate never does. */
+/**
+ * Runs a function in a later turn of the event loop. An overdue timer may fire in the turn that set it; the immediate after it never does.
+ */
 function inLaterTurn(run: () => void, afterMs: number): void {
   setTimeout(() => setImmediate(run), afterMs);
 }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { probeHeader } from "./edge-settings.ts";
 
 /**
- * The request's fields for the replica, a line each: the client's without hop-by-hop and forwarding ones, then the edge's own (RFC 9110 §7.6,
- * RFC 7239). The connection adds `Connection` and the framing of a body without a length.
+ * Returns the header lines for the replica: the client's fields without hop-by-hop and forwarding ones, then the edge's own (RFC 9110 §7.6,
+ * RFC 7239). The connection adds `Connection`, and the framing of a body without a length.
  */
 export function requestFields(request: IncomingMessage, target: RequestTarget, client: Client): string {
   const raw = request.rawHeaders;
@@ -22,28 +22,31 @@ export function requestFields(request: IncomingMessage, target: RequestTarget, c
   return lines + forwardingFields(target, client);
 }
 
-/** Servers refuse a request of these methods that says nothing about its body (RFC 9110 §8.6). */
+/** Returns whether the request says nothing about its body although servers require that for its method (RFC 9110 §8.6). */
 function lacksLength({ method, headers }: IncomingMessage): boolean {
   const mayHaveBody = method === "POST" || method === "PUT" || method === "PATCH";
   return mayHaveBody && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
 }
 
-/** Where a request goes, as it was understood. */
+/** The target of a request, parsed and validated. */
 export interface RequestTarget {
   /** Lower case, without port or trailing dot: the key of the route. */
   readonly hostname: string;
-  /** As the client wrote it, with its port. */
+  /** As the client sent it, with its port. */
   readonly authority: string;
-  /** Path and query, byte for byte. */
+  /** Path and query, unchanged. */
   readonly path: string;
 }
 
-/** Why a request is refused before it is routed. */
+/** The reason to refuse a request before routing. */
 export type Refusal = "bad_request" | "unknown_host" | "not_implemented" | "method_not_allowed";
 
-/** Finds out which host and path a request is for. One in absolute form must name the same host twice (RFC 9112 §3.2.2). */
+/**
+ * Parses the host and path of a request, or returns why it is refused. A URL in absolute form must name the same host as `Host` (RFC 9112
+ * §3.2.2).
+ */
 export function readTarget(request: IncomingMessage): RequestTarget | Refusal {
-  // TRACE would show a page's script the cookies that it must not read.
+  // TRACE would reveal HttpOnly cookies to a page's script.
   if (request.method === "TRACE") return "method_not_allowed";
   const transferEncoding = request.headers["transfer-encoding"];
   if (transferEncoding !== undefined && transferEncoding.toLowerCase() !== "chunked") return "not_implemented";
@@ -74,7 +77,7 @@ function countOf(raw: readonly string[], name: string): number {
 
 const slash = 47;
 
-/** The host name in a `Host` value: lower case, no port, no trailing dot; undefined when it cannot be one. */
+/** Returns the host name of a `Host` value in lower case, without port and trailing dot; undefined when it is not a valid one. */
 function hostnameOf(authority: string): string | undefined {
   const found = /^([a-z0-9._-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::\d{0,5})?$/i.exec(authority)?.[1];
   if (found === undefined) return undefined;
@@ -82,11 +85,11 @@ function hostnameOf(authority: string): string | undefined {
   return lower.endsWith(".") ? lower.slice(0, -1) : lower;
 }
 
-/** What the edge itself says about a client in forwarding headers. */
+/** The client's data for forwarding headers. */
 export interface Client {
-  /** No other connection has it. */
+  /** Unique to the connection. */
   readonly id: string;
-  /** How many of its requests had no id of their own. */
+  /** The number of its requests that came without a request id. */
   requests: number;
   readonly address: string;
   readonly proto: "http" | "https";
@@ -105,7 +108,7 @@ type Kind = "pass" | "drop" | "id";
 function kindOf(name: string, named: readonly string[] | undefined): Kind {
   let lower = name.toLowerCase();
   if (named?.includes(lower)) return "drop";
-  // Application servers that follow CGI read `X_Real_IP` as `X-Real-IP`: a client could speak for the edge.
+  // CGI-style application servers read `X_Real_IP` as `X-Real-IP`, so with it a client could forge the edge's fields.
   if (lower.includes("_")) lower = lower.replaceAll("_", "-");
   const known = kinds.get(lower);
   if (known !== undefined) return known;
@@ -114,7 +117,7 @@ function kindOf(name: string, named: readonly string[] | undefined): Kind {
 
 const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ["x-request-id", "id"],
-  // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385); the others are hop-by-hop or the edge sets them.
+  // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385); the others are hop-by-hop, or the edge sets them.
   ...[
     "host",
     "connection",
@@ -139,12 +142,12 @@ function isRequestId(value: string): boolean {
   return /^[\w.:/+=-]{1,128}$/.test(value);
 }
 
-/** Whether a request says that a body follows its head. */
+/** Returns whether a body follows the request's head. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
 }
 
-/** Whether a request that has a body says how long it is. */
+/** Returns whether a request with a body states its length. */
 export function hasLength({ headers }: IncomingMessage): boolean {
   return headers["content-length"] !== undefined;
 }

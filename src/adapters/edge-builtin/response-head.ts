@@ -1,14 +1,17 @@
 import { STATUS_CODES } from "node:http";
 
-/** A replica's response head as the client gets it. */
+/** A replica's response head as sent to the client. */
 export interface ResponseHead {
-  /** Undefined where the replica's has characters that a head must not have. */
+  /** Undefined when the replica's reason phrase has characters that are not allowed in a head. */
   readonly reason: string | undefined;
-  /** Names and values in turn, in the order and spelling of the replica, without hop-by-hop fields (RFC 9110 §7.6.1). */
+  /** Alternating names and values, in the replica's order and spelling, without hop-by-hop fields (RFC 9110 §7.6.1). */
   readonly headers: string[];
 }
 
-/** Makes it of names and values in turn. `Trailer` goes on only where the client's copy has chunks too: elsewhere it would be invalid. */
+/**
+ * Builds the head from alternating names and values. Keeps `Trailer` only if the client also receives chunked encoding; otherwise it would
+ * be invalid.
+ */
 export function responseHead(raw: readonly string[], reason = "", clientTakesChunks = false): ResponseHead {
   const headers: string[] = [];
   const trailers: string[] = [];
@@ -27,7 +30,7 @@ export function responseHead(raw: readonly string[], reason = "", clientTakesChu
   return { reason: soundReason.test(reason) ? reason : undefined, headers };
 }
 
-/** A head for a bare socket, with `own` fields behind the replica's. */
+/** Formats a head for a bare socket, with `own` fields after the replica's. */
 export function rawHead(status: number, { reason, headers }: ResponseHead, own: readonly string[]): string {
   const fields = [...headers, ...own];
   let text = `HTTP/1.1 ${status} ${reason ?? STATUS_CODES[status] ?? ""}\r\n`;
@@ -35,7 +38,7 @@ export function rawHead(status: number, { reason, headers }: ResponseHead, own: 
   return `${text}\r\n`;
 }
 
-/** The trailers of a response that may go further, as pairs. */
+/** Returns the trailers of a response that may be forwarded, as pairs. */
 export function responseTrailers(raw: readonly string[]): [string, string][] {
   const pairs = Array.from({ length: raw.length / 2 }, (_, i) => pairAt(raw, 2 * i));
   return pairs.filter(([name]) => !isFraming(name.toLowerCase()));
@@ -53,7 +56,7 @@ function pairAt(raw: readonly string[], at: number): [name: string, value: strin
 }
 
 function kindOf(name: string): string {
-  // The length alone rules most fields out, which spares them the lower-casing.
+  // The length alone excludes most fields, which saves lower-casing them.
   if (!hopByHopLengths.has(name.length)) return "pass";
   const lower = name.toLowerCase();
   return hopByHop.has(lower) ? lower : "pass";

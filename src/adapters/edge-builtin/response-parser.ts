@@ -1,34 +1,34 @@
 import { createRequire } from "node:module";
 
-// llhttp, the parser of Node.js and of undici, in the form that undici packs: it can stop in the middle of what was read, where Node.js's own
-// goes to its end. Only the parser is undici's: its client does more for each request than an edge needs (docs/performance.md).
+// llhttp, the parser of Node.js and of undici, in undici's build: it can pause in the middle of its input, while Node's own always parses
+// to the end. Only the parser is undici's: its client does more for each request than an edge needs (docs/performance.md).
 const require = createRequire(import.meta.url);
 const program = require("undici/lib/llhttp/llhttp_simd-wasm.js") as Buffer;
 const ofResponses = 2;
-// What a callback answers: go on, fail, leave out the body, hand over what follows, stop here for now.
+// Return values of llhttp's callbacks: continue, fail, skip the body, hand over the rest (upgrade), pause here.
 const [goOn, fail, withoutBody, handOver, pause] = [0, -1, 1, 2, 21];
-// What `llhttp_execute` answers once the other side speaks another protocol.
+// The result of `llhttp_execute` once the other side speaks another protocol.
 const upgraded = 22;
-// HAProxy allows 101. Checking and writing 5,000 short ones takes the edge 25 ms.
+// HAProxy allows 101 fields. Checking and writing 5,000 short ones takes the edge 25 ms.
 const maxFields = 256;
-// Of names and values, trailers included.
+// Names and values together, trailers included.
 const maxFieldBytes = 64 * 1024;
 
-/** What a parser finds. Fields are names and values in turn. */
+/** Callbacks for what a parser finds. Fields are alternating names and values. */
 export interface ParsedResponse {
-  /** Answers whether the message has no body. */
+  /** Returns whether the message has no body. */
   head(status: number, fields: string[], reason: string): boolean;
-  /** The bytes are the receiver's own. */
+  /** The receiver may keep the bytes. */
   body(chunk: Buffer): void;
   end(trailers: string[], mayContinue: boolean): void;
   upgrade(fields: string[]): void;
-  /** No more is to be parsed at present. */
+  /** Parsing must pause for now. */
   readonly isPaused: boolean;
-  /** Another answer may begin. */
+  /** Another response may start. */
   readonly isExpected: boolean;
 }
 
-/** Parses the answers that come over one connection. */
+/** Parses the responses of one connection. */
 export class ResponseParser {
   readonly #at = llhttp.llhttp_alloc(ofResponses);
   readonly #found: ParsedResponse;
@@ -42,7 +42,7 @@ export class ResponseParser {
     this.#found = found;
   }
 
-  /** Parses at most `pieceBytes` between two places; answers with how many it took. Throws where they are no HTTP. */
+  /** Parses the bytes from `from` to `to`, `pieceBytes` at most; returns how many it consumed. Throws if they are not valid HTTP. */
   execute(bytes: Buffer, from: number, to: number): number {
     if (running !== undefined) throw new Error("another answer is being parsed");
     if (memory.buffer !== llhttp.memory.buffer) memory = memoryNow();
@@ -60,7 +60,7 @@ export class ResponseParser {
     }
   }
 
-  /** The connection has ended, which may be the end of an answer. */
+  /** Signals the end of the connection, which may be the end of a response. */
   finish(): void {
     enter(this);
     const outcome = llhttp.llhttp_finish(this.#at);
@@ -68,12 +68,12 @@ export class ResponseParser {
     if (outcome !== goOn) throw new Error("the connection ended in the middle of the answer");
   }
 
-  /** Nothing may be called after it. */
+  /** Frees the parser; no method may be called afterwards. */
   free(): void {
     llhttp.llhttp_free(this.#at);
   }
 
-  /** llhttp's own stack must be left by a return. */
+  /** Records an error to throw later: a callback must return normally, because llhttp is on the stack. */
   refuse(thrown: Error): number {
     this.#thrown = thrown;
     return fail;
@@ -122,7 +122,7 @@ export class ResponseParser {
     return fields;
   }
 
-  /** A name or value may come in several parts. */
+  /** A name or value may arrive in several parts. */
   #add(part: string, turn: 0 | 1): number {
     const fields = this.#fields;
     fields.push(fields.length % 2 === turn ? part : (fields.pop() as string) + part);
@@ -137,7 +137,7 @@ export class ResponseParser {
   }
 }
 
-/** What one call of `execute` takes at most. */
+/** The most bytes that one call of `execute` accepts. */
 export const pieceBytes = 16 * 1024;
 
 interface Llhttp {
@@ -158,11 +158,11 @@ function enter(parser: ResponseParser): void {
   running = parser;
 }
 
-/** What is being parsed, and from where on. */
+/** The input being parsed, and the offset where parsing started. */
 let piece: Buffer = Buffer.alloc(0);
 let pieceAt = 0;
 
-// Node.js has it; only browsers' types declare it.
+// Node has WebAssembly, but only browsers' types declare it.
 const { Module, Instance } = (globalThis as unknown as { WebAssembly: Assembly }).WebAssembly;
 
 interface Assembly {
@@ -198,7 +198,7 @@ const llhttp = new Instance(new Module(program), {
   },
 }).exports as Llhttp;
 
-/** Where llhttp reads: grows with the memory of all parsers, which moves it. */
+/** llhttp's input buffer. All parsers share the memory; when that grows, its address in this process changes. */
 const input = llhttp.malloc(pieceBytes);
 let memory = memoryNow();
 

@@ -1,11 +1,11 @@
 import type { Route } from "../../ports/edge.ts";
 
-/** What differs between the routes of two versions: a table of thousands seldom changes in more than one. */
+/** The differences between two versions of the routes: between versions, seldom more than one route of thousands changes. */
 export interface RouteChanges {
   readonly from: number;
   readonly version: number;
   readonly changed: readonly Route[];
-  /** Hostnames that have no route any more. */
+  /** Hostnames that no longer have a route. */
   readonly removed: readonly string[];
 }
 
@@ -15,7 +15,7 @@ export function byName(routes: readonly Route[]): RoutesByName {
   return new Map(routes.map((route) => [route.hostname, route]));
 }
 
-/** Compares route by route; those that are the same object cost nothing. */
+/** Compares route by route; identical objects cost nothing. */
 export function compareRoutes(before: RoutesByName, after: RoutesByName): Pick<RouteChanges, "changed" | "removed"> {
   const changed = [...after.values()].filter((route) => !isSame(before.get(route.hostname), route));
   const removed = [...before.keys()].filter((hostname) => !after.has(hostname));

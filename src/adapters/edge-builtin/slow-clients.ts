@@ -1,18 +1,21 @@
-/** A request or tunnel whose client may be slow to read. */
+/** A request or tunnel whose client may read slowly. */
 export interface ClientOutput {
-  /** Bytes that wait for the client. */
+  /** The number of bytes that wait for the client. */
   readonly waitingBytes: number;
-  /** Since when the client has read nothing; undefined while it reads. */
+  /** The time since which the client has read nothing; undefined while it reads. */
   readonly blockedSinceMs: number | undefined;
   /** Closes the client's connection. */
   cut(): void;
 }
 
 const maxBlockedMs = 60_000;
-// Of all clients together. What the kernel holds for them comes on top and is its own to bound.
+// For all clients together. The kernel's socket buffers come on top, and the kernel limits those itself.
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** Cuts clients that have read nothing for long, and the longest of them sooner when too much memory waits for clients. */
+/**
+ * Closes connections of clients that have read nothing for long, and, when too much memory waits for clients, of the longest blocked ones
+ * sooner.
+ */
 export function cutSlowClients(all: Iterable<ClientOutput>, nowMs: number): void {
   let waitingBytes = 0;
   const blocked: { output: ClientOutput; sinceMs: number }[] = [];

@@ -5,8 +5,8 @@ import { start, type PipedStreams } from "../../kit/exec.ts";
 import { edgeEnv } from "./edge-settings.ts";
 
 /**
- * Starts the process that replaces this one, with the same listening sockets. A process that has given its rights up cannot start one that
- * has them, so a small shell keeps them; what it starts stands in a file that only the control plane writes.
+ * Starts the process that replaces this one, with the same listening sockets. A process that has dropped its privileges can't start one
+ * that has them, so a small shell keeps them; the command that it runs is in a file that only the control plane can write.
  */
 export class SuccessorStarter {
   readonly #shell: ChildProcess & PipedStreams;
@@ -20,7 +20,7 @@ export class SuccessorStarter {
     this.#shell.stderr.pipe(process.stderr, { end: false });
   }
 
-  /** Resolves with its pid. */
+  /** Starts the successor; resolves with its pid. */
   async start(): Promise<number> {
     const said = once(this.#shell.stdout, "data");
     this.#shell.stdin.write("start\n");
@@ -29,7 +29,7 @@ export class SuccessorStarter {
     return Number(pid);
   }
 
-  /** Lets go of the listening sockets. */
+  /** Closes the shell's copies of the listening sockets. */
   async end(): Promise<void> {
     this.#shell.stdin.end();
     await this.#exited;

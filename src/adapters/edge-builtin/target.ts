@@ -3,13 +3,13 @@ import type { UpstreamSocket } from "./upstream-socket.ts";
 
 const avoidAfterRefusalMs = 1000;
 
-/** One replica: its open requests, its idle connections, and whether it lately refused one. */
+/** One replica: its open requests, its idle connections, and whether it recently refused a connection. */
 export class EdgeTarget {
   readonly key: string;
-  /** Requests and tunnels now open to it. */
+  /** The number of requests and tunnels open to it. */
   open = 0;
   avoidUntilMs = 0;
-  /** No route names it any more: connections close as their requests end. */
+  /** No route names it any more: its connections close as their requests end. */
   retired = false;
   readonly #host: string;
   readonly #port: number;
@@ -21,7 +21,7 @@ export class EdgeTarget {
     this.key = targetKey(host, port);
   }
 
-  /** An idle connection whose last request ended within `idleAtMostMs`, if there is one. */
+  /** Takes an idle connection whose last request ended within `idleAtMostMs`, if there is one. */
   takeIdle(idleAtMostMs: number): UpstreamConnection | undefined {
     const latest = this.#idle.at(-1);
     if (latest === undefined) return undefined;
@@ -30,7 +30,7 @@ export class EdgeTarget {
     return this.#idle.pop();
   }
 
-  /** Opens a connection, as a stream where an upgrade is to follow. The socket emits `close` where that fails, and never an unhandled `error`. */
+  /** Opens a connection, as a stream if an upgrade is to follow. On failure the socket emits `close`, and never an unhandled `error`. */
   connect(isStream: boolean, connected: (connection: UpstreamConnection) => void): UpstreamSocket {
     const connection = new UpstreamConnection(isStream);
     const { socket } = connection;
@@ -46,14 +46,14 @@ export class EdgeTarget {
       if (nowMs - idleSinceMs > keptIdleMs) socket.destroy();
   }
 
-  /** Keeps a connection for later requests. */
+  /** Keeps a connection for later requests, if it is still usable. */
   keep(connection: UpstreamConnection): void {
     if (this.retired) return void connection.socket.destroy();
     connection.idleSinceMs = performance.now();
     this.#idle.push(connection);
   }
 
-  /** New requests avoid this replica for a while. */
+  /** Makes new requests avoid this replica for a while. */
   avoid(): void {
     this.avoidUntilMs = performance.now() + avoidAfterRefusalMs;
   }
@@ -69,12 +69,14 @@ export class EdgeTarget {
   }
 }
 
-/** How a target is named in tables and counts. */
+/** Returns a target's name in tables and counts. */
 export function targetKey(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Picks the replica with the fewest open requests, in turn among equals; one that lately refused only when no other is left. */
+/**
+ * Picks the replica with the fewest open requests, round-robin among equals; a replica that recently refused only when no other is left.
+ */
 export function pickTarget(
   targets: readonly EdgeTarget[],
   turn: number,

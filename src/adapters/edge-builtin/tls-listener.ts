@@ -6,8 +6,8 @@ import type { LiveCertificates } from "./live-certificates.ts";
 const handshakeTimeoutMs = 10_000;
 
 /**
- * Accepts TLS connections and passes what they carry to the HTTP server, under whose limits they then are. HTTP/1.1 only: the exchange
- * writes to Node's HTTP/1.1 response, which its HTTP/2 server only imitates.
+ * Accepts TLS connections and passes the decrypted ones to the HTTP server, whose limits then apply. HTTP/1.1 only: the exchange writes to
+ * Node's HTTP/1.1 response, which its HTTP/2 server only imitates.
  */
 export function createTlsListener(http: HttpServer, certificates: LiveCertificates): Server {
   const server = createServer({
@@ -22,7 +22,7 @@ export function createTlsListener(http: HttpServer, certificates: LiveCertificat
   return server;
 }
 
-/** Whether a client's connection is encrypted. */
+/** Returns whether a client's connection is encrypted. */
 export function isEncrypted(socket: Socket): boolean {
   return (socket as TLSSocket).encrypted === true;
 }

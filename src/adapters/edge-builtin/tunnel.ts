@@ -14,20 +14,20 @@ import type { AnswerReceiver, UpstreamConnection } from "./upstream-connection.t
 export interface TunnelInput {
   readonly request: IncomingMessage;
   readonly socket: Socket;
-  /** What the client sent behind its head. */
+  /** The bytes that the client sent after its head. */
   readonly early: Buffer;
   readonly route: LiveRoute;
-  /** As the replica gets them: lines. */
+  /** The header lines that the replica receives. */
   readonly fields: string;
   readonly path: string;
   readonly failures: FailureLog;
   readonly done: (tunnel: Tunnel) => void;
 }
 
-// How long the other half of a tunnel may stay open after one side has ended.
+// How long one side of a tunnel may stay open after the other has ended.
 const halfOpenMs = 30_000;
 
-/** Asks a replica to upgrade and then passes bytes both ways until one side ends. Route changes don't touch it. */
+/** Asks a replica to upgrade and then passes bytes both ways until one side ends. Route changes do not affect it. */
 export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
   readonly isUpgrade = true;
   activeAtMs = performance.now();
@@ -49,7 +49,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
     const { socket } = this.#input;
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#clientClosed());
-    // Always a new connection: it ends with the tunnel, and the replica can't just have closed it.
+    // Always use a new connection: it ends with the tunnel, and the replica can't have closed it already.
     this.attempts.start(-1);
   }
 
@@ -57,7 +57,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
     return this.#input.socket.writableLength;
   }
 
-  /** Of a refused upgrade; an established tunnel holds little and may rest for long. */
+  /** Only for a refused upgrade; an established tunnel buffers little and may be idle for long. */
   get blockedSinceMs(): number | undefined {
     return this.#refusal?.blockedSinceMs;
   }
@@ -66,7 +66,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
     this.#input.socket.destroy();
   }
 
-  /** Ends an upgrade that gets no answer, or a refusal that stops in its middle; an established tunnel has no time limit. */
+  /** Fails an upgrade without a response, or a refusal that stalls; an established tunnel has no timeout. */
   expire(): void {
     if (this.#established) return;
     if (!this.#answered) return this.#fail("app_timeout", "no answer in time");
@@ -102,7 +102,7 @@ export class Tunnel implements AttemptsUser, ClientOutput, AnswerReceiver {
     replica.on("close", () => this.#finish());
   }
 
-  /** Begins to pass on an answer that is no upgrade; the end of the connection marks its end. */
+  /** Forwards a response that is not an upgrade; closing the connection marks its end. */
   answerBegan(status: number, fields: string[], reason: string): void {
     const { socket, route } = this.#input;
     this.#count(status);
@@ -163,7 +163,7 @@ function valueOf(fields: readonly string[], name: string): string | undefined {
   return at === -1 ? undefined : fields[at + 1];
 }
 
-/** The end of one side ends the other. */
+/** Closes each side when the other ends. */
 function tie(client: Socket, replica: Socket): void {
   for (const [one, other] of [
     [client, replica],

@@ -8,23 +8,23 @@ const none: readonly EdgeTarget[] = [];
 
 /** Receives the outcome of `UpstreamAttempts`. */
 export interface AttemptsUser {
-  /** Connections are to become streams. */
+  /** The connections will become streams. */
   readonly isUpgrade: boolean;
   connected(connection: UpstreamConnection): void;
-  /** No replica accepts a connection; nothing was sent. */
+  /** No replica accepted a connection; nothing was sent. */
   unreachable(reason: string): void;
 }
 
-/** Connects one request to one of its route's replicas, and to another one when that refuses. Counts the request as open at the replica. */
+/** Connects one request to one of its route's replicas, and to the next one if that refuses. Counts the request as open at the replica. */
 export class UpstreamAttempts {
-  /** Since when a connection is being opened; undefined while none is. */
+  /** The time since which a connection is being opened; undefined while none is. */
   connectingSinceMs: number | undefined;
-  /** The replica that has the request. */
+  /** The replica that handles the request. */
   target: EdgeTarget | undefined;
   readonly #route: LiveRoute;
   readonly #user: AttemptsUser;
   #socket: Socket | undefined;
-  // Created late: the first replica takes nearly every request.
+  // Created lazily: the first replica accepts nearly every request.
   #refused: EdgeTarget[] | undefined;
 
   constructor(route: LiveRoute, user: AttemptsUser) {
@@ -32,7 +32,7 @@ export class UpstreamAttempts {
     this.#user = user;
   }
 
-  /** Connects to a replica, over an idle connection that was used within `idleAtMostMs` if there is one. */
+  /** Connects to a replica, preferably over an idle connection that was used within `idleAtMostMs`. */
   start(idleAtMostMs: number, reason = "no replica"): void {
     const target = this.#next();
     if (target === undefined) return this.#user.unreachable(reason);
@@ -42,13 +42,13 @@ export class UpstreamAttempts {
     this.#route.load.start(() => this.#connect(target, idleAtMostMs));
   }
 
-  /** Opens a new connection to the present replica. */
+  /** Opens another connection to the same replica. */
   connectAgain(idleAtMostMs = -1): void {
     const target = this.target as EdgeTarget;
     let reason = "closed";
     const noteReason = (error: Error) => void (reason = error.message);
     const failed = () => {
-      // The request has ended, or goes elsewhere already.
+      // The request has ended or already uses another connection.
       if (this.#socket !== socket) return;
       target.avoid();
       (this.#refused ??= []).push(target);
@@ -64,12 +64,12 @@ export class UpstreamAttempts {
     this.#socket = socket.on("error", noteReason).on("close", failed);
   }
 
-  /** Gives up the connection that is being opened, and goes to the next replica. */
+  /** Abandons the connection that is being opened, and tries the next replica. */
   expire(): void {
     this.#socket?.destroy(new Error("no connection in time"));
   }
 
-  /** The request is over for the present replica; a connection that is being opened is dropped. */
+  /** Releases the current replica; closes a connection that is still being opened. */
   leave(): void {
     const socket = this.#socket;
     this.#socket = this.connectingSinceMs = undefined;
@@ -80,7 +80,7 @@ export class UpstreamAttempts {
     this.target = undefined;
   }
 
-  /** Over an idle connection if there is one. The request may have ended while it waited for its turn. */
+  /** Uses an idle connection if there is one. The request may have ended while it was queued. */
   #connect(target: EdgeTarget, idleAtMostMs: number): void {
     if (this.target !== target) return;
     const idle = target.takeIdle(idleAtMostMs);

@@ -3,46 +3,46 @@ import type { BodyReceiver, BodySource } from "./body-relay.ts";
 import { pieceBytes, ResponseParser, type ParsedResponse } from "./response-parser.ts";
 import { UpstreamSocket } from "./upstream-socket.ts";
 
-// Of an answer, interim ones included; HAProxy allows 16 KiB.
+// For one response, including interim ones; HAProxy allows 16 KiB.
 const maxHeadBytes = 32 * 1024;
-// More interim responses (1xx) than this are an attack on the edge's time.
+// More interim responses (1xx) than this are an attack on the edge's processor time.
 const maxInterimResponses = 64;
-// Servers without a hint close idle connections after 5 s (Node, uvicorn) or 2 s (gunicorn); those with one name whole seconds.
+// Servers that do not announce a timeout close idle connections after 5 s (Node, uvicorn) or 2 s (gunicorn); others announce whole seconds.
 const usualIdleMs = 1900;
 const hintMarginMs = 1000;
 const maxIdleMs = 60_000;
 
-/** A request as it goes to a replica. */
+/** A request as sent to a replica. */
 export interface UpstreamRequest {
   readonly method: string;
   readonly path: string;
-  /** Lines, each with its end. They say the length of a body that has one. */
+  /** Header lines, each with its line end. They include the length of a body that has one. */
   readonly fields: string;
   readonly body: "none" | "sized" | "chunked";
-  /** The protocol that the client asks for. */
+  /** The protocol that the client wants to upgrade to. */
   readonly upgrade?: string;
 }
 
-/** Receives the answer to one request. Fields are names and values in turn. */
+/** Receives the response to one request. Fields are alternating names and values. */
 export interface AnswerReceiver {
   answerBegan(status: number, fields: string[], reason: string): void;
   answerCame(chunk: Buffer): void;
   answerEnded(trailers: string[]): void;
-  /** Nothing more comes, and the connection is closed. */
+  /** The response failed and the connection is closed. */
   answerFailed(error: Error): void;
-  /** The replica speaks the other protocol from now on. */
+  /** The replica has switched to the other protocol. */
   upgraded?(fields: string[], replica: Socket): void;
 }
 
-/** One connection to a replica, for one request at a time. It is the source of its answers' bodies. */
+/** One connection to a replica, for one request at a time; the source of its responses' bodies. */
 export class UpstreamConnection implements BodySource, BodyReceiver, ParsedResponse {
   readonly socket: UpstreamSocket;
-  /** Has carried a request before: only then can the replica have closed it because it was idle. */
+  /** The connection has carried a request before; only then can the replica have closed it as idle. */
   reused = false;
   idleSinceMs = 0;
-  /** For how long the replica keeps it after its last answer. */
+  /** How long the replica keeps the connection after its last response. */
   keptIdleMs = usualIdleMs;
-  /** No byte of the present answer has come. */
+  /** No byte of the current response has arrived. */
   isUnanswered = true;
   isPaused = false;
   readonly #received = (bytes: Buffer, count = bytes.length): void => this.#read(bytes, count);
@@ -54,12 +54,12 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
   #isHeadOver = false;
   #headBytes = 0;
   #interim = 0;
-  /** What came and waits because the connection is paused. */
+  /** Input that waits because the connection is paused. */
   #unparsed: Buffer | undefined;
   #handOver: ((rest: Buffer) => void) | undefined;
   #fault = new Error("the connection was closed");
 
-  /** `isStream` where the request is for an upgrade. */
+  /** `isStream` is true if the request is for an upgrade. */
   constructor(isStream: boolean) {
     this.socket = new UpstreamSocket(this.#received, isStream);
     this.socket.on("error", (error) => void (this.#fault = error));
@@ -70,7 +70,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     });
   }
 
-  /** Sends a request; the answer goes to `receiver`. The request's body follows by `write` and `endBody`. */
+  /** Sends a request; the response goes to `receiver`. `write` and `endBody` send the request's body. */
   send(request: UpstreamRequest, receiver: AnswerReceiver): void {
     const { method, path, fields, body, upgrade } = request;
     this.#request = request;
@@ -79,7 +79,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     this.#isHeadOver = false;
     this.#headBytes = this.#interim = 0;
     this.isUnanswered = true;
-    // Some servers send a body with the answer to HEAD.
+    // Some servers send a body in response to HEAD.
     const connection = method === "HEAD" ? "close" : "keep-alive";
     const about = upgrade === undefined ? `connection: ${connection}` : `connection: upgrade\r\nupgrade: ${upgrade}`;
     const framing = body === "chunked" ? "transfer-encoding: chunked\r\n" : "";
@@ -120,7 +120,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     if (!this.isPaused) this.socket.resume();
   }
 
-  /** Gives up what is under way; its receiver hears no more of it. */
+  /** Abandons the current request without notifying its receiver. */
   close(): void {
     this.#receiver = undefined;
     this.socket.destroy();
@@ -182,7 +182,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
       this.#fail(error as Error);
     }
     this.#isParsing = false;
-    // A copy: what was read is overwritten by what is read next.
+    // Copy the rest: the next read overwrites the shared buffer.
     if (this.isPaused && at < count) this.#unparsed = Buffer.from(bytes.subarray(at, count));
     this.#handOver?.(Buffer.from(bytes.subarray(at, count)));
   }
@@ -193,7 +193,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
     return this.#parser.execute(bytes, from, to);
   }
 
-  /** An answer without a length ends with its connection. */
+  /** A response without a length ends when its connection closes. */
   #ended(): void {
     if (this.#handOver !== undefined) return;
     try {
@@ -211,7 +211,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
   }
 }
 
-/** How long a replica whose answer has these fields keeps the connection. */
+/** Returns how long the replica keeps the connection, according to the response's fields. */
 function keptIdleMs(fields: readonly string[]): number {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;

@@ -1,18 +1,18 @@
 import { Socket, type SocketConstructorOpts } from "node:net";
 
-// How long a replica's answer may still arrive after it has stopped reading the request.
+// How long a replica's response may still arrive after it has stopped reading the request.
 const readAfterWriteErrorMs = 500;
-// Node.js reads into it for one socket after the other: memory of its own for each read would cost more than the rest of the reading.
+// Node reads into this buffer for all sockets in turn: allocating memory for each read would cost more than the rest of the read.
 const shared = Buffer.alloc(64 * 1024);
 
 /**
- * A socket that still reads after a write has failed. A replica that refuses a body answers, closes and thereby resets the connection: Node
- * would destroy the socket on the failed write, with the answer unread in the kernel.
+ * A socket that still reads after a write has failed. A replica that refuses a body responds and closes, which resets the connection; Node
+ * would destroy the socket on the failed write, with the response unread in the kernel.
  */
 export class UpstreamSocket extends Socket {
   #writeFailed = false;
 
-  /** `received` gets what comes, for the time of the call, at the beginning of `bytes`. Only a stream can be piped later. */
+  /** `received` gets the bytes at the start of `bytes`, which are valid only during the call. Only a stream can be piped later. */
   constructor(received: (bytes: Buffer, count?: number) => void, isStream: boolean) {
     const callback = (count: number) => (received(shared, count), true);
     super(isStream ? {} : ({ onread: { buffer: shared, callback } } as SocketConstructorOpts));

@@ -4,14 +4,14 @@ import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 const classCount = 6;
 const bucketCount = latencyBucketsMs.length + 1;
 
-/** Counts of one project. Bytes are those of bodies and tunnels; latency is the time to the response's head. */
+/** Counts the requests of one project. Bytes are those of bodies and tunnels; latency is the time until the response's head. */
 export class ProjectUsage {
   readonly projectId: string;
   requests = 0;
   bytesIn = 0;
   bytesOut = 0;
   latencySumMs = 0;
-  // Made with the first request: of 10,000 projects most rest.
+  // Created with the first request: of 10,000 projects, most are idle.
   #classes: Float64Array | undefined;
   #buckets: Float64Array | undefined;
 
@@ -23,7 +23,7 @@ export class ProjectUsage {
     return this.requests + this.bytesIn + this.bytesOut > 0;
   }
 
-  /** Counts one answered request. */
+  /** Counts one request that has been answered. */
   count(status: number, latencyMs: number): void {
     const classes = (this.#classes ??= new Float64Array(classCount));
     const buckets = (this.#buckets ??= new Float64Array(bucketCount));
@@ -35,7 +35,7 @@ export class ProjectUsage {
     increase(buckets, bucket, 1);
   }
 
-  /** The counts as the port shows them: buckets are cumulative. */
+  /** Returns the counts in the port's format, with cumulative buckets. */
   show(counter: string): EdgeUsage {
     let sum = 0;
     const byClass: Record<string, number> = {};
@@ -57,10 +57,10 @@ function increase(counts: Float64Array, at: number, by: number): void {
   counts[at] = (counts[at] ?? 0) + by;
 }
 
-// The control plane reads every few seconds; an hour covers one that is away.
+// The control plane reads every few seconds; an hour covers an outage of the control plane.
 const keepEndedMs = 3_600_000;
 
-/** Counts of all projects since this edge process started, and the last ones of those that it replaced. */
+/** Counts of all projects since this edge process started, and the final counts of the processes that it replaced. */
 export class UsageBook {
   readonly #counter = randomUUID();
   readonly #projects = new Map<string, ProjectUsage>();
@@ -72,7 +72,7 @@ export class UsageBook {
     return usage;
   }
 
-  /** Own counts and those of ended processes, without projects that had no traffic. */
+  /** Returns own counts and those of ended processes, without projects that had no traffic. */
   show(): EdgeUsage[] {
     const used = [...this.#projects.values()].filter(({ isUsed }) => isUsed);
     const own = used.map((usage) => usage.show(this.#counter));
@@ -81,7 +81,7 @@ export class UsageBook {
     return [...own, ...Array.from(this.#ended.values(), ({ usage }) => usage)];
   }
 
-  /** Keeps the last counts of a process that ends. */
+  /** Stores the final counts of a process that has stopped. */
   keep(counts: readonly EdgeUsage[]): void {
     const untilMs = Date.now() + keepEndedMs;
     for (const usage of counts) this.#ended.set(`${usage.counter} ${usage.project_id}`, { usage, untilMs });
