@@ -82,7 +82,10 @@ export interface Install {
   /** What determines the folder's content besides the tools. Null: the content depends on more than can be listed. */
   readonly inputs: readonly unknown[] | null;
   readonly steps: readonly Step[];
-  /** npm's lock file, if packages that it names may be in the cache from other projects' installs; else null. */
+  /**
+   * npm's lock file; packages that it names are not downloaded again if other projects' installs have fetched them. Null without one or
+   * with another package manager.
+   */
   readonly npmLockFile: string | null;
   /** The application's own install scripts, which also run if a cached folder replaces the steps. */
   readonly again: readonly Step[];

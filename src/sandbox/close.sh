@@ -1,7 +1,7 @@
 #!/bin/sh
 # close.sh <ip> [name server]... -- [IPv4 network]... -- [IPv6 network]... -- command [argument]...
-# In a network namespace whose root it is: shuts networks out before it becomes the command. By rules, which no copied route overrides; names
-# may still be asked for there, because a cloud's name server can have such an address.
+# Runs as root of a network namespace: blocks networks, then execs the command. Uses routing rules, because no copied route overrides them.
+# DNS stays allowed, because a cloud's name server can have a blocked address.
 ip=$1
 shift
 while [ "$1" != -- ]; do

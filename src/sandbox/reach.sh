@@ -1,12 +1,12 @@
 #!/bin/sh
 # reach.sh <setpriv|-> <socat|-> <node> <reach.mjs> [port socket]... -- command [argument]...
 # Runs in the sandbox's network namespace and the host's file system: forwards 127.0.0.1:<port> to a unix socket of the host.
-# The forwarders end with this process, which becomes the command.
+# Then execs the command; the forwarders end with this process.
 setpriv=$1 socat=$2 node=$3 script=$4
 shift 4
 bound=
 if [ "$setpriv" != - ]; then
-  # Root reaches sockets in folders of other users by that one capability; it needs no other.
+  # CAP_DAC_OVERRIDE is the only capability that root needs, to reach sockets in other users' folders.
   bound="$setpriv --pdeathsig KILL --no-new-privs --inh-caps=-all"
   [ "$(id -u)" = 0 ] && "$setpriv" --bounding-set=-all,+dac_override true 2>/dev/null && bound="$bound --bounding-set=-all,+dac_override"
 fi

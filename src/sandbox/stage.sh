@@ -1,10 +1,10 @@
 #!/bin/sh
 # stage.sh <folder> <owner> <template> <image> <table> [name]... -- command [argument]...
-# In a mount namespace of its own: mounts what <table> lists, as fstab(5), below <folder>, where every user may look, and becomes the
-# command. Names with a slash at the end are folders to make there, the others files. A mount at <folder>/layer takes the changes of
-# <folder>/0: <image> is a copy of the ext4 file system <template> for that (it loses its name at once and is gone with the last process),
-# or both are `-` and it lies in memory. <owner> gets the folder; `-` means that this runs in a user namespace.
-# One program each for all folders and all mounts: starting programs is what entering a sandbox takes its time for.
+# Runs in its own mount namespace: mounts what <table> lists, in the format of fstab(5), below <folder>, which every user may read, then
+# execs the command. Names that end in a slash are folders to create there, others are files. A mount at <folder>/layer stores the changes
+# to <folder>/0: either on <image>, a copy of the ext4 file system <template> (unlinked at once, so it disappears with the last process),
+# or, if both are `-`, in memory. <owner> becomes the folder's owner; `-` means that this runs in a user namespace.
+# All folders are created by one program and all mounts by another: starting programs takes most of the time to enter a sandbox.
 folder=$1 owner=$2 template=$3 image=$4 table=$5
 shift 5
 folders="$folder/."
@@ -18,7 +18,7 @@ while [ "$1" != -- ]; do
 done
 shift
 
-# Of the host's mounts only those of the system are needed from here on: a copy of another would keep its disk busy on the host.
+# Lists the host's mounts that are no longer needed, which are all but the system's: a copy of a mount would keep its disk busy on the host.
 unneeded() {
   while read -r _ path _; do
     case $path in *\\*) path=$(printf %b "$path") ;; esac
@@ -37,7 +37,7 @@ put_layer() {
   [ "$owner" = - ] || chown "$owner:$owner" "$folder/0"
 }
 
-# The folder's own name has no blanks.
+# Unquoted on purpose: the folder's name has no blanks.
 # shellcheck disable=SC2086
 mkdir -p $folders || exit 125
 printf %s "$table" >"$folder/table" || exit 125

@@ -1,7 +1,7 @@
 #!/bin/sh
 # veth.sh <ip> <namespace> <link> <address outside> <address inside> <block>
-# Makes a network namespace that a link joins to the host's. What is for an address of the block without a link has no way out.
-# One script instead of three programs: a large process forks slowly.
+# Creates a network namespace with a link to the host's. Packets to addresses of the block that have no link are unreachable.
+# A script, so that Berth forks once instead of three times: a large process forks slowly.
 set -e
 ip=$1 space=$2 link=$3 outside=$4 inside=$5 block=$6
 "$ip" netns add "$space"

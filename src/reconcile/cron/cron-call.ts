@@ -33,7 +33,7 @@ export async function callCron(call: CronCall): Promise<CronAnswer> {
   return last;
 }
 
-// A longer body is taken for endless. What follows the excerpt is read only to see the end.
+// Reading stops here, because a longer body may never end. What follows the excerpt is read only to see the end.
 const mostBodyBytes = 16 * 1024 * 1024;
 const excerptBytes = 2 * limits.cron_response_bytes;
 
@@ -65,7 +65,7 @@ function callOne(call: CronCall, target: InstanceAddress, timeoutMs: number): Pr
     });
     const broken = (code: string) => end("failed", seen.connected ? reasonOf(code) : "unreachable");
     outgoing.on("error", (error: NodeJS.ErrnoException) => broken(error.code ?? ""));
-    // A response that switches protocols ends like this, without an error. Otherwise the end of the response decides.
+    // A protocol switch closes the connection without an error or a response. After a response, the end of its body decides.
     outgoing.on("close", () => seen.status ?? broken(""));
     call.signal.addEventListener("abort", stop);
     if (call.signal.aborted) return stop();

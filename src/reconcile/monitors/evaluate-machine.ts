@@ -82,7 +82,7 @@ export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Fi
 const skewMs = { warn: 1000, fail: 10_000 };
 
 /**
- * Evaluates how far this machine's clock differs from the database's. `windowMs` is how long the query took, which is the precision of the
+ * Evaluates how far this machine's clock differs from the database's. `windowMs`, half the duration of the query, is the precision of the
  * difference.
  */
 export function evaluateClock(differenceMs: number, windowMs: number): Finding {

@@ -17,7 +17,7 @@ import { evaluatePool } from "./evaluate-pool.ts";
 
 /** Information that only the process itself has. */
 export interface Probes {
-  /** The roles of this process; only these are monitored. */
+  /** The roles of this process; checks that belong to a role run only if it has that role. */
   readonly roles: readonly string[];
   /** This control plane's own tasks. */
   readonly tasks: () => readonly TaskStatus[];
