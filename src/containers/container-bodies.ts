@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { ForwardedSocket } from "../kit/server-address.ts";
-import { certificateVariables } from "../sandbox/certificates.ts";
+import { certificateVariables, databaseCertificateVariables } from "../sandbox/certificates.ts";
 import type { Terminal, Workload } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
@@ -104,6 +104,7 @@ function environmentOf(app: AppContainer): string[] {
     HOME: "/home/app",
     LANG: "C.UTF-8",
     ...(certificates === null ? {} : certificateVariables(certificatesInside)),
+    ...(certificates === null ? {} : databaseCertificateVariables(certificatesInside, workload.env)),
     ...image.env,
     ...workload.env,
     ...(app.storageDir === null ? {} : { STORAGE_DIR: "/storage" }),

@@ -24,6 +24,8 @@ export interface DockerRuntimeOptions {
   readonly edgePorts?: readonly number[];
   /** A certificate (PEM file) that applications trust besides the system's. */
   readonly caFile?: string;
+  /** The certificate (PEM file) of the authority that signed the certificate of the projects' database server. */
+  readonly databaseCaFile?: string;
   readonly log?: Log;
 }
 

@@ -10,7 +10,7 @@ import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
 import { edgePortsOf } from "./edge.ts";
-import { pgPortsOf } from "./pg-settings.ts";
+import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 import { swarmParts } from "./swarm-parts.ts";
@@ -38,6 +38,7 @@ export async function createContainerFamily(
     ociRuntime: config.dockerRuntime,
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
+    ...databaseCaOf(config),
   };
   const swarm = kind === "swarm" ? swarmParts(config) : undefined;
   const local = await createDockerRuntime(options);

@@ -20,7 +20,7 @@ export function partsOfPrimary(db: Db) {
       observe: async () => [],
       onChange: () => () => {},
     }),
-    postgresHost: absent<PostgresHost>("Databases", { list: async () => [] }),
+    postgresHost: absent<PostgresHost>("Databases", { list: async () => [], tlsOf: () => null }),
     tenantDatabase: absent<TenantDatabase>("Databases"),
     repositories: absent<Repositories>("Repositories"),
     logStore: absent<LogStore>("Logs"),

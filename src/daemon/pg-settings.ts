@@ -1,7 +1,9 @@
 import { lookup } from "node:dns/promises";
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { ServerLogin } from "../adapters/postgres-host-server/primary.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
+import type { ServerTls } from "../kit/server-tls.ts";
 import type { OpenPort } from "../sandbox/veth-rules.ts";
 import { optionalText, type Setting } from "./settings.ts";
 
@@ -15,27 +17,64 @@ export const pgSettings = {
     name: "BERTH_PG_URL",
     standard: "",
     meaning:
-      "An existing PostgreSQL server for the projects' databases, in libpq's words, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts with commas between them. The role is a superuser. Unset: each project gets a server of its own on this machine.",
+      "An existing PostgreSQL server for the projects' databases, in libpq's words, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts with commas between them. `?sslmode=verify-full&sslrootcert=/etc/berth/pg-ca.pem` secures the connections. The role is a superuser. Unset: each project gets a server of its own on this machine.",
     read: (text) => (text === undefined ? null : readPgUrl(text)),
-  } satisfies Setting<ServerLogin | null>,
+  } satisfies Setting<PgServer | null>,
 };
+
+/** The existing server, and the file with the authority of its certificate; null where a public one signed it, or none is asked for. */
+export interface PgServer extends ServerLogin {
+  readonly caFile: string | null;
+}
 
 const form = /^postgres(?:ql)?:\/\/([^:@/?]+)(?::([^@/?]*))?@([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
 
 /** Throws one sentence about what is wrong, without the password. */
-function readPgUrl(text: string): ServerLogin {
+function readPgUrl(text: string): PgServer {
   const [, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
   if (hosts === "")
     throw new Error("BERTH_PG_URL must be like postgresql://user:password@host:5432/postgres, with a user and a host.");
-  for (const [name, value] of new URLSearchParams(query))
-    if (name !== "target_session_attrs" || value !== "read-write")
-      throw new Error(`BERTH_PG_URL: ${name}=${value} is not supported; only target_session_attrs=read-write is.`);
   const [first, ...others] = hosts.split(",").map(readHost) as [ServerAddress, ...ServerAddress[]];
   const [decodedUser, decodedPassword, decodedDatabase] = [user, password, database].map(decodeURIComponent);
   return {
     ...{ hosts: [first, ...others], user: decodedUser ?? "", password: decodedPassword ?? "" },
     database: decodedDatabase || "postgres",
+    ...readTls(new URLSearchParams(query)),
   };
+}
+
+const modes: readonly string[] = ["disable", "require", "verify-ca", "verify-full"] satisfies (
+  | ServerTls["mode"]
+  | "disable"
+)[];
+
+function readTls(query: URLSearchParams): Pick<PgServer, "tls" | "caFile"> {
+  for (const [name, value] of query)
+    if (!["sslmode", "sslrootcert"].includes(name) && `${name}=${value}` !== "target_session_attrs=read-write")
+      throw new Error(
+        `BERTH_PG_URL: ${name}=${value} is not supported; sslmode, sslrootcert and target_session_attrs=read-write are.`,
+      );
+  const mode = query.get("sslmode") ?? "disable";
+  if (!modes.includes(mode))
+    throw new Error(`BERTH_PG_URL: sslmode=${mode} is not supported: use ${modes.join(", ")}.`);
+  const caFile = query.get("sslrootcert");
+  if (caFile !== null && !mode.startsWith("verify-"))
+    throw new Error("BERTH_PG_URL: with sslrootcert, sslmode is verify-full or verify-ca.");
+  const ca = caFile === null ? null : readCertificates(caFile);
+  return { caFile, tls: mode === "disable" ? null : { mode: mode as ServerTls["mode"], ca } };
+}
+
+function readCertificates(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new Error(`BERTH_PG_URL: the file of sslrootcert cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** The certificate that applications and builds trust because their database's server has one of it. */
+export function databaseCaOf({ pgUrl }: { readonly pgUrl: PgServer | null }): { databaseCaFile?: string } {
+  return pgUrl?.caFile ? { databaseCaFile: pgUrl.caFile } : {};
 }
 
 function readHost(text: string): ServerAddress {

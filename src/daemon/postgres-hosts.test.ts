@@ -20,12 +20,13 @@ describe("BERTH_PG_URL", () => {
         { host: "10.0.0.7", port: 5432 },
         { host: "db2", port: 6432 },
       ],
-      ...{ user: "berth", password: "p@ss", database: "admin" },
+      ...{ user: "berth", password: "p@ss", database: "admin", tls: null, caFile: null },
     });
     const socket = { host: "/var/run/postgresql", port: 5433 };
     assert.deepEqual(read("postgres://berth@%2Fvar%2Frun%2Fpostgresql:5433"), {
-      ...{ hosts: [socket], user: "berth", password: "", database: "postgres" },
+      ...{ hosts: [socket], user: "berth", password: "", database: "postgres", tls: null, caFile: null },
     });
+    assert.deepEqual(read("postgresql://berth@db/?sslmode=verify-full")?.tls, { mode: "verify-full", ca: null });
   });
 
   for (const [url, why] of [
@@ -34,7 +35,10 @@ describe("BERTH_PG_URL", () => {
     ["postgresql://berth:secret@localhost/postgres", /applications do not reach localhost/],
     ["postgresql://berth:secret@127.0.0.1/postgres", /applications do not reach 127/],
     ["postgresql://berth:secret@[fd00::7]/postgres", /is no host name, IPv4 address/],
-    ["postgresql://berth:secret@db/postgres?sslmode=require", /sslmode=require is not supported/],
+    ["postgresql://berth:secret@db/postgres?sslmode=prefer", /sslmode=prefer is not supported/],
+    ["postgresql://berth:secret@db/postgres?connect_timeout=3", /connect_timeout=3 is not supported/],
+    ["postgresql://berth:secret@db/postgres?sslmode=require&sslrootcert=/x", /sslmode is verify-full or verify-ca/],
+    ["postgresql://berth:secret@db/postgres?sslmode=verify-full&sslrootcert=/nonexistent", /cannot be read: ENOENT/],
   ] as const)
     it(`refuses ${url} with a sentence that does not tell the password`, () => {
       assert.throws(

@@ -8,7 +8,7 @@ import type { Family } from "./family.ts";
 import { readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { edgePortsOf } from "./edge.ts";
-import { pgPortsOf } from "./pg-settings.ts";
+import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -25,6 +25,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     open: await pgPortsOf(config),
     edgePorts: edgePortsOf(config),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
+    ...databaseCaOf(config),
   });
   const packages = await readPackageSettings(config, parts);
   if (packages.withheld.length > 0)

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ServerAddress } from "../kit/server-address.ts";
+import type { ServerTls } from "../kit/server-tls.ts";
 
 /**
  * Runs one PostgreSQL instance per project, under its own unprivileged uid. Instances outlive the control plane. Every operation on objects
@@ -17,6 +18,8 @@ export interface PostgresHost {
   observe(spec: DatabaseSpec): Promise<DatabaseObservation>;
   /** Returns whether the instance's server process exists. Very cheap: it opens no connection. */
   hasProcess(id: string): boolean;
+  /** Returns how connections to the instance's server are secured; null if they need not be. Holds no secret. */
+  tlsOf(id: string): ServerTls | null;
   /** Stops the instance's processes and keeps its data. Idempotent. */
   stop(id: string): Promise<void>;
   /** Stops the instance and deletes its data for good. Idempotent. */

@@ -1,4 +1,5 @@
 import type { ServerAddress } from "../kit/server-address.ts";
+import type { ServerTls } from "../kit/server-tls.ts";
 import type { DatabaseSpec } from "./postgres-host.ts";
 
 /**
@@ -28,6 +29,8 @@ export interface TenantDatabase {
 /** How to connect. Holds a secret. */
 export interface TenantLogin extends ServerAddress {
   readonly spec: DatabaseSpec;
+  /** How the connection is secured; null if it is not. */
+  readonly tls: ServerTls | null;
   /** Another database of the same instance, such as a restored one. Defaults to the project's own. */
   readonly database?: string;
 }

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { tlsOptions, type ServerTls } from "../kit/server-tls.ts";
 
 /** How to log in, as options of node-postgres. Holds a secret. */
 export interface ServerConnection {
@@ -7,6 +8,8 @@ export interface ServerConnection {
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  /** Absent or null: the connection is not secured. */
+  readonly tls?: ServerTls | null;
 }
 
 // An abandoned attempt still costs the server: with five seconds on an overloaded machine, eight of them at each of ten servers (all in
@@ -19,12 +22,13 @@ const sessionOptions = "-c search_path=pg_catalog -c local_preload_libraries= -c
 
 /** Connects, runs `work` and disconnects. */
 export async function withConnection<T>(
-  connection: ServerConnection,
+  { tls = null, ...connection }: ServerConnection,
   work: (client: pg.Client) => Promise<T>,
   { connectMs = connectTimeoutMs, queryMs = queryTimeoutMs }: { connectMs?: number; queryMs?: number } = {},
 ): Promise<T> {
   const client = new pg.Client({
     ...connection,
+    ssl: tlsOptions(connection, tls) ?? false,
     options: sessionOptions,
     connectionTimeoutMillis: connectMs,
     query_timeout: queryMs,

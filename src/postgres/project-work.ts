@@ -35,7 +35,10 @@ export interface ProjectServer {
 }
 
 /** The operations on a project's databases, which are the same wherever the server runs. */
-export type ProjectWork = Omit<PostgresHost, "ensure" | "observe" | "hasProcess" | "stop" | "destroy" | "list">;
+export type ProjectWork = Omit<
+  PostgresHost,
+  "ensure" | "observe" | "hasProcess" | "tlsOf" | "stop" | "destroy" | "list"
+>;
 
 export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): ProjectWork {
   const on =

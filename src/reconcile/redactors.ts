@@ -67,7 +67,7 @@ async function addDatabase({ db, vault, ports }: Platform, owner: OutputOwner, d
     row.sealed_password.toString("base64"),
   ].join();
   if (deployment.databaseVersion === version) return;
-  for (const secret of secretsIn(databaseEnv(vault, row, ports.runtime.endpointFor(server))))
+  for (const secret of secretsIn(databaseEnv(vault, row, ports.runtime.endpointFor(server), null)))
     deployment.secrets.add(secret);
   deployment.redact = redactor(deployment.secrets);
   deployment.databaseVersion = version;

@@ -43,7 +43,8 @@ export async function environmentOf(
   variables: Readonly<Record<string, string>>,
 ): Promise<ProjectEnvironment> {
   const endpointFor = (server: ServerAddress) => platform.ports.runtime.endpointFor(server, source.image?.runtime);
-  const database = await databaseFor(platform.db, platform.vault, source, endpointFor);
+  const { tlsOf } = platform.ports.postgresHost;
+  const database = await databaseFor(platform.db, platform.vault, source, { endpointFor, tlsOf });
   const env = {
     ...variables,
     ...database.env,
@@ -55,7 +56,15 @@ export async function environmentOf(
   return { env, reach: database.reach };
 }
 
-const harmless = new Set(["BERTH_PROJECT", "BERTH_DEPLOYMENT", "BERTH_GIT_SHA", "BERTH_URL", "PGHOST", "PGPORT"]);
+const harmless = new Set([
+  "BERTH_PROJECT",
+  "BERTH_DEPLOYMENT",
+  "BERTH_GIT_SHA",
+  "BERTH_URL",
+  "PGHOST",
+  "PGPORT",
+  "PGSSLMODE",
+]);
 
 /** Returns the values of an application's environment that no log may show. */
 export function secretsIn(env: Readonly<Record<string, string>>): string[] {

@@ -10,18 +10,30 @@ const systemBundles = [
   "/etc/ssl/cert.pem",
 ];
 
-/** Returns the CA bundle that sandboxes trust: the system's, with `caFile` appended; null if there is neither. */
-export function trustedCertificates(stateDir: string, caFile?: string): string | null {
+/** Returns the CA bundle that sandboxes trust: the system's, with `caFiles` appended; null if there are none. */
+export function trustedCertificates(stateDir: string, ...caFiles: readonly (string | undefined)[]): string | null {
   const system = systemBundles.find((path) => existsSync(path)) ?? null;
-  if (caFile === undefined) return system;
-  const text = [system, caFile]
-    .flatMap((path) => (path === null ? [] : [readFileSync(path, "utf8").trim()]))
+  const given = caFiles.filter((path) => path !== undefined);
+  if (given.length === 0) return system;
+  const text = [...(system === null ? [] : [system]), ...given]
+    .map((path) => readFileSync(path, "utf8").trim())
     .join("\n");
   const path = join(stateDir, "ca-certificates.pem");
   mkdirSync(stateDir, { recursive: true });
   writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o644 });
   renameSync(`${path}.${process.pid}`, path);
   return path;
+}
+
+/**
+ * Returns the environment variable that points libpq to a CA bundle, for an environment whose database wants its certificate checked. Elsewhere
+ * it is left out: libpq would check certificates although a connection string asks for `require` alone.
+ */
+export function databaseCertificateVariables(
+  path: string,
+  { PGSSLMODE: mode }: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  return mode?.startsWith("verify-") ? { PGSSLROOTCERT: path } : {};
 }
 
 /** Returns the environment variables that point OpenSSL, Node, curl, git, pip, Python's requests and Go to a CA bundle. */

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../kit/exec.ts";
 import type { ForwardedSocket } from "../kit/server-address.ts";
-import { certificateVariables } from "./certificates.ts";
+import { certificateVariables, databaseCertificateVariables } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { anonymousFile } from "./anonymous-file.ts";
 import type { ProcessMarkers } from "./process-markers.ts";
@@ -215,12 +215,13 @@ function appBind({ containment }: Composition, { source, access }: SandboxApp): 
 function environment(plan: Composition): Record<string, string> {
   const { spec, network } = plan;
   const path = [...(spec.path ?? []), "/opt/node/bin", systemPath].map((entry) => locate(plan, entry)).join(":");
-  const { certificates } = plan;
+  const certificates = plan.certificates !== null && isMounted(plan) ? certificatesInside : plan.certificates;
   return {
     PATH: path,
     HOME: isMounted(plan) ? "/home/app" : (spec.storageDir ?? "/tmp"),
     LANG: "C.UTF-8",
-    ...(certificates === null ? {} : certificateVariables(isMounted(plan) ? certificatesInside : certificates)),
+    ...(certificates === null ? {} : certificateVariables(certificates)),
+    ...(certificates === null ? {} : databaseCertificateVariables(certificates, spec.env)),
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),

@@ -56,7 +56,7 @@ async function prepare(options: SandboxOptions): Promise<Omit<Context, "containm
     layers: await openPrivateLayers(join(options.stateDir, "layers"), layerBytes),
     cgroups: openCgroups(`berth-${tag}`),
     markers: openProcessMarkers(tag),
-    certificates: trustedCertificates(options.stateDir, options.caFile),
+    certificates: trustedCertificates(options.stateDir, options.caFile, options.databaseCaFile),
     resolvers: readResolvers(),
     program: seccompProgram(),
   };

@@ -159,6 +159,8 @@ export interface SandboxOptions {
   readonly layerBytes?: number;
   /** A certificate (PEM file) that applications trust in addition to the system's. */
   readonly caFile?: string;
+  /** The certificate (PEM file) of the authority that signed the certificate of the projects' database server. */
+  readonly databaseCaFile?: string;
   /** With the network `veth`: services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
   /** With the network `veth`: ports of the edge, which sandboxes may reach at this machine's addresses like any visitor. */

@@ -102,7 +102,7 @@ const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
 const onServer = () => {
   test("databases on an existing server with a standby", { skip: missingCluster }, async () => {
     const address = isRoot ? ownAddress() : undefined;
-    const cluster = await startTestCluster(address);
+    const cluster = await startTestCluster(address, { onlyTls: address !== undefined });
     try {
       await assertServerWorks(cluster, address);
     } finally {
@@ -116,7 +116,8 @@ async function assertServerWorks(cluster: TestCluster, address: string | undefin
   const places = [cluster.primary, standby].map(
     ({ host, port }) => `${address === undefined ? encodeURIComponent(cluster.socketDir) : host}:${port}`,
   );
-  const BERTH_PG_URL = `postgresql://${cluster.user}:${cluster.password}@${places.join(",")}/postgres`;
+  const tls = address === undefined ? "" : `?sslmode=verify-full&sslrootcert=${cluster.caFile}`;
+  const BERTH_PG_URL = `postgresql://${cluster.user}:${cluster.password}@${places.join(",")}/postgres${tls}`;
   const platform = await startPlatform({ BERTH_PG_URL });
   try {
     const { body } = await platform.call<{ platform: { missing: { part: string }[] } }>("GET", "/v1/me");

@@ -105,6 +105,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
     ensure: unexpected("postgresHost.ensure"),
     observe: unexpected("postgresHost.observe"),
     hasProcess: unexpected("postgresHost.hasProcess"),
+    tlsOf: () => null,
     stop: unexpected("postgresHost.stop"),
     destroy: unexpected("postgresHost.destroy"),
     list: unexpected("postgresHost.list"),

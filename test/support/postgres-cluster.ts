@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { appendFileSync, chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -24,6 +24,8 @@ export interface TestCluster {
   readonly password: string;
   /** The folder with the primary's Unix socket. */
   readonly socketDir: string;
+  /** The certificate of its servers, for `host` and for `localhost`, which signs itself. */
+  readonly caFile: string;
   readonly primary: ClusterServer;
   /** A further server that streams from the primary. */
   addStandby(): Promise<ClusterServer>;
@@ -37,8 +39,8 @@ export const missingCluster: string | false = canFind() ? false : "PostgreSQL is
 const nobody = 65_534;
 const superuser = "platform";
 
-/** Starts a cluster with a superuser of its own, which listens on `host` and on a Unix socket. */
-export async function startTestCluster(host = "127.0.0.1"): Promise<TestCluster> {
+/** Starts a cluster with a superuser of its own, which listens on `host` and on a Unix socket; with `onlyTls` it lets no other connection of the network in. */
+export async function startTestCluster(host = "127.0.0.1", { onlyTls = false } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(serversFolder(), "bc-"));
   chmodSync(dir, 0o711);
   const password = randomBytes(12).toString("hex");
@@ -49,12 +51,15 @@ export async function startTestCluster(host = "127.0.0.1"): Promise<TestCluster>
   const data = join(dir, "primary");
   const content = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--auth=scram-sha-256"];
   await run(place, "initdb", [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${secret}`, ...content]);
-  appendFileSync(join(data, "pg_hba.conf"), "host all,replication all all scram-sha-256\n");
+  const others = "host all,replication all all scram-sha-256\n";
+  const rules = onlyTls ? `local all all scram-sha-256\nhostssl${others.slice("host".length)}` : others;
+  writeFileSync(join(data, "pg_hba.conf"), rules, { flag: onlyTls ? "w" : "a" });
+  const caFile = await makeCertificate(dir, host);
   const servers = [serverIn(place, { data, host, port: await freePort(host) })];
   const [primary] = servers as [ClusterServer];
   await primary.start();
   return {
-    ...{ user: superuser, password, socketDir: dir, primary },
+    ...{ user: superuser, password, socketDir: dir, primary, caFile },
     async addStandby() {
       const copy = join(dir, `standby-${servers.length}`);
       const from = [`--host=${host}`, `--port=${primary.port}`, `--username=${superuser}`];
@@ -71,6 +76,16 @@ export async function startTestCluster(host = "127.0.0.1"): Promise<TestCluster>
   };
 }
 
+async function makeCertificate(dir: string, host: string): Promise<string> {
+  const [key, certificate] = [join(dir, "server.key"), join(dir, "server.pem")];
+  const names = `subjectAltName=DNS:localhost,IP:${host === "127.0.0.1" ? "192.0.2.7" : host}`;
+  const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const args = ["req", ...kind, "-subj", "/CN=postgres", "-addext", names, "-keyout", key, "-out", certificate];
+  await runOk({ file: "openssl", args });
+  give(key, certificate);
+  return certificate;
+}
+
 interface Place {
   readonly dir: string;
   readonly bin: string;
@@ -80,8 +95,9 @@ interface Place {
 function serverIn(place: Place, { data, host, port }: ServerAddress & { readonly data: string }): ClusterServer {
   let child: ReturnType<typeof start> | undefined;
   let output = "";
+  const ssl = { rejectUnauthorized: false };
   const query = async (sql: string) => {
-    const client = new pg.Client({ host, port, user: superuser, password: place.password, database: "postgres" });
+    const client = new pg.Client({ host, port, user: superuser, password: place.password, database: "postgres", ssl });
     client.on("error", () => {});
     await client.connect();
     try {
@@ -92,6 +108,7 @@ function serverIn(place: Place, { data, host, port }: ServerAddress & { readonly
   };
   const settings = {
     ...{ listen_addresses: host, port, unix_socket_directories: place.dir, unix_socket_permissions: "0777" },
+    ...{ ssl: "on", ssl_cert_file: join(place.dir, "server.pem"), ssl_key_file: join(place.dir, "server.key") },
     ...{ max_connections: 60, shared_buffers: "16MB", fsync: "off", autovacuum: "off", jit: "off" },
   };
   const args = [`-D${data}`, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];

@@ -54,6 +54,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     ensure: (spec, signal) => ensure(options, spec, signal),
     observe: (spec) => observe(options, spec),
     hasProcess: (id) => existingInstance(options, id)?.server.hasProcess() ?? false,
+    tlsOf: () => null,
     stop: (id) => stop(options, id),
     destroy: (id) => destroy(options, id),
     list: async () => listInstances(options.dir),

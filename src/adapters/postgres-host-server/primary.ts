@@ -1,4 +1,5 @@
 import type { ServerAddress } from "../../kit/server-address.ts";
+import type { ServerTls } from "../../kit/server-tls.ts";
 import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
 
 /** How the platform logs in to an existing server: a primary, perhaps with standbys. Holds a secret. */
@@ -10,6 +11,8 @@ export interface ServerLogin {
   readonly password: string;
   /** The database that the platform enters first, such as `postgres`. */
   readonly database: string;
+  /** Null: connections are not secured. */
+  readonly tls: ServerTls | null;
 }
 
 /** Which of the servers accepts writes. Nothing is decided here: the servers say what they are. */
@@ -131,11 +134,11 @@ async function probe(login: ServerLogin, at: ServerAddress): Promise<Seen | Faul
 }
 
 function connectionTo(
-  { user, password, database }: ServerLogin,
+  { user, password, database, tls }: ServerLogin,
   { host, port }: ServerAddress,
   other?: string,
 ): ServerConnection {
-  return { host, port, user, password, database: other ?? database };
+  return { host, port, user, password, database: other ?? database, tls };
 }
 
 function whyNot(answer: Seen | Fault): string {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -15,7 +17,9 @@ import {
   type TestCluster,
 } from "../../../test/support/postgres-cluster.ts";
 import { findPostgres } from "../../../tools/template-db/find-postgres.ts";
+import { runOk, systemPath } from "../../kit/exec.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
+import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls.ts";
 import { postgresHostBackupsSuite } from "../../ports/postgres-host-backups.suite.ts";
 import {
   loginOf,
@@ -38,7 +42,7 @@ describe("databases of projects on an existing server", { skip: missingCluster }
   const hostFor = (user = cluster.user, hosts: readonly ServerAddress[] = [cluster.primary]) => {
     const [first, ...others] = hosts as [ServerAddress, ...ServerAddress[]];
     const { password } = cluster;
-    const server = { hosts: [first, ...others] as const, user, password, database: "postgres" };
+    const server = { hosts: [first, ...others] as const, user, password, database: "postgres", tls: null };
     return createServerPostgresHost({ server, ...optionsIn(dir) });
   };
   const fixture = async () => ({ host: hostFor(), login, isShared: true });
@@ -107,7 +111,10 @@ describe("databases of projects on a server with a standby", { skip: missingClus
   const openHost = () => {
     const { user, password, primary } = cluster;
     const hosts = [placeOf(primary), placeOf(standby)] as const;
-    return createServerPostgresHost({ server: { hosts, user, password, database: "postgres" }, ...optionsIn(dir) });
+    return createServerPostgresHost({
+      server: { hosts, user, password, database: "postgres", tls: null },
+      ...optionsIn(dir),
+    });
   };
 
   it("follows the server that accepts writes, and does not go back to the old one", async () => {
@@ -144,6 +151,68 @@ describe("databases of projects on a server with a standby", { skip: missingClus
     assert.deepEqual(await restarted.listDatabases(spec), [spec.database_name, "restored_here"]);
     await restarted.dropDatabase(spec, "restored_here");
     await restarted.destroy(spec.id);
+  });
+});
+
+describe("databases of projects on a server that asks for TLS", { skip: missingCluster }, () => {
+  const dir = mkdtempSync(join(tmpdir(), "berth-server-"));
+  let cluster: TestCluster;
+  before(async () => void (cluster = await startTestCluster("127.0.0.1", { onlyTls: true })));
+  after(async () => {
+    await cluster.remove();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const hostAt = (name: string, tls: ServerTls | null) => {
+    const { user, password, primary } = cluster;
+    const hosts = [{ host: name, port: primary.port }] as const;
+    return createServerPostgresHost({
+      server: { hosts, user, password, database: "postgres", tls },
+      ...optionsIn(dir),
+    });
+  };
+  const ca = () => readFileSync(cluster.caFile, "utf8");
+
+  it("checks the server's certificate as sslmode says", async () => {
+    await assert.rejects(hostAt("localhost", null).check(), /no encryption|pg_hba/);
+    await assert.rejects(hostAt("localhost", { mode: "verify-full", ca: null }).check(), /self-signed certificate/);
+    await assert.rejects(hostAt("127.0.0.1", { mode: "verify-full", ca: ca() }).check(), /does not match certificate/);
+    await hostAt("127.0.0.1", { mode: "verify-ca", ca: ca() }).check();
+    await hostAt("127.0.0.1", { mode: "require", ca: null }).check();
+  });
+
+  it("secures what Berth itself does there, and the way of its client programs", async () => {
+    const tls = { mode: "verify-full", ca: ca() } as const;
+    const host = hostAt("localhost", tls);
+    const spec = newDatabaseSpec();
+    await host.ensure(spec);
+    assert.deepEqual(host.tlsOf(spec.id), tls);
+    const { signal } = new AbortController();
+    const chunks: Buffer[] = [];
+    const consume = async (archive: Readable) => void chunks.push(await buffer(archive));
+    assert.deepEqual((await host.dump(spec, { isCompressed: false, signal, consume })).counts, []);
+    await host.destroy(spec.id);
+  });
+
+  it("a client behind a tunnel that asks for TLS itself learns that it needs none there", async () => {
+    const { user, password, primary } = cluster;
+    const at = { host: "localhost", port: primary.port };
+    const tunnel = createServer((client) => {
+      void connectServer(at, { mode: "verify-full", ca: ca() }).then((server) => carryServer(client, server));
+    }).listen(0, "127.0.0.1");
+    await once(tunnel, "listening");
+    const { port } = tunnel.address() as AddressInfo;
+    const login = {
+      PGHOST: "127.0.0.1",
+      PGPORT: `${port}`,
+      PGUSER: user,
+      PGPASSWORD: password,
+      PGDATABASE: "postgres",
+    };
+    const args = ["-XtAc", "select ssl from pg_stat_ssl where pid = pg_backend_pid()"];
+    const env = { PATH: systemPath, PGSSLMODE: "prefer", ...login };
+    const { stdout } = await runOk({ file: join(findPostgres(), "psql"), args }, { env });
+    tunnel.close();
+    assert.equal(stdout.trim(), "t");
   });
 });
 

@@ -1,9 +1,10 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { runFolder } from "../../kit/run-folder.ts";
 import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
+import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls.ts";
 
 const port = 5432;
 
@@ -11,6 +12,7 @@ export interface SocketPlace {
   /** The folder that the short folder for the socket belongs to. */
   readonly dir: string;
   readonly runBase?: string | undefined;
+  readonly server: { readonly tls: ServerTls | null };
 }
 
 /**
@@ -33,7 +35,10 @@ export function createServerSocket(
   };
 }
 
-async function open({ dir, runBase }: SocketPlace, find: () => Promise<ServerAddress>): Promise<ServerAddress> {
+async function open(
+  { dir, runBase, server: { tls } }: SocketPlace,
+  find: () => Promise<ServerAddress>,
+): Promise<ServerAddress> {
   const host = join(runFolder(dir, runBase), "server");
   const socket = unixSocketOf({ host, port }) as string;
   mkdirSync(host, { recursive: true, mode: 0o711 });
@@ -41,14 +46,10 @@ async function open({ dir, runBase }: SocketPlace, find: () => Promise<ServerAdd
   rmSync(socket, { force: true });
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => client.destroy());
-    find().then(
-      (at) => {
-        const upstream = connect({ ...at, allowHalfOpen: true });
-        upstream.on("error", () => client.destroy()).pipe(client);
-        client.on("close", () => upstream.destroy()).pipe(upstream);
-      },
-      () => client.destroy(),
-    );
+    find()
+      .then((at) => connectServer(at, tls))
+      .then((upstream) => carryServer(client, upstream))
+      .catch(() => client.destroy());
   });
   server.listen(socket);
   await once(server, "listening");

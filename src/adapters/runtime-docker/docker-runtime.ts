@@ -69,7 +69,7 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
   let facts: EngineFacts | undefined;
   const context = {
     ...{ options, api, tag: tagOf(options.stateDir) },
-    certificates: trustedCertificates(options.stateDir, options.caFile),
+    certificates: trustedCertificates(options.stateDir, options.caFile, options.databaseCaFile),
     engine: async () => (facts ??= await readEngineFacts(api)),
     runExclusive: createKeyedMutex(),
   };

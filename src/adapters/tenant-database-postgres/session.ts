@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { tlsOptions } from "../../kit/server-tls.ts";
 import type { Looked, TenantLogin } from "../../ports/tenant-database.ts";
 import type { Slots } from "./slots.ts";
 import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
@@ -198,6 +199,7 @@ function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   return {
     host: login.host,
     port: login.port,
+    ssl: tlsOptions(login, login.tls) ?? false,
     user: login.spec.role_name,
     password: login.spec.password,
     database: login.database ?? login.spec.database_name,

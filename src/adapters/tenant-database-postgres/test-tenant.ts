@@ -33,7 +33,7 @@ export async function testTenant(connections = 3): Promise<TenantFixture> {
   ]);
   await asSuperuser({ ...server, database: spec.database_name }, [`ALTER SCHEMA public OWNER TO ${spec.role_name}`]);
   const port = server.port ?? 5432;
-  const login: TenantLogin = { spec, port, host: server.host ?? "" };
+  const login: TenantLogin = { spec, tls: null, port, host: server.host ?? "" };
   const own = {
     host: server.host,
     port,

@@ -42,7 +42,7 @@ async function contentOf(
   const query = { sort: "size_bytes", dir: "desc", limit: mostTables, offset: 0 } as const;
   try {
     const looked = await platform.ports.tenantDatabase.listTables(
-      { spec: specOf(platform.vault, row), ...server },
+      { spec: specOf(platform.vault, row), tls: platform.ports.postgresHost.tlsOf(row.id), ...server },
       query,
     );
     if (looked.outcome !== "done") return null;

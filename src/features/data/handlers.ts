@@ -127,7 +127,8 @@ async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> 
   if (server === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
   const spec = specOf(ctx.platform.vault, row);
-  return { spec, ...server, ...(database === undefined ? {} : { database }) };
+  const tls = ctx.platform.ports.postgresHost.tlsOf(spec.id);
+  return { spec, tls, ...server, ...(database === undefined ? {} : { database }) };
 }
 
 // Forms submit an empty search field as an empty string.

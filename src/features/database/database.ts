@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
-import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import type { DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
+import type { ServerTls } from "../../kit/server-tls.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { databaseOfDeployment, insertDatabase, type DatabaseRow } from "./queries.ts";
@@ -51,16 +52,24 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
   };
 }
 
+/** How an application comes to its database's server. */
+export interface DatabaseReach {
+  readonly endpointFor: (server: ServerAddress) => ServerAddress;
+  readonly tlsOf: PostgresHost["tlsOf"];
+}
+
 /** Returns a deployment's database: environment variables with libpq's names, and the server's address. */
 export async function databaseFor(
   db: Db,
   vault: Vault,
   deployment: { id: string; org_id: string; project_id: string },
-  endpointFor: (server: ServerAddress) => ServerAddress,
+  { endpointFor, tlsOf }: DatabaseReach,
 ): Promise<{ env: Record<string, string>; reach: ServerAddress[] }> {
   const row = await databaseOfDeployment(db, deployment);
   const server = row && serverOf(row);
-  return server ? { env: databaseEnv(vault, row, endpointFor(server)), reach: [server] } : { env: {}, reach: [] };
+  return server
+    ? { env: databaseEnv(vault, row, endpointFor(server), tlsOf(row.id)), reach: [server] }
+    : { env: {}, reach: [] };
 }
 
 /** Returns the address of the database's server as the platform reaches it; null while it is being created. */
@@ -68,15 +77,22 @@ export function serverOf({ host, port }: Pick<DatabaseRow, "host" | "port">): Se
   return host === null || port === null ? null : { host, port };
 }
 
-/** Returns the variables of an application that has this database and reaches its server at this address. */
-export function databaseEnv(vault: Vault, row: DatabaseRow, { host, port }: ServerAddress): Record<string, string> {
+/** Returns the variables of an application that has this database and reaches its server at this address, secured by `tls`. */
+export function databaseEnv(
+  vault: Vault,
+  row: DatabaseRow,
+  { host, port }: ServerAddress,
+  tls: ServerTls | null,
+): Record<string, string> {
   const { role_name, database_name, password } = specOf(vault, row);
+  const query = tls === null ? "" : `?sslmode=${tls.mode}`;
   return {
-    DATABASE_URL: `postgresql://${role_name}:${password}@${host}:${port}/${database_name}`,
+    DATABASE_URL: `postgresql://${role_name}:${password}@${host}:${port}/${database_name}${query}`,
     PGHOST: host,
     PGPORT: String(port),
     PGUSER: role_name,
     PGPASSWORD: password,
     PGDATABASE: database_name,
+    ...(tls === null ? {} : { PGSSLMODE: tls.mode }),
   };
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { connect } from "node:net";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
+import type { ServerAddress } from "../../kit/server-address.ts";
+import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import {
   ArchiveDamaged,
@@ -114,7 +114,8 @@ export async function showOrOpen(
     const server = serverOf(row);
     if (server === null)
       return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
-    return ctx.tunnel((tunnel) => carryConnection(server, tunnel));
+    const tls = ctx.platform.ports.postgresHost.tlsOf(row.id);
+    return ctx.tunnel((tunnel) => carryConnection(server, tls, tunnel));
   }
   const own = specOf(ctx.platform.vault, row);
   const spec = found.database === null ? own : { ...own, database_name: found.database };
@@ -244,11 +245,14 @@ async function ended({ bytes, signal }: Tunnel): Promise<void> {
   });
 }
 
-/** Connects the session's client to the server, which checks the password itself. */
-async function carryConnection(address: ServerAddress, { bytes, signal }: Tunnel): Promise<void> {
-  const socket = unixSocketOf(address);
-  const server = socket === null ? connect({ ...address }) : connect(socket);
-  // When either side ends, both directions are finished.
-  await Promise.allSettled([pipeline(bytes, server, { signal }), pipeline(server, bytes, { signal })]);
-  server.destroy();
+/** Connects the session's client to the server, which checks the password itself. Up to here the tunnel secures the connection. */
+async function carryConnection(
+  address: ServerAddress,
+  tls: ServerTls | null,
+  { bytes, signal }: Tunnel,
+): Promise<void> {
+  const server = await connectServer(address, tls).catch(() => {
+    throw new Refused("unavailable", { error: "The database server does not answer. Try again in a moment." });
+  });
+  await carryServer(bytes, server, signal);
 }
