@@ -1,5 +1,6 @@
 import fastify from "fastify";
 import pg from "pg";
+import { profileFor } from "./profile-parts.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestOrganization } from "../../test/support/test-platform.ts";
@@ -11,7 +12,7 @@ const query = `${columns} where p.org_id = $1 and p.slug = $2`;
 const listQuery = `${columns} where p.org_id = $1 and p.deleted_at is null order by p.id desc`;
 
 // One of the two servers that the bench of the API compares, in a process of its own; prints how it is reached and serves
-// until its stdin ends.
+// until its stdin ends. Anything written there before is answered with where the next two seconds went (`profileFor`).
 const subjects = { ours: startOurs, bare: startBare };
 const [, , which, asked] = process.argv;
 const isList = asked === "list";
@@ -20,7 +21,8 @@ const listedProjects = 1000;
 
 const { url, token, stop } = await subjects[which as keyof typeof subjects]();
 console.log(JSON.stringify({ url, token }));
-process.stdin.on("end", () => void stop()).resume();
+process.stdin.on("data", () => void profileFor(2000).then((parts) => console.log(JSON.stringify(parts))));
+process.stdin.on("end", () => void stop());
 
 interface Started {
   readonly url: string;

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
-import { median, rateRow, type BenchRow } from "./row.ts";
+import { secondsOfTree } from "./processor-time.ts";
+import { costRow, median, rateRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const rounds = 3;
 const seconds = 4;
@@ -20,24 +21,34 @@ export function apiBenchLacks(): string | undefined {
 /** Loads authenticated GETs of the real API and the same queries behind bare Fastify in turn. Throws when `apiBenchLacks` something. */
 export async function measureApi(): Promise<BenchRow[]> {
   return [
-    await compare("one", "API, GET of a project with a token", goal),
-    await compare("list", "API, list of 1,000 projects with a token", null),
+    ...(await compare("one", "API, GET of a project with a token", goal)),
+    ...(await compare("list", "API, list of 1,000 projects with a token", null)),
   ];
 }
 
-async function compare(asked: "one" | "list", name: string, wanted: number | null): Promise<BenchRow> {
+async function compare(asked: "one" | "list", name: string, wanted: number | null): Promise<BenchRow[]> {
   const ours = await open("ours", asked);
   const bare = await open("bare", asked);
   try {
     const rates = { ours: [] as number[], bare: [] as number[] };
+    const used = { ours: [] as number[], bare: [] as number[] };
+    const measure = async (which: "ours" | "bare", subject: Subject) => {
+      const before = secondsOfTree(subject.pid);
+      const rate = await load(subject, seconds);
+      rates[which].push(rate);
+      used[which].push((secondsOfTree(subject.pid) - before) / (rate * seconds));
+    };
     // Once each unmeasured: the first requests run before the compiler has looked at them.
     for (const each of [bare, ours]) await load(each, 2);
     for (let round = 0; round < rounds; round += 1) {
-      rates.bare.push(await load(bare, seconds));
-      rates.ours.push(await load(ours, seconds));
+      await measure("bare", bare);
+      await measure("ours", ours);
     }
     const both = { ours: median(rates.ours), theirs: median(rates.bare), goal: wanted };
-    return rateRow(name, "bare Fastify with the same query", both);
+    const costs = { ours: median(used.ours), theirs: median(used.bare) };
+    const against = "bare Fastify with the same query";
+    const cost = costRow(`${name}, processor time of the server's process a request`, against, costs);
+    return [rateRow(name, against, both), { ...cost, steps: stepsOf(costs, await parts(ours), await parts(bare)) }];
   } finally {
     for (const each of [ours, bare]) each.stop();
   }
@@ -46,6 +57,8 @@ async function compare(asked: "one" | "list", name: string, wanted: number | nul
 interface Subject {
   readonly url: string;
   readonly token: string;
+  readonly pid: number;
+  readonly profile: () => Promise<[string, number][]>;
   readonly stop: () => void;
 }
 
@@ -53,10 +66,38 @@ async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subj
   const env = { PATH: process.env["PATH"] ?? systemPath };
   const child = start({ file: process.execPath, args: [subject, which, asked] }, { env });
   child.stderr.pipe(process.stderr);
-  const [line] = (await once(createInterface(child.stdout), "line", { signal: AbortSignal.timeout(60_000) })) as [
-    string,
-  ];
-  return { ...(JSON.parse(line) as { url: string; token: string }), stop: () => child.stdin.end() };
+  const lines = createInterface(child.stdout);
+  const answer = async () => ((await once(lines, "line", { signal: AbortSignal.timeout(60_000) })) as [string])[0];
+  const reached = JSON.parse(await answer()) as { url: string; token: string };
+  const profile = async () => {
+    child.stdin.write("profile\n");
+    return JSON.parse(await answer()) as [string, number][];
+  };
+  return { ...reached, pid: child.pid ?? 0, profile, stop: () => child.stdin.end() };
+}
+
+/** Where a subject spends its time under load, as parts of 1. */
+async function parts(subject: Subject): Promise<ReadonlyMap<string, number>> {
+  const loading = load(subject, 3);
+  const found = await subject.profile();
+  await loading;
+  return new Map(found);
+}
+
+const leastShare = 0.015;
+
+function stepsOf(
+  costs: { ours: number; theirs: number },
+  ours: ReadonlyMap<string, number>,
+  theirs: ReadonlyMap<string, number>,
+): BenchStep[] {
+  const micros = (share: number | undefined, cost: number) => (share === undefined ? null : share * cost * 1e6);
+  const large = [...ours].filter(([, share]) => share >= leastShare);
+  return large.map(([name, share]) => ({
+    name,
+    ours: micros(share, costs.ours),
+    theirs: micros(theirs.get(name), costs.theirs),
+  }));
 }
 
 async function load({ url, token }: Subject, forSeconds: number): Promise<number> {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
 import { createLocalPostgresHost } from "../../src/adapters/postgres-host-local/local-postgres-host.ts";
 import { login, makeTestPlace, missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createDiskStorage } from "../../src/adapters/storage-disk/disk-storage.ts";
@@ -10,7 +11,7 @@ import { runOk } from "../../src/kit/exec.ts";
 import { loginOf, newDatabaseSpec } from "../../src/ports/postgres-host.suite.ts";
 import type { DatabaseEndpoint, DatabaseSpec } from "../../src/ports/postgres-host.ts";
 import { checkArchive, packArchive, unpackArchive } from "../../src/features/backups/backups.ts";
-import { median, timeRow, type BenchRow } from "./row.ts";
+import { median, timeRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const zstd = "/usr/bin/zstd";
 const rounds = 5;
@@ -81,11 +82,23 @@ async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bar
     );
   }
   const times = { ours: median(ours), theirs: median(theirs), goal };
-  return timeRow(
-    `backup of ${rowCount / 1_000_000} million rows, with counts and checksum`,
-    "pg_dump -Fc -Z0 | zstd -3",
-    times,
-  );
+  const name = `backup of ${rowCount / 1_000_000} million rows, with counts and checksum`;
+  return { ...timeRow(name, "pg_dump -Fc -Z0 | zstd -3", times), steps: await measureParts(host, bare) };
+}
+
+/** Each part alone, not one after the other as in a backup: counting goes on beside the dump. */
+async function measureParts(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchStep[]> {
+  const drain = async (archive: Readable) => void (await finished(archive.resume()));
+  const thrownAway = (isCompressed: boolean) => () => host.dump(bare.spec, { signal, isCompressed, consume: drain });
+  const parts: readonly [string, () => Promise<unknown>, (() => Promise<unknown>) | null][] = [
+    ["rows counted", () => host.countRows(bare.spec, bare.spec.database_name, { signal }), null],
+    ["dumped and thrown away", thrownAway(false), () => dumpBare(bare, "/dev/null", "/bin/cat")],
+    ["dumped, compressed and thrown away", thrownAway(true), () => dumpBare(bare, "/dev/null")],
+  ];
+  const steps: BenchStep[] = [];
+  for (const [name, ours, theirs] of parts)
+    steps.push({ name, ours: await timed(ours), theirs: theirs === null ? null : await timed(theirs) });
+  return steps;
 }
 
 async function measureRestore(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchRow> {
@@ -128,10 +141,11 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 // A shell's pipe is what this is measured against; its text is fixed, and what differs comes as arguments.
-async function dumpBare(bare: Bare, path: string): Promise<void> {
-  const script = '"$1" -Fc -Z0 | "$2" -3 -q -f -o "$3"';
+async function dumpBare(bare: Bare, path: string, program = zstd): Promise<void> {
+  const how = program === zstd ? ["-3", "-q", "-c"] : [];
+  const script = 'dump=$1 path=$2; shift 2; "$dump" -Fc -Z0 | "$@" > "$path"';
   await runOk(
-    { file: "/bin/sh", args: ["-c", script, "sh", join(bare.bin, "pg_dump"), zstd, path] },
+    { file: "/bin/sh", args: ["-c", script, "sh", join(bare.bin, "pg_dump"), path, program, ...how] },
     { env: libpq(bare) },
   );
 }

@@ -7,6 +7,7 @@ import { createApp, type TestApp } from "../../test/e2e/platform.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { provideImage } from "../images/provide-image.ts";
 import { environment, freshFolder, lock, pushLive, sourceOf } from "./deploy.ts";
+import { total } from "./deploy-steps.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 
 const rounds = 5;
@@ -39,7 +40,7 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
       const slug = `cold-${round}`;
       const app = await prepare(slug);
       const theirs = await hand(app, slug, ["--no-cache"]);
-      const ours = await pushLive(platform, app, { slug, text: slug });
+      const ours = total(await pushLive(platform, app, { slug, text: slug }));
       // The first build starts Berth's engine for builds.
       if (round > 0) add(cold, ours, theirs);
     }
@@ -50,7 +51,7 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
       const text = `warm ${round}`;
       await app.commit({ "text.txt": text });
       const theirs = await hand(app, text, []);
-      add(warm, await pushLive(platform, app, { slug: "warm", text }), theirs);
+      add(warm, total(await pushLive(platform, app, { slug: "warm", text })), theirs);
     }
     const against = "git push, docker build and docker run by hand";
     return [

@@ -4,10 +4,12 @@ import { dirname, join } from "node:path";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
+import { stepClock, stepRows, total, type StepTimes } from "./deploy-steps.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 
 const coldRounds = 3;
 const warmRounds = 5;
+const coldVersions = ["5.0.0", "5.0.1", "5.1.0"];
 
 /**
  * From `git push` to the first 200: Berth against the same steps by hand (push to a bare repository, checkout, `npm ci`,
@@ -24,43 +26,33 @@ export async function measureDeploys(): Promise<BenchRow[]> {
 }
 
 async function measureCold(platform: TestPlatform): Promise<BenchRow> {
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
   for (let round = 0; round < coldRounds; round += 1) {
-    const app = await createApp(platform, `cold-${round}`, sourceOf(`cold ${round}`));
+    // Packages of its own, so that nothing is there of the round before.
+    const app = await createApp(platform, `cold-${round}`, sourceOf(`cold ${round}`, coldVersions[round]));
     await lock(app);
     theirs.push(await byHand(app, freshFolder("hand"), `cold ${round}`));
     ours.push(await pushLive(platform, app, { slug: `cold-${round}`, text: `cold ${round}` }));
   }
-  return timeRow("push to first 200, cold caches", "the same steps by hand", {
-    ours: median(ours),
-    theirs: median(theirs),
-    goal: 1.15,
-  });
+  return compared("push to first 200, cold caches", "the same steps by hand", { ours, theirs, goal: 1.15 });
 }
 
 /** A project whose packages another project of the machine has already brought. By hand npm's cache is that of the first. */
 async function measureSecond(platform: TestPlatform): Promise<BenchRow> {
   const hand = freshFolder("hand");
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
   for (let round = 0; round <= coldRounds; round += 1) {
     const text = `second ${round}`;
     const app = await createApp(platform, `second-${round}`, sourceOf(text));
     await lock(app);
-    const byHandMs = await byHand(app, hand, text);
-    const oursMs = await pushLive(platform, app, { slug: `second-${round}`, text });
+    const handTimes = await byHand(app, hand, text);
+    const ownTimes = await pushLive(platform, app, { slug: `second-${round}`, text });
     if (round === 0) continue;
-    theirs.push(byHandMs);
-    ours.push(oursMs);
+    theirs.push(handTimes);
+    ours.push(ownTimes);
   }
-  return timeRow(
-    "push to first 200, a second project with the same packages",
-    "the same steps by hand with npm's cache",
-    {
-      ours: median(ours),
-      theirs: median(theirs),
-      goal: 0.8,
-    },
-  );
+  const name = "push to first 200, a second project with the same packages";
+  return compared(name, "the same steps by hand with npm's cache", { ours, theirs, goal: 0.8 });
 }
 
 async function measureWarm(platform: TestPlatform): Promise<BenchRow> {
@@ -69,17 +61,13 @@ async function measureWarm(platform: TestPlatform): Promise<BenchRow> {
   const hand = freshFolder("hand");
   await byHand(app, hand, "warm");
   await pushLive(platform, app, { slug: "warm", text: "warm" });
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
   for (let round = 0; round < warmRounds; round += 1) {
     await app.commit({ "text.txt": `warm ${round}` });
     theirs.push(await byHand(app, hand, `warm ${round}`));
     ours.push(await pushLive(platform, app, { slug: "warm", text: `warm ${round}` }));
   }
-  return timeRow("push to first 200, only the source changed", "the same steps by hand", {
-    ours: median(ours),
-    theirs: median(theirs),
-    goal: 0.6,
-  });
+  return compared("push to first 200, only the source changed", "the same steps by hand", { ours, theirs, goal: 0.6 });
 }
 
 /** Nothing to install or to build: what is left is the platform's own time. */
@@ -87,25 +75,32 @@ async function measureBare(platform: TestPlatform): Promise<BenchRow> {
   const app = await createApp(platform, "bare", nodeApp("bare"));
   await pushLive(platform, app, { slug: "bare", text: "bare" });
   const hand = freshFolder("hand");
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
   for (let round = 0; round < warmRounds; round += 1) {
     const text = `bare ${round}`;
     await app.commit(nodeApp(text));
     theirs.push(await byHand(app, hand, text, []));
     ours.push(await pushLive(platform, app, { slug: "bare", text }));
   }
-  return timeRow("redeploy of a Node application without dependencies", "git push, checkout and start by hand", {
-    ours: median(ours),
-    theirs: median(theirs),
-    goal: null,
-  });
+  const name = "redeploy of a Node application without dependencies";
+  return compared(name, "git push, checkout and start by hand", { ours, theirs, goal: null });
+}
+
+/** The medians of all rounds, and where their time goes. */
+function compared(
+  name: string,
+  against: string,
+  { ours, theirs, goal }: { ours: readonly StepTimes[]; theirs: readonly StepTimes[]; goal: number | null },
+): BenchRow {
+  const [own, other] = [ours, theirs].map((rounds) => median(rounds.map(total))) as [number, number];
+  return { ...timeRow(name, against, { ours: own, theirs: other, goal }), steps: stepRows(ours, theirs) };
 }
 
 /** A server with dependencies of the usual kind and a build step. */
-export function sourceOf(text: string): Record<string, string> {
+export function sourceOf(text: string, express = "^5.0.0"): Record<string, string> {
   const scripts = { build: "node build.js", start: "node server.js" };
   return {
-    "package.json": JSON.stringify({ name: "bench", private: true, scripts, dependencies: { express: "^5.0.0" } }),
+    "package.json": JSON.stringify({ name: "bench", private: true, scripts, dependencies: { express } }),
     "build.js": `require("node:fs").writeFileSync("built.txt", require("node:fs").readFileSync("text.txt"));`,
     "server.js": `const app = require("express")();\napp.get("/", (request, response) => response.send(require("node:fs").readFileSync("built.txt", "utf8")));\napp.listen(process.env.PORT);\n`,
     "text.txt": text,
@@ -125,16 +120,17 @@ export async function pushLive(
   platform: TestPlatform,
   app: TestApp,
   expected: { slug: string; text: string },
-): Promise<number> {
-  const from = performance.now();
-  const pushed = await app.push();
+): Promise<StepTimes> {
+  const clock = stepClock();
+  const pushed = await app.push("main", clock.hear);
   if (pushed.exitCode !== 0) throw new Error(`the push failed:\n${pushed.stderr}`);
   const seen = await until(
     async () => ((await platform.visit(expected.slug)).body === expected.text ? true : undefined),
     { timeoutMs: 10_000 },
   );
   if (seen === undefined) throw new Error("the new version was not served");
-  return performance.now() - from;
+  clock.end("first answer");
+  return clock.times();
 }
 
 const installAndBuild: readonly (readonly string[])[] = [
@@ -142,14 +138,14 @@ const installAndBuild: readonly (readonly string[])[] = [
   ["run", "--silent", "build"],
 ];
 
-async function byHand(app: TestApp, dir: string, text: string, npmSteps = installAndBuild): Promise<number> {
+async function byHand(app: TestApp, dir: string, text: string, npmSteps = installAndBuild): Promise<StepTimes> {
   const env = {
     ...environment(),
     npm_config_cache: join(dir, "npm-cache"),
     npm_config_audit: "false",
     npm_config_fund: "false",
   };
-  const from = performance.now();
+  const clock = stepClock();
   const step = (file: string, args: string[], cwd: string) => runOk({ file, args }, { cwd, env, timeoutMs: 300_000 });
   await step("git", ["init", "--quiet", "--bare", join(dir, "bare.git")], dir);
   await step("git", ["push", "--quiet", "--force", join(dir, "bare.git"), "HEAD:refs/heads/main"], app.dir);
@@ -158,7 +154,11 @@ async function byHand(app: TestApp, dir: string, text: string, npmSteps = instal
     [`--git-dir=${join(dir, "bare.git")}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main"],
     dir,
   );
-  for (const words of npmSteps) await step(process.execPath, [npm(), ...words], dir);
+  clock.end("git, checkout, what it takes");
+  for (const words of npmSteps) {
+    await step(process.execPath, [npm(), ...words], dir);
+    clock.end(words[0] === "ci" ? "installing" : "building");
+  }
   const port = 12_000 + Math.floor(Math.random() * 10_000);
   const server = start(
     { file: process.execPath, args: ["server.js"] },
@@ -167,7 +167,8 @@ async function byHand(app: TestApp, dir: string, text: string, npmSteps = instal
   try {
     const seen = await until(async () => ((await answer(port)) === text ? true : undefined), { timeoutMs: 20_000 });
     if (seen === undefined) throw new Error("the app by hand did not answer");
-    return performance.now() - from;
+    clock.end("starting until healthy");
+    return clock.times();
   } finally {
     server.kill("SIGKILL");
   }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPlatform } from "../../test/e2e/platform.ts";
-import { memoryRow, type BenchRow } from "./row.ts";
+import { memoryRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const restMs = 15_000;
 const mostMb = 150;
@@ -20,7 +20,12 @@ export async function measureMemory(): Promise<BenchRow> {
     await sleep(restMs);
     const own = processesOf(platform.dataDir, platform.pid);
     const both = { ours: sum(own.map(proportionalMb)), theirs: mostMb, goal: 1 };
-    return memoryRow(`idle memory, ${own.length} processes without PostgreSQL`, "what is meant to be enough", both);
+    const row = memoryRow(
+      `idle memory, ${own.length} processes without PostgreSQL`,
+      "what is meant to be enough",
+      both,
+    );
+    return { ...row, steps: own.flatMap((pid) => partsOf(pid, pid === platform.pid ? "control plane" : "edge")) };
   } finally {
     await platform.destroy();
   }
@@ -38,6 +43,16 @@ function processesOf(dataDir: string, controlPlane: number): number[] {
 /** proc(5): smaps_rollup has kibibytes. */
 function proportionalMb(pid: number): number {
   return Number(/^Pss:\s+(\d+)/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1]) / 1024;
+}
+
+/** Memory of its own (heaps, stacks), and its share of mapped files: Node.js itself, libraries. */
+function partsOf(pid: number, name: string): BenchStep[] {
+  const rollup = readText(`/proc/${pid}/smaps_rollup`);
+  const mb = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;
+  return [
+    { name: `${name}: heaps and stacks`, ours: mb("Pss_Anon"), theirs: null },
+    { name: `${name}: Node.js and other files`, ours: mb("Pss_File") + mb("Pss_Shmem"), theirs: null },
+  ];
 }
 
 function readText(path: string): string {

@@ -20,6 +20,15 @@ export interface BenchRow {
   readonly ratio: number;
   /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
   readonly goal: number | null;
+  /** Where the time of both goes. */
+  readonly steps?: readonly BenchStep[];
+}
+
+/** A part of what was measured, in the row's unit; null where that side has no such part. */
+export interface BenchStep {
+  readonly name: string;
+  readonly ours: number | null;
+  readonly theirs: number | null;
 }
 
 /** The rate of both, higher is better. */
@@ -120,11 +129,16 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] as number;
 }
 
-/** A row as a line of text. */
+/** A row as a line of text, with a line below for each of its steps: ours, theirs. */
 export function formatRow(row: BenchRow): string {
   if (row.unit === "count") return `${row.ours}  ${row.name}, of ${row.against} (goal ${row.goal})`;
   const sign = row.unit === "requests/s" || row.unit === "frames/s" ? "≥" : "≤";
   const goal = row.goal === null ? "" : ` (goal ${sign} ${row.goal})`;
   const number = (value: number) => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1));
-  return `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;
+  const part = (value: number | null) => (value === null ? "–" : number(value)).padStart(9);
+  const steps = (row.steps ?? []).map(
+    (step) => `\n    ${part(step.ours)} ${part(step.theirs)} ${row.unit}  ${step.name}`,
+  );
+  const line = `${row.ratio.toFixed(2)} ×  ${row.name}: ${number(row.ours)} ${row.unit} against ${number(row.theirs)} of ${row.against}${goal}`;
+  return `${line}${steps.join("")}`;
 }
