@@ -2,17 +2,20 @@ import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
 import { certificateList } from "./haproxy-settings.ts";
 
-/** One certificate as HAProxy reads it. */
+/** One certificate in HAProxy's format. */
 export interface CertificateFile {
-  /** Named after its content: a renewed certificate is another file, so that one is loaded before the other goes. */
+  /** Derived from the content: a renewed certificate is a new file, so it can be loaded before the old one is removed. */
   readonly name: string;
   /** Secret. */
   readonly pem: string;
-  /** Its line in the list of certificates. */
+  /** The certificate's line in the crt-list. */
   readonly line: string;
 }
 
-/** The files of a table, and the names of certificates that cannot be read: HAProxy would refuse to start with one of them. */
+/**
+ * Returns the certificate files of a table, and the names of certificates that can't be parsed: HAProxy would refuse to start with one of
+ * those.
+ */
 export function certificateFiles(table: CertificateTable): { files: CertificateFile[]; unreadable: string[] } {
   const files: CertificateFile[] = [];
   const unreadable: string[] = [];
@@ -32,25 +35,25 @@ function isReadable({ chain_pem, key_pem }: EdgeCertificate): boolean {
 }
 
 function fileOf({ names, chain_pem, key_pem }: EdgeCertificate): CertificateFile {
-  // A blank line would end the payload of a runtime command.
+  // Remove blank lines: one would end the payload of a runtime command.
   const pem = `${key_pem}\n${chain_pem}\n`.replaceAll(/\r?\n(?:\s*\n)*/g, "\n");
   const digest = createHash("sha256").update(names.join(" ")).update(pem).digest("hex").slice(0, 32);
   const name = `certificates/${digest}.pem`;
   return { name, pem, line: `${name} ${names.join(" ")}\n` };
 }
 
-/** The file of the list of certificates. */
+/** Returns the content of the crt-list file. */
 export function certificateListText(files: readonly CertificateFile[]): string {
   return files.map(({ line }) => line).join("");
 }
 
-/** A command of the runtime API and what it answers when it succeeds. */
+/** A command of the runtime API and the pattern of a successful answer. */
 export interface CertificateCommand {
   readonly command: string;
   readonly success: RegExp;
 }
 
-/** Loads new certificates, then unloads those that are not wanted any more. `loaded` are file names. */
+/** Returns the commands that load new certificates, then unload those no longer wanted. `loaded` are file names. */
 export function certificateCommands(
   files: readonly CertificateFile[],
   loaded: readonly string[],
@@ -71,7 +74,7 @@ export function certificateCommands(
   ];
 }
 
-/** The file names in the answer to `show ssl crt-list`. */
+/** Parses the file names in the answer to `show ssl crt-list`. */
 export function readCertificateList(text: string): string[] {
   return Array.from(text.matchAll(/^(certificates\/\S+\.pem)/gm), ([, name]) => name as string);
 }

@@ -17,7 +17,7 @@ import { countingRules } from "./usage.ts";
 
 type Listener = "plain" | "tls";
 
-/** What happens to a request and its answer on the one listener or the other, as a section of HAProxy's configuration. */
+/** Returns the configuration section of the plain or the TLS listener, with all rules for requests and responses. */
 export function frontend(kind: Listener, settings: HaproxySettings): string {
   const rules = [
     `bind ${address(kind, settings)}`,
@@ -42,21 +42,25 @@ function address(kind: Listener, { listen_host, listen_port, listen_tls_port }: 
   return `${host}:${listen_tls_port} ssl crt-list ${certificateList} strict-sni alpn h2,http/1.1`;
 }
 
-/** What is the same for every request of a connection is made once: writing an address as text costs as much as five other rules. */
+/** Returns the rules that run once per connection: formatting an address as text costs as much as five other rules. */
 function connection(settings: HaproxySettings): string[] {
   const client = `tcp-request session set-var-fmt(${clientOf(settings)}) %[src]`;
-  // What a request dials whose route names no replica: nothing, instead of the address that the client dialled, which is the edge's own.
+  // The default destination, for a route that names no replica: an invalid address. Otherwise HAProxy would connect to the address that the
+  // client dialled, which is the edge's own.
   const nowhere = ["tcp-request session set-dst ipv4(255.255.255.255)", "tcp-request session set-dst-port int(1)"];
   const once = [...nowhere, "tcp-request session set-var(sess.id) uuid"];
   return settings.trusted_proxies.length === 0 ? [client, ...once] : once;
 }
 
-/** The variable that holds the client's address as text; a proxy in front sends requests of several clients on one connection. */
+/**
+ * Returns the variable that holds the client's address as text. It belongs to the request if there is a proxy in front, which sends
+ * requests of several clients on one connection.
+ */
 function clientOf({ trusted_proxies }: HaproxySettings): string {
   return trusted_proxies.length === 0 ? "sess.client" : "txn.client";
 }
 
-/** A proxy in front of the edge that the operator trusts says who the client is. */
+/** Returns the rules that take the client's address and protocol from a trusted proxy in front of the edge. */
 function trust(settings: HaproxySettings): string[] {
   const { trusted_proxies } = settings;
   if (trusted_proxies.length === 0) return [];
@@ -68,7 +72,10 @@ function trust(settings: HaproxySettings): string[] {
   ];
 }
 
-/** The host map says what to do: `SRH-/prj_…/10.0.0.2/3000`, `B---/prj_…/b7`, or `G---/prj_…/pages/deleted` for an answer of the edge's own. */
+/**
+ * Returns the rules that look up the route in the host map. Its values are like `SRH-/prj_…/10.0.0.2/3000`, `B---/prj_…/b7`, or
+ * `G---/prj_…/pages/deleted` for a page of the edge's own.
+ */
 function routing(kind: Listener): string[] {
   const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
@@ -82,21 +89,21 @@ function routing(kind: Listener): string[] {
   ];
 }
 
-/** The value of a route that a page answers. */
+/** Returns the host map value of a route that is answered by a page. */
 function answerWith(code: PageCode): string {
   return `${kinds.page}---//${pagesBackend}/${code}`;
 }
 
-/** What HAProxy's parser lets through. It refuses hosts that contradict each other, and codings beside `chunked`, itself. */
+/** Refuses what HAProxy's parser accepts. The parser itself refuses contradictory hosts, and transfer codings other than `chunked`. */
 function checks(): string[] {
   return [
     `http-request set-var(txn.route) str(${answerWith("method_not_allowed")}) if { method TRACE CONNECT }`,
-    // The parser has compared the authority of an absolute target with `Host`; applications get a path.
+    // The parser has checked that the authority of an absolute URL equals `Host`; applications receive only the path.
     "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",
   ];
 }
 
-/** By the project that the route names; challenges, unknown hosts and the answers of maintenance belong to none. */
+/** Counts requests by the route's project; challenges, unknown hosts and maintenance pages belong to no project. */
 function counting(settings: HaproxySettings): string[] {
   return [`http-request track-sc0 var(txn.route),field(2,/) table ${usageTable} if !${isOwn(settings)}`];
 }
@@ -105,19 +112,19 @@ function isOfKind(kind: keyof typeof kinds): string {
   return `{ var(txn.route) -m beg ${kinds[kind]} }`;
 }
 
-/** Whether the route leads plain requests to HTTPS (R), or has plain ones alone (P). */
+/** Returns a condition: the route redirects plain requests to HTTPS (R), or serves plain requests only (P). */
 function isHttps(flag: "R" | "P"): string {
   const beginnings = Object.values(kinds).map((kind) => `${kind}${flag}`);
   return `{ var(txn.route) -m beg ${beginnings.join(" ")} }`;
 }
 
-/** Whether answers carry HSTS (H), or the route leads to the control plane (C). */
+/** Returns a condition: responses carry HSTS (H), or the route leads to the control plane (C). */
 function hasFlag(flag: "H" | "C"): string {
   return `{ var(txn.route),bytes(${flag === "H" ? 2 : 3},1) -m str ${flag} }`;
 }
 
 function isOwn({ probe_key }: HaproxySettings): string {
-  // A key may begin with "-", which HAProxy would read as a flag.
+  // The key may start with "-", so `--` keeps HAProxy from reading it as a flag.
   return `{ req.fhdr(${probeHeader}) -m str -- ${probe_key} }`;
 }
 
@@ -130,7 +137,7 @@ function redirect(settings: HaproxySettings): string[] {
   return [`http-request redirect code 308 location ${location} if ${isHttps("R")} !${isOwn(settings)}${alreadySecure}`];
 }
 
-/** The client's forwarding fields go, also in the spelling that CGI-like servers take for them; then the edge's own come. */
+/** Removes the client's forwarding fields, including spellings that CGI-like servers treat as equal, then adds the edge's own. */
 function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   const { trusted_proxies, listen_port, listen_tls_port } = settings;
   const own = kind === "plain" ? "http" : "https";
@@ -138,10 +145,10 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
   const client = `%[var(${clientOf(settings)})]`;
   return [
     "http-request lua.drop_named_fields if { req.fhdr(connection) -m found } !{ req.fhdr(connection) -m str -i keep-alive close upgrade }",
-    // The expression is tried on each field's name, so only where one of the names has a word of it.
+    // del-header tries the expression on each field's name, so skip it unless some name contains one of the words.
     `http-request del-header ${replacedFields} -m reg if { req.hdr_names -m sub ${replacedWords} }`,
     `http-request set-header ${probeHeader} ${settings.probe_key} if ${hasFlag("C")}`,
-    // The connection's id and the number of the request, which no other request of this worker has.
+    // Connection id and request counter: unique among this worker's requests.
     "http-request set-header X-Request-Id %[var(sess.id)]-%rt if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
     `http-request add-header X-Forwarded-For ${client}`,
     `http-request add-header X-Forwarded-Proto ${proto}`,
@@ -154,7 +161,7 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
 // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385).
 const replacedFields = `'^(?:x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
 
-// Each name that the expression finds has one of them.
+// Every name that the expression matches contains one of these words.
 const replacedWords = `forwarded real proxy http2 keep-alive ${probeHeader}`;
 
 function answering(kind: Listener): string[] {

@@ -1,9 +1,9 @@
 import { bracketed } from "./haproxy-settings.ts";
 import { poolOf, type PoolServer, type RoutePool } from "./route-pool.ts";
 
-// Reads the answers of HAProxy's runtime API (management.txt section 9.3).
+// Parsers for the answers of HAProxy's runtime API (management.txt section 9.3).
 
-/** The pool of a worker from its answers to `show map` and `show servers state`. */
+/** Builds a worker's pool from its answers to `show map` and `show servers state`. */
 export function readPool(size: number, map: string, servers: string): RoutePool {
   const hosts = new Map<string, string>();
   for (const line of map.split("\n")) {
@@ -20,21 +20,21 @@ function readServers(text: string): Map<string, PoolServer[]> {
     const [, backend, , name, host, , admin] = words;
     const port = Number(words[18]);
     if (backend === undefined || name === undefined || host === undefined || !Number.isInteger(port)) continue;
-    // SRV_ADMF_FMAINT: the command `set server … state maint` set it.
+    // SRV_ADMF_FMAINT: set by the command `set server … state maint`.
     const list = servers.get(backend) ?? [];
     servers.set(backend, [...list, { name, host, port, ready: Number(admin) === 0 }]);
   }
   return servers;
 }
 
-/** How many requests and tunnels are open to a replica. */
+/** The number of requests and tunnels open to a replica. */
 export interface OpenRequests {
   /** `host:port`. */
   readonly target: string;
   readonly used: number;
 }
 
-/** Reads the answer to `show table`, of keys that are `host/port`. */
+/** Parses the answer to `show table` for keys of the form `host/port`. */
 export function readOpenRequests(text: string): OpenRequests[] {
   return Array.from(text.matchAll(/ key=(\S+)\/(\d+) .*conn_cur=(\d+)$/gm), ([, host = "", port, used]) => ({
     target: `${bracketed(host)}:${port}`,
@@ -42,7 +42,7 @@ export function readOpenRequests(text: string): OpenRequests[] {
   }));
 }
 
-/** Connections of a server from the answer to `show servers conn`. */
+/** The connections of a server, from the answer to `show servers conn`. */
 export interface ServerConnections extends OpenRequests {
   /** `backend/server`. */
   readonly server: string;
@@ -57,13 +57,13 @@ export function readConnections(text: string): ServerConnections[] {
   });
 }
 
-/** The pids of replaced workers from the master's answer to `show proc`. */
+/** Parses the pids of replaced workers from the master's answer to `show proc`. */
 export function readOldWorkers(text: string): number[] {
   const old = text.split("# old workers")[1] ?? "";
   return Array.from(old.matchAll(/^(\d+)\s+worker\s/gm), ([, pid]) => Number(pid));
 }
 
-/** A value of the answer to `show info`. */
+/** Returns a value of the answer to `show info`. */
 export function statusValue(text: string, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
 }

@@ -15,12 +15,15 @@ import { appPage, forms, noticeField, noticeFile, pageFile, pageHeaders } from "
 import { serverWatch, type PoolServer, type RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
-// One tenant's open requests shall not use up what the machine gives to all of them.
+// One tenant's open requests must not exhaust the machine's connections for all tenants.
 const maxOpenPerProject = 1000;
-// Without it HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
+// Without a limit, HAProxy reserves memory for as many connections as the user's hard limit allows, which may be a billion.
 const maxDescriptors = 200_000;
 
-/** HAProxy's whole configuration. Only the backends depend on the routes, and only as far as their number; the rest follows at run time. */
+/**
+ * Returns HAProxy's complete configuration. The routes determine only the number of backends; everything else about them is set at run
+ * time.
+ */
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
@@ -35,7 +38,7 @@ function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
     `fd-hard-limit ${maxDescriptors}`,
     `hard-stop-after ${drain_limit_ms}ms`,
     "log stderr format raw local0 notice",
-    // The cache costs more than comparing with one or two short patterns, of which all rules consist.
+    // All rules compare with one or two short patterns, for which the cache costs more than the comparison.
     "tune.pattern.cache-size 0",
     "lua-load drop-named-fields.lua",
     "ssl-default-bind-options ssl-min-ver TLSv1.2",
@@ -46,15 +49,15 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
   return section("defaults base", [
     "mode http",
     "timeout connect 5s",
-    // For clients that neither send nor read; one that waits for its answer is not meant.
+    // For clients that neither send nor read; it does not apply while a client waits for its response.
     "timeout client 60s",
     `timeout server ${upstream_timeout_ms}ms`,
     "timeout tunnel 1h",
     "timeout http-request 15s",
     "timeout http-keep-alive 60s",
-    // A reload leaves idle connections to their clients: closing them would cut requests that are on their way.
+    // After a reload, keep idle connections open until their next request: closing them would break requests already on their way.
     "option idle-close-on-response",
-    // A client that is gone ends its request at the application.
+    // When a client disconnects, abort its request at the application.
     "option abortonclose",
   ]);
 }
@@ -65,7 +68,7 @@ function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
 }
 
-/** Answers by the page that the route names. */
+/** Returns the backend that serves the page that the route names. */
 function pageBackend(): string {
   const rules = (Object.keys(pages) as PageCode[]).flatMap((code) =>
     forms.map(
@@ -77,7 +80,7 @@ function pageBackend(): string {
   return section(`backend ${pagesBackend} from base`, [...notices(), ...rules]);
 }
 
-/** Pages with an application's own words. */
+/** Returns the rules for pages that contain an application's own notice. */
 function notices(): string[] {
   const { status } = pages.maintenance;
   return forms.map(
@@ -87,7 +90,7 @@ function notices(): string[] {
   );
 }
 
-/** Counts of projects stay; what is open to a replica is of interest for as long as something is. */
+/** Returns the stick tables. A project's counts are kept for good; the counts of open requests expire once a replica has none. */
 function tables(): string[] {
   const counted = `gpc(${countersOfProject}),http_req_cnt,http_req_rate(1s),bytes_in_cnt,bytes_out_cnt`;
   return [
@@ -100,16 +103,19 @@ function projectDefaults(): string {
   return section("defaults project from base", [
     "retries 2",
     "retry-on conn-failure empty-response",
-    // 503 says here that no replica took the connection. The frontend makes 502 of it and of 500.
+    // Status 503 means here that no replica accepted the connection. The frontend turns 503 and 500 into 502.
     `http-error status 503 ${appPage("app_unreachable", false)}`,
     `http-error status 502 ${appPage("app_bad_response", false)}`,
-    // More interim answers than fit a buffer end in a 500.
+    // HAProxy fails with 500 when interim responses exceed a buffer.
     `http-error status 500 ${appPage("app_bad_response", false)}`,
     `http-error status 504 ${appPage("app_timeout", false)}`,
   ]);
 }
 
-/** All projects with one replica, which the host map names: HAProxy keeps nothing for each of them. */
+/**
+ * Returns the one backend of all projects with a single replica. The host map names the replica, so HAProxy keeps no state for each
+ * project.
+ */
 function single(): string {
   return section(`backend ${singleBackend} from project`, [
     `http-request disable-l7-retry if ${mayNotRepeat}`,
@@ -118,8 +124,9 @@ function single(): string {
 }
 
 /**
- * Where hundreds of requests come each second, no kept connection rests. So none is repeated: HAProxy copies its whole buffer for each request that
- * it may repeat, a quarter of its time. And the first request of a visitor takes a kept connection too: a new one for each costs a third.
+ * Returns the backend of busy projects. With hundreds of requests a second, no kept connection is idle for long enough to be closed, so
+ * requests are not repeated: HAProxy would copy its whole buffer for each repeatable request, a quarter of its time. A visitor's first
+ * request may also reuse a connection: opening a new one for each costs a third.
  */
 function busy(): string {
   return section(`backend ${busyBackend} from project`, [
@@ -131,7 +138,7 @@ function busy(): string {
 
 function onlyReplica(): string[] {
   return [
-    // Counted from the end, because HAProxy goes through a value letter by letter.
+    // Count the fields from the end: HAProxy scans a value character by character, so this is faster.
     "http-request set-dst var(txn.route),field(-2,/)",
     "http-request set-dst-port var(txn.route),field(-1,/)",
     `http-request track-sc1 var(txn.route),field(-1,/,2) table ${openTable}`,
@@ -143,7 +150,7 @@ function onlyReplica(): string[] {
 function balancedDefaults({ busy_above_per_second }: HaproxySettings): string {
   return section("defaults balanced from project", [
     "balance leastconn",
-    // A replica that refuses costs no request while another one answers.
+    // A replica that refuses connections must not fail requests while another one accepts them.
     "option redispatch 1",
     `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${busy_above_per_second} } or ${mayNotRepeat}`,
     refuseBusy("be_conn"),

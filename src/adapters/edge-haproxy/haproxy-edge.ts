@@ -43,17 +43,17 @@ import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, openRequestsOf, poolOf, type Worker } from "./workers.ts";
 
-/** HAProxy as the edge; `detach` stops watching it and leaves it serving, for a control plane that ends. */
+/** The HAProxy edge. `detach` stops watching HAProxy but leaves it serving, for a control plane that stops. */
 export interface HaproxyEdge extends Edge {
   detach(): void;
 }
 
 const watchEveryMs = 250;
-// One answer about all backends is quicker than so many about one each.
+// For more backends than this, one query for all of them is faster than one for each.
 const mostAsked = 20;
 const saveAfterMs = 100;
 
-/** An edge made of HAProxy 2.6 or later, in processes that outlive this one. Starts nothing until the first `apply`. */
+/** Creates an edge that runs HAProxy 2.6 or later in processes that outlive this one. Nothing starts before the first `apply`. */
 export function createHaproxyEdge(options: HaproxyEdgeOptions): HaproxyEdge {
   return new ControlledHaproxy(options);
 }
@@ -63,7 +63,7 @@ class ControlledHaproxy implements HaproxyEdge {
   readonly #options: HaproxyEdgeOptions;
   readonly #probeKey: string;
   readonly #usage = new UsageBook();
-  /** What each worker serves by, by pid; read from the worker when it is not known. */
+  /** The pool of each worker, by pid; an unknown one is read from the worker. */
   readonly #pools = new Map<number, RoutePool>();
   #process: Promise<HaproxyProcess> | undefined;
   #table: RouteTable | undefined;
@@ -116,14 +116,14 @@ class ControlledHaproxy implements HaproxyEdge {
     const loaded = readCertificateList(await askWorker(worker, `show ssl crt-list ${certificateList}`));
     for (const { command, success } of certificateCommands(files, loaded)) {
       const answer = await askWorker(worker, command);
-      // The first word only: what follows may be a key.
+      // Report only the part before the payload, which may be a key.
       const what = command.split(" <<")[0];
       if (!success.test(answer)) throw new Error(`HAProxy refused a certificate: ${what}: ${answer.trim()}`);
     }
     haproxy.removeFiles("certificates", [certificateList, ...files.map(({ name }) => name)]);
   }
 
-  /** The files of a table, also for the next start. */
+  /** Writes the files of a table, which HAProxy also reads on its next start. */
   #writeCertificates(haproxy: HaproxyProcess, table: CertificateTable | undefined): CertificateFile[] {
     const { files, unreadable } = certificateFiles(table ?? { version: 0, certificates: [] });
     if (unreadable.length > 0)
@@ -138,7 +138,8 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
-    // A late answer must not look like nothing open: replicas would end below their requests.
+    // A worker that responds late must not count as idle: its replicas would be stopped in the middle of requests. So throw unless it has
+    // exited.
     for (const worker of await this.#allWorkers()) {
       const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch((error: Error) => {
         if (identify(worker.pid) !== undefined) throw error;
@@ -153,7 +154,7 @@ class ControlledHaproxy implements HaproxyEdge {
     for (const worker of await this.#workers()) {
       const identity = identify(worker.pid);
       const answer = await askWorker(worker, `show table ${usageTable}`).catch(() => undefined);
-      // A worker that has just ended is answered for by the master, in words.
+      // For a worker that has just exited, the master answers with an error message.
       if (identity === undefined || answer?.startsWith("# table:") !== true) continue;
       const counter = `haproxy-${identity.boot_id.slice(0, 8)}-${identity.pid}-${identity.start_time}`;
       this.#usage.note(readUsage(counter, answer));
@@ -184,7 +185,7 @@ class ControlledHaproxy implements HaproxyEdge {
     try {
       const { present: worker } = await haproxy.workers();
       if (worker === undefined) throw new Error("its worker does not answer");
-      // Not kept: a change may be under way.
+      // Do not store this pool: a change may be in progress.
       const pool = this.#pools.get(worker.pid) ?? (await poolOf(worker, record.size));
       const info = await askWorker(worker, "show info");
       const detail = `HAProxy ${statusValue(info, "Version")} serves ${where.listen} with ${statusValue(info, "CurrConns")} connections since ${record.started_at}.`;
@@ -214,7 +215,7 @@ class ControlledHaproxy implements HaproxyEdge {
     this.#watch = undefined;
   }
 
-  /** Adopts the HAProxy that runs, or starts one, and brings every worker to this table. */
+  /** Adopts the running HAProxy, or starts one, and updates every worker to this table. */
   async #serve(table: RouteTable): Promise<void> {
     const haproxy = await this.#haproxy();
     const record = haproxy.current();
@@ -227,9 +228,9 @@ class ControlledHaproxy implements HaproxyEdge {
       this.#current = record;
       await this.#changeOrRestart(haproxy, present, record, table);
     }
-    // Clients that kept their connection to a replaced worker send one more request there.
+    // Clients may send one more request over a connection to a replaced worker, so update those, too.
     await Promise.all(old.map((worker) => this.#change(worker, 0, table).catch(() => {})));
-    // Not before the change is confirmed, and once for several changes: thousands of routes take a while to write.
+    // Save after the change is confirmed, and once for several changes: writing thousands of routes takes a while.
     const isSaved =
       table.routes.length === this.#saved.length && table.routes.every((route, i) => route === this.#saved[i]);
     if (!isSaved) this.#saving ??= setTimeout(() => this.#save(), saveAfterMs).unref();
@@ -245,10 +246,13 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  /** Brings a worker to this table; false when it has too few backends. A replaced one (`size` 0) only follows the projects that it knows. */
+  /**
+   * Updates a worker to this table; returns false when it has too few backends. A replaced worker (`size` 0) is only updated for the
+   * projects it knows.
+   */
   async #change(worker: Worker, size: number, table: RouteTable): Promise<boolean> {
     const pool = await this.#pool(worker, size);
-    // It ends what is open by the routes that it knows.
+    // A replaced worker of an earlier version finishes with the routes it has.
     if (!isOfThisForm(pool)) return true;
     if (table.version <= versionOf(pool)) {
       if (table.version < versionOf(pool))
@@ -261,14 +265,17 @@ class ControlledHaproxy implements HaproxyEdge {
     const wanted = size === 0 ? knownPart(pool, table) : table;
     const change = await this.#changeOf(worker, pool, wanted);
     if (change === undefined) return false;
-    // Until all is done the state is unknown: after a failure the next call reads it from the worker.
+    // The state is unknown until all commands have succeeded; after a failure, the next call reads it from the worker.
     this.#pools.delete(worker.pid);
     await changeHaproxy(worker.socket, worker.prefix, change.commands);
     this.#pools.set(worker.pid, change.next);
     return true;
   }
 
-  /** What has to be done for this table. Only backends that get a server are asked for one that nothing is open to. */
+  /**
+   * Computes the change for this table. A backend that needs a server can reuse one without open connections, so only such backends are
+   * queried.
+   */
   async #changeOf(worker: Worker, pool: RoutePool, table: RouteTable): Promise<PoolChange | undefined> {
     const change = changePool(pool, table, { has: () => true });
     const growing = backendsToGrow(change?.commands ?? []).filter((backend) => pool.servers.has(backend));
@@ -286,7 +293,7 @@ class ControlledHaproxy implements HaproxyEdge {
     await this.#rememberPool(haproxy, pool);
   }
 
-  /** Gives HAProxy another configuration; the replaced worker ends what is open. */
+  /** Reloads HAProxy with a new configuration; the replaced worker finishes its open requests. */
   async #reload(record: HaproxyRecord, table: RouteTable, atLeast: number): Promise<void> {
     const haproxy = await this.#haproxy();
     await this.measure();
@@ -295,7 +302,7 @@ class ControlledHaproxy implements HaproxyEdge {
     await this.#rememberPool(haproxy, pool);
   }
 
-  /** A pool that serves this table, with half as many backends to spare, and the certificates beside it. */
+  /** Returns a pool for this table with 50 % spare backends, and writes the certificate files next to it. */
   #poolFor(haproxy: HaproxyProcess, table: RouteTable, atLeast: number): RoutePool {
     this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
     this.#writeCertificates(haproxy, this.#certificates);
@@ -318,7 +325,7 @@ class ControlledHaproxy implements HaproxyEdge {
     return read;
   }
 
-  /** Rejects while HAProxy runs and its present worker does not answer. */
+  /** Returns all workers. Rejects if HAProxy runs but its current worker does not respond. */
   async #allWorkers(): Promise<Worker[]> {
     const haproxy = await this.#haproxy();
     const { present, old } = await haproxy.workers();
@@ -341,7 +348,7 @@ class ControlledHaproxy implements HaproxyEdge {
       listen_host: listenHost,
       listen_port: listenPort === 0 ? await keptPort(stateDir, "port", listenHost) : listenPort,
       listen_tls_port: listenTlsPort === 0 ? await keptPort(stateDir, "tls-port", listenHost) : listenTlsPort,
-      // The folder around it stays root's; this one is of HAProxy's user.
+      // The parent folder belongs to root; this one belongs to HAProxy's user.
       run_dir: join(runFolder(stateDir), "haproxy"),
       upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
       busy_above_per_second: this.#options.busyAbovePerSecond ?? 100,
@@ -378,7 +385,7 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  /** Saves the table in force: HAProxy is started with it when the database is away. */
+  /** Saves the active table, so that HAProxy can start with it while the database is unavailable. */
   #save(): void {
     clearTimeout(this.#saving);
     this.#saving = undefined;

@@ -32,42 +32,43 @@ import { readState, writeState } from "./state-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
 
-/** Identifies the running HAProxy: its master process, and what it was configured with. */
+/** Identifies the running HAProxy: its master process and its configuration. */
 export interface HaproxyRecord {
   readonly identity: ProcessIdentity;
-  /** A fingerprint of the configuration without the routes. */
+  /** A fingerprint of the settings, without the routes. */
   readonly settings: string;
-  /** Backends in its configuration. */
+  /** The number of backends in the configuration. */
   readonly size: number;
   readonly listen_port: number;
   readonly started_at: string;
 }
 
-/** The programs and the user that run HAProxy. */
+/** The programs that start HAProxy and the user it runs as. */
 export interface HaproxyPrograms {
   readonly haproxy: string;
   readonly setpriv: string | null;
-  /** As root: the user that HAProxy runs as, from its first instruction. */
+  /** For root: the user that HAProxy runs as from its first instruction. */
   readonly uid: number | null;
-  /** How long a process has waited for a processor; by default as the kernel counts it. */
+  /** Returns how long a process has waited for a processor; by default the kernel's own count. */
   readonly waitedMs?: (pid: number) => number;
 }
 
 const recordFile = "current.json";
 const readyWithinMs = 20_000;
 const answersWithinMs = 3000;
-// An overloaded machine gives a healthy HAProxy no processor for seconds; to end it would cut every connection and add to the load.
+// On an overloaded machine, a healthy HAProxy may get no processor time for seconds; killing it would cut every connection and add to the
+// load.
 const starvedAtMostMs = 30_000;
 const reloadTries = 3;
 const reloadWithinMs = 10_000;
 
-/** Starts, reloads, finds and ends HAProxy: a master process and its worker, and the workers that a reload replaced. */
+/** Starts, reloads, finds and stops HAProxy: a master process, its worker, and the workers that a reload replaced. */
 export class HaproxyProcess {
   readonly settings: HaproxySettings;
   readonly #programs: HaproxyPrograms;
   readonly #stateDir: string;
   readonly #log: Log;
-  /** The one that answered last. */
+  /** The last worker that responded. */
   #workerPid: number | undefined;
 
   constructor(settings: HaproxySettings, programs: HaproxyPrograms, stateDir: string, log: Log) {
@@ -81,13 +82,13 @@ export class HaproxyProcess {
     return join(this.#stateDir, "haproxy.log");
   }
 
-  /** The record of the living master, if there is one. */
+  /** Returns the record of the master if that is alive. */
   current(): HaproxyRecord | undefined {
     const record = readHaproxyRecord(this.#stateDir);
     return record !== undefined && isAlive(record.identity) ? record : undefined;
   }
 
-  /** Whether a running HAProxy was configured with other settings than these. */
+  /** Returns whether the running HAProxy was configured with other settings than the current ones. */
   isOutdated(record: HaproxyRecord): boolean {
     return record.settings !== fingerprintOf(this.settings);
   }
@@ -101,8 +102,8 @@ export class HaproxyProcess {
   }
 
   /**
-   * The worker that accepts connections, when it answers: within 3 s, which it is given twice, and within 30 s more while the machine lets it wait
-   * for a processor.
+   * Returns the pid of the worker that accepts connections if it responds within 3 s at the second attempt, or within 30 s more while it is
+   * waiting for processor time.
    */
   async worker(lateMs = 0, tries = 2): Promise<number | undefined> {
     const startedAtMs = performance.now();
@@ -122,7 +123,7 @@ export class HaproxyProcess {
     return this.#workerPid === undefined ? 0 : waitedMs(this.#workerPid);
   }
 
-  /** The worker that accepts connections, and those that a reload replaced and that still end their last requests. */
+  /** Returns the worker that accepts connections, and the replaced workers that are still draining. */
   async workers(): Promise<{ present: Worker | undefined; old: Worker[] }> {
     const listed = callHaproxy(this.path(masterSocket), "show proc").catch(() => "");
     const [pid, old] = await Promise.all([this.worker(), listed]);
@@ -130,7 +131,7 @@ export class HaproxyProcess {
     return { present, old: readOldWorkers(old).map((each) => this.oldWorker(each)) };
   }
 
-  /** Starts HAProxy with these routes; rejects with a sentence for the operator. */
+  /** Starts HAProxy with these routes. Rejects with a message for the operator. */
   async start(pool: RoutePool): Promise<HaproxyRecord> {
     this.#writeFiles(pool);
     rmSync(this.path(adminSocket), { force: true });
@@ -151,12 +152,12 @@ export class HaproxyProcess {
     return this.#remember(identity, pool, new Date().toISOString());
   }
 
-  /** Replaces the worker by one with this configuration, without a lost request. The old one ends its open requests. */
+  /** Replaces the worker by one with a new configuration, without losing a request. The old worker finishes its open requests. */
   async reload(record: HaproxyRecord, pool: RoutePool): Promise<HaproxyRecord> {
     const before = await this.worker();
     this.#writeFiles(pool);
     let replaced: number | undefined;
-    // A signal that reaches the master while it starts anew is lost.
+    // A signal that reaches the master while it re-executes itself is lost, so send it again.
     for (let i = 0; i < reloadTries && replaced === undefined; i += 1) {
       sendSignal(record.identity, "SIGUSR2");
       replaced = await until(() => this.#workerAfter(before), { timeoutMs: reloadWithinMs, atMostMs: 50 });
@@ -171,9 +172,9 @@ export class HaproxyProcess {
     return now === before ? undefined : now;
   }
 
-  /** Ends master and workers: once nothing is open any more or the grace is over. */
+  /** Stops master and workers once no request is open, or when `graceMs` is over. */
   async end(record: HaproxyRecord, graceMs: number, workers: readonly Worker[]): Promise<void> {
-    // A worker that does not answer is none of `workers`, and would keep the port.
+    // Also collect the master's children: a worker that does not respond is missing from `workers` and would keep the port.
     const identities = [...childrenOf(record.identity.pid), ...workers.flatMap(({ pid }) => identify(pid) ?? [])];
     const ended = () => (isAlive(record.identity) ? undefined : true);
     if (graceMs > 0) {
@@ -190,7 +191,7 @@ export class HaproxyProcess {
     removeRunFolder(this.#stateDir);
   }
 
-  /** A worker that accepts nothing any more answers through the master alone. */
+  /** Returns whether nothing is open to any worker. A worker that has stopped accepting responds only through the master. */
   async #isIdle(workers: readonly Worker[]): Promise<boolean> {
     const open = workers.map(async ({ pid }) => {
       const connections = await connectionsOf(this.oldWorker(pid)).catch(() => undefined);
@@ -199,19 +200,19 @@ export class HaproxyProcess {
     return (await Promise.all(open)).every((idle) => idle);
   }
 
-  /** How a worker is reached that is to end after a reload or a stop. */
+  /** Returns how to reach a worker that is draining after a reload or a stop. */
   oldWorker(pid: number): Worker {
     return { pid, socket: this.path(masterSocket), prefix: `@!${pid} ` };
   }
 
-  /** Ends a HAProxy that does not answer. */
+  /** Kills a HAProxy that does not respond. */
   async kill(record: HaproxyRecord): Promise<void> {
     const children = childrenOf(record.identity.pid);
     for (const identity of [...children, record.identity]) sendSignal(identity, "SIGKILL");
     await until(() => (isAlive(record.identity) ? undefined : true), { timeoutMs: 5000 });
   }
 
-  /** Puts a file where HAProxy reads it; no other user does. */
+  /** Writes a file into HAProxy's folder, readable for its user only. */
   write(name: string, text: string): void {
     const path = this.path(name);
     this.#ensureFolder(dirname(path));
@@ -220,7 +221,7 @@ export class HaproxyProcess {
     renameSync(`${path}.new`, path);
   }
 
-  /** Removes the files of a folder but these. */
+  /** Removes all files of a folder except these. */
   removeFiles(folder: string, but: readonly string[]): void {
     const names = readdirSync(this.path(folder)).map((name) => `${folder}/${name}`);
     for (const name of names) if (!but.includes(name)) rmSync(this.path(name), { force: true });
@@ -245,7 +246,10 @@ export class HaproxyProcess {
     if (uid !== null) chownSync(path, uid, uid);
   }
 
-  /** As root: another user from the first instruction on, with the right to listen on low ports as its only capability. */
+  /**
+   * For root: returns the setpriv command that switches the user before HAProxy's first instruction and leaves it a single capability,
+   * listening on low ports.
+   */
   async #confinement(): Promise<string[]> {
     const { setpriv, uid } = this.#programs;
     if (uid === null) return [];
@@ -280,12 +284,12 @@ export class HaproxyProcess {
   }
 }
 
-/** The record of the last start; undefined when there is none or it is unreadable. */
+/** Reads the record of the last start; undefined when it is missing or unreadable. */
 export function readHaproxyRecord(stateDir: string): HaproxyRecord | undefined {
   return readState(stateDir, recordFile);
 }
 
-/** Names these settings and the code that makes the configuration. */
+/** Hashes the settings and the code that creates the configuration. */
 function fingerprintOf(settings: HaproxySettings): string {
   return createHash("sha256")
     .update(haproxyConfig(settings, emptyPool(0)))

@@ -1,6 +1,6 @@
 import { escapeHtml, pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
-/** Every file of pages: name and text. */
+/** Returns the names and contents of all page files. */
 export function pageFiles(): Map<string, string> {
   const files = new Map(forms.map(({ form, accepts }) => [noticeFile(form), noticeFormat(form, accepts)]));
   files.set(typesMap, forms.map(({ accepts, type }) => `${accepts} ${type}\n`).join(""));
@@ -11,32 +11,35 @@ export function pageFiles(): Map<string, string> {
   return files;
 }
 
-/** A form of a page, and the part of `accept` that asks for it; the first that fits. */
+/** The formats of a page, and the part of `Accept` that asks for each; the first match wins. */
 export const forms = [
   { form: "html", type: "text/html; charset=utf-8", accepts: "text/html" },
   { form: "json", type: "application/json", accepts: "json" },
   { form: "text", type: "text/plain; charset=utf-8", accepts: "any" },
 ] as const;
 
-/** What the client prefers, as the key of `typesMap` and of the pages' maps: "any" at its end leads to text. */
+/** The client's `Accept` as the key of `typesMap` and of the pages' maps. The appended "any" selects text when nothing else matches. */
 export const accept = "var(txn.accept,any),concat(any)";
 
-/** The map from `accept` to the type of a form. */
+/** The map from `Accept` to the content type. */
 export const typesMap = "pages/types.map";
 
 type Form = (typeof forms)[number]["form"];
 
-/** Where a page's body is. */
+/** Returns the file with a page's body. */
 export function pageFile(code: PageCode, form: Form): string {
   return `pages/${code}.${form}`;
 }
 
-/** Where the body of a page with an application's own notice is, as a format of HAProxy's log. */
+/** Returns the file with the body of a page that contains an application's notice; the file is in HAProxy's log format. */
 export function noticeFile(form: Form): string {
   return `pages/notice.${form}`;
 }
 
-/** The notice of a host map's value in a form. HAProxy's own `json` leaves out what UTF-8 writes in four bytes. */
+/**
+ * Returns the expression for the notice in a format, from the host map's value. HAProxy's own `json` converter drops characters that take
+ * four bytes in UTF-8.
+ */
 export function noticeField(form: Form): string {
   return `var(txn.route),field(4,/),field(${{ html: 2, json: 3, text: 4 }[form]},|)`;
 }
@@ -49,28 +52,30 @@ function noticeFormat(form: Form, accepts: string): string {
   return body.replaceAll("%", "%%").replace(place, notice);
 }
 
-/** A notice as a host map's value holds it. */
+/** Encodes a notice for the host map: html, json and text, each in base64url. */
 export function noticeValue(notice: string): string {
   return [escapeHtml(notice), JSON.stringify(notice).slice(1, -1), notice]
     .map((text) => Buffer.from(text).toString("base64url"))
     .join("|");
 }
 
-/** The fields of a page beside its type, as arguments of a rule. */
+/** Returns a page's headers except its content type, as arguments of a rule. */
 export function pageHeaders(code: PageCode): string {
   const { headers } = renderPage(code, "");
   const own = Object.entries(headers).filter(([name]) => !name.startsWith("content-"));
   return own.map(([name, value]) => ` hdr ${name} ${value}`).join("");
 }
 
-/** The arguments of a rule that answers for an application: HAProxy looks the body up by `Accept`, the frontend sets its type. */
+/**
+ * Returns the arguments of a rule that responds for an application: HAProxy selects the body by `Accept`, and the frontend sets the type.
+ */
 export function appPage(code: PageCode, withStatus = true): string {
   const body = `"%[${accept},map_sub(pages/${code}.map)]"`;
   const status = withStatus ? `status ${pages[code].status} ` : "";
   return `${status}content-type "text/plain; charset=utf-8" lf-string ${body}${pageHeaders(code)}`;
 }
 
-/** A map has one line an entry. */
+/** Returns a page's body as one line: a map has one entry per line. */
 function oneLine(code: PageCode, accept: string): string {
   return renderPage(code, accept).body.trim().replaceAll("\n", " ");
 }

@@ -2,7 +2,10 @@ const firstMs = 250;
 const longestMs = 30_000;
 const steadyAfterMs = 60_000;
 
-/** When a process that ended may start again: the first time at once, then after more and more time, until it ran for a minute. */
+/**
+ * Determines when a process that has stopped may be restarted: at once the first time, then after growing pauses, until it has run for a
+ * minute.
+ */
 export class RestartPauses {
   readonly #now: () => number;
   #count = 0;
@@ -17,7 +20,7 @@ export class RestartPauses {
     return this.#now() >= this.#lastAtMs + pauseMs;
   }
 
-  /** Counts a start. */
+  /** Records a start. */
   note(): void {
     const wasSteady = this.#now() - this.#lastAtMs > steadyAfterMs;
     this.#count = wasSteady ? 1 : this.#count + 1;

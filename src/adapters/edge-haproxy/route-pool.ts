@@ -5,19 +5,19 @@ import { noticeValue } from "./page-files.ts";
 import { bracketed, challengeBackend, hostMap, kinds, pagesBackend } from "./haproxy-settings.ts";
 
 /**
- * What one HAProxy worker serves: the map from hostname to where its requests go, and the backends of projects with several replicas. A
- * project with one replica needs none: the map names the replica, and all of them share one backend.
+ * The state of one HAProxy worker: the map from hostname to route, and the backends of projects with several replicas. A project with one
+ * replica needs no backend of its own: the map names the replica, and all such projects share one backend.
  */
 export interface RoutePool {
-  /** Number of backends in its configuration: `b1` … `b<size>`. */
+  /** The number of backends in the worker's configuration: `b1` … `b<size>`. */
   readonly size: number;
   /** Entries of the host map. */
   readonly hosts: ReadonlyMap<string, string>;
-  /** Servers by backend. A server is never deleted: another target gets its place once nothing is open to it. */
+  /** Servers by backend. A server is never deleted; once nothing is open to it, another target can reuse it. */
   readonly servers: ReadonlyMap<string, readonly PoolServer[]>;
-  /** Backends by project, of those that have one. */
+  /** Backends by project, for projects that have one. */
   readonly backends: ReadonlyMap<string, string>;
-  /** Routes by hostname, as the last table held them: the very same object again needs no second look. Empty after a new start. */
+  /** Routes by hostname, as in the last table: an identical object needs no comparison. Empty after a restart. */
   readonly routes: ReadonlyMap<string, Route>;
 }
 
@@ -25,27 +25,30 @@ export interface PoolServer {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Gets new requests; otherwise it only ends those that are open. */
+  /** True if the server gets new requests; otherwise it only finishes open ones. */
   readonly ready: boolean;
 }
 
-/** Commands of HAProxy's runtime API (management.txt §9.3), and the pool once they are done. */
+/** Commands of HAProxy's runtime API (management.txt §9.3), and the pool after they have run. */
 export interface PoolChange {
   readonly commands: readonly string[];
   readonly next: RoutePool;
 }
 
-/** The key of the host map that holds the version of the table in force: no `Host` leads to it, since a colon ends a hostname. */
+/** The host map key of the active table's version. No `Host` matches it, because a colon ends a hostname. */
 const versionKey = ":version";
 
-/** The key that holds the version of the certificates, likewise. */
+/** The host map key of the certificates' version. */
 export const certificateVersionKey = ":certificates";
 
-/** The key that says how this code writes the values of the map; a worker that an earlier version configured has another or none. */
+/**
+ * The host map key of the format in which this code writes the map's values; a worker configured by an earlier version has another format
+ * or none.
+ */
 const formKey = ":form";
 const form = "2";
 
-/** A pool without routes. */
+/** Returns a pool without routes. */
 export function emptyPool(size: number, certificateVersion = 0): RoutePool {
   const own: [string, string][] = [
     [versionKey, "-1"],
@@ -55,12 +58,12 @@ export function emptyPool(size: number, certificateVersion = 0): RoutePool {
   return poolOf(size, new Map(own), new Map());
 }
 
-/** Whether a worker's configuration understands what this code would write into its map. */
+/** Returns whether the worker's configuration understands the values that this code writes to its map. */
 export function isOfThisForm(pool: RoutePool): boolean {
   return pool.hosts.get(formKey) === form;
 }
 
-/** A pool by what its worker says of itself. */
+/** Builds a pool from what its worker reports. */
 export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePool["servers"]): RoutePool {
   const backends = new Map<string, string>();
   for (const value of hosts.values()) {
@@ -70,35 +73,38 @@ export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePo
   return { size, hosts, servers, backends, routes: new Map() };
 }
 
-/** The version of the table that a pool serves by. */
+/** Returns the version of the table that the pool serves. */
 export function versionOf(pool: RoutePool): number {
   return Number(pool.hosts.get(versionKey) ?? -1);
 }
 
-/** Backends that a table needs: one for each project with several replicas. */
+/** Returns the number of backends that a table needs: one for each project with several replicas. */
 export function backendsOf(table: RouteTable): number {
   return new Set(table.routes.filter(needsBackend).map((route) => route.project_id)).size;
 }
 
-/** HAProxy balances over the servers of a backend, and resolves only what a server names. */
+/**
+ * Returns whether a route needs a backend of its own: to balance over several servers, or to resolve a host name, which HAProxy does only
+ * for servers.
+ */
 function needsBackend(route: Route): boolean {
   return (
     pageOf(route) === undefined && (route.targets.length > 1 || route.targets.some(({ host }) => isIP(host) === 0))
   );
 }
 
-/** Servers, as `backend/server`, that something is still open to. */
+/** Servers, as `backend/server`, that still have open connections. */
 export type Busy = Pick<ReadonlySet<string>, "has">;
 
-/** The backends that these commands add a server to. */
+/** Returns the backends to which these commands add a server. */
 export function backendsToGrow(commands: readonly string[]): readonly string[] {
   const named = commands.map((command) => /^add server ([^/]+)\//.exec(command)?.[1]);
   return [...new Set(named.filter((backend) => backend !== undefined))];
 }
 
 /**
- * What must be done so that a worker serves `table`; undefined when it has too few backends. Servers are added before the hosts change and
- * closed to new requests afterwards: no request finds neither.
+ * Computes the change after which a worker serves `table`; undefined when it has too few backends. Servers are added before the hosts
+ * change and closed to new requests afterwards, so that every request finds a server.
  */
 export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): PoolChange | undefined {
   const changed = table.routes.filter((route) => pool.routes.get(route.hostname) !== route);
@@ -118,7 +124,7 @@ export function changePool(pool: RoutePool, table: RouteTable, busy: Busy): Pool
   const byHost = changed.map((route) => [route.hostname, route] as const);
   return {
     commands: [...servers.openings, ...hosts.commands, ...servers.closings],
-    // Only made when it is asked for: it copies thousands of entries.
+    // Computed lazily: it copies thousands of entries.
     get next() {
       return {
         ...{ size: pool.size, backends },
@@ -141,7 +147,7 @@ function changedMap<T>(
   return next;
 }
 
-/** Hosts that the table does not name any more. */
+/** Returns the pool's hosts that the table no longer contains. */
 function goneHosts(pool: RoutePool, table: RouteTable, changed: readonly Route[]): string[] {
   const added = changed.filter((route) => !pool.hosts.has(route.hostname)).length;
   if (pool.hosts.size - ownKeys + added === table.routes.length) return [];
@@ -151,15 +157,15 @@ function goneHosts(pool: RoutePool, table: RouteTable, changed: readonly Route[]
 
 const ownKeys = 3;
 
-/** The part of a table that this pool, which gets no further backends, can serve. */
+/** Returns the part of a table that this pool can serve without further backends. */
 export function knownPart(pool: RoutePool, table: RouteTable): RouteTable {
   const routes = table.routes.filter((route) => !needsBackend(route) || pool.backends.has(route.project_id));
   return { ...table, routes };
 }
 
 /**
- * What the host map holds for a route: flags, the project that it counts for, then the only replica's host and port, or a backend; behind that
- * of the edge's own answers comes the page, with its notice as html, json and text behind `|`. The first flag says which of these it is.
+ * Returns the host map value of a route: flags, the project to count for, then the only replica's host and port, or a backend. The pages
+ * backend is followed by the page, with its notice as html, json and text after `|`. The first flag tells these apart.
  */
 function hostValue(route: Route, backend: string | undefined): string {
   const flags = `${route.https === "on" ? "-" : route.https === "redirect" ? "R" : "P"}${route.hsts ? "H" : "-"}${route.is_control ? "C" : "-"}`;
@@ -179,7 +185,7 @@ function pageOf(route: Route): PageCode | undefined {
   return route.targets.every(({ host }) => unspecified.has(host)) ? "app_not_running" : undefined;
 }
 
-// The kernel takes them for this machine itself.
+// Linux connects these to the machine itself.
 const unspecified: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 function partsOf(value: string): { readonly backend: string | undefined; readonly project: string } {
@@ -187,7 +193,7 @@ function partsOf(value: string): { readonly backend: string | undefined; readonl
   return { backend: flags.startsWith(kinds.balanced) ? backend : undefined, project };
 }
 
-/** Projects keep their backend for as long as they need one; others get one that no project has or had. */
+/** Assigns backends: a project keeps its backend while it needs one; others get a backend that no project has or has just had. */
 function assignBackends(
   pool: RoutePool,
   affected: ReadonlySet<string>,
@@ -198,7 +204,7 @@ function assignBackends(
   if (isSame) return pool.backends;
   const backends = new Map(pool.backends);
   for (const project of affected) if (!present.has(project)) backends.delete(project);
-  // Requests that were looked up before this change still go to those that are left by it.
+  // Backends that this change releases are not reused yet: requests routed before the change still go there.
   const taken = new Set([...pool.backends.values(), ...backends.values()]);
   let number = 0;
   for (const project of present) {
@@ -211,7 +217,10 @@ function assignBackends(
   return backends;
 }
 
-/** The targets of every backend that may change. A request that has just looked its project up still finds a replica there. */
+/**
+ * Returns the targets of every backend that may change. A project that no longer needs its backend still has its targets there, for
+ * requests that have just been routed.
+ */
 function targetsOf(
   table: RouteTable,
   pool: RoutePool,
@@ -263,15 +272,15 @@ function changeBackend(backend: string, now: readonly PoolServer[], wanted: read
   return { next, openings, closings: left.map((server) => `set server ${backend}/${server.name} state maint`) };
 }
 
-/** Closed to new requests before this change already, and nothing is open to it. */
+/** Returns whether a server can be reused: it was closed to new requests before this change, and nothing is open to it. */
 function isFree(server: PoolServer, now: readonly PoolServer[], busy: Busy, backend: string): boolean {
   const wasClosed = now.some((each) => each.name === server.name && !each.ready);
   return wasClosed && !server.ready && !busy.has(`${backend}/${server.name}`);
 }
 
 /**
- * A server that refuses one connection gets none until it accepts again, so that no request meets two of them in turn, as replicas of a lost
- * machine are. Whatever else closes a server, the routes say.
+ * Marks a server down after one refused connection until it accepts again, so that a request does not meet two refusing servers in turn,
+ * such as replicas of a lost machine. Anything else that closes a server comes from the routes.
  */
 export const serverWatch =
   "check inter 10s downinter 500ms fall 100 rise 1 observe layer4 error-limit 1 on-error mark-down";
@@ -308,7 +317,7 @@ function address({ host, port }: Target): Target {
   return { host, port };
 }
 
-/** The file of the host map. */
+/** Returns the content of the host map file. */
 export function hostMapText(pool: RoutePool): string {
   return Array.from(pool.hosts, ([host, value]) => `${host} ${value}\n`).join("");
 }

@@ -2,10 +2,10 @@ import { connect } from "node:net";
 import { masterSocket } from "./haproxy-settings.ts";
 
 const limitMs = 5000;
-// HAProxy reads a line of commands into one buffer.
+// HAProxy reads a line of commands into one buffer, which limits its length.
 const longestLine = 8000;
 
-/** Sends one line of commands to a runtime API and gives the whole answer. */
+/** Sends one line of commands to a runtime API; resolves with the whole answer. */
 export function callHaproxy(socketPath: string, line: string, withinMs: number = limitMs): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -18,12 +18,12 @@ export function callHaproxy(socketPath: string, line: string, withinMs: number =
       clearTimeout(limit);
       resolve(Buffer.concat(chunks).toString());
     });
-    // The master keeps the connection open for more commands. An end of this side instead would lose those that have not begun.
+    // The master keeps the connection open until `quit`. Closing our side instead would drop commands that have not started.
     socket.on("connect", () => socket.write(`${line}\n${isMaster ? "quit\n" : ""}`));
   });
 }
 
-/** Sends commands that change something, in order, a few at a time. Rejects with the first answer that is not a success. */
+/** Sends commands that change something, in order, a few at a time. Rejects with the first answer that does not report success. */
 export async function changeHaproxy(socketPath: string, prefix: string, commands: readonly string[]): Promise<void> {
   for (const line of linesOf(commands.map((command) => prefix + command))) {
     const answer = await callHaproxy(socketPath, line);

@@ -2,16 +2,16 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 
-// What the edge keeps for its next start. Only the control plane's user reads it.
+// State that the edge keeps for its next start. Only the control plane's user can read it.
 
-/** Replaces a file in one step. */
+/** Replaces a file atomically. */
 export function writeState(stateDir: string, name: string, text: string): void {
   const path = join(stateDir, name);
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** What a file of JSON holds; undefined when it is missing or unreadable. */
+/** Reads a JSON file; undefined when it is missing or unreadable. */
 export function readState<T>(stateDir: string, name: string): T | undefined {
   try {
     return JSON.parse(readFileSync(join(stateDir, name), "utf8")) as T;
@@ -20,7 +20,7 @@ export function readState<T>(stateDir: string, name: string): T | undefined {
   }
 }
 
-/** The word in this file, made once for a state folder, so that a HAProxy that runs on knows it. */
+/** Returns the word in this file, created once per state folder, so that a HAProxy that keeps running knows it. */
 export function keptWord(path: string, make: () => string): string {
   try {
     writeFileSync(path, make(), { flag: "wx", mode: 0o600 });
@@ -30,7 +30,7 @@ export function keptWord(path: string, make: () => string): string {
   return readFileSync(path, "utf8");
 }
 
-/** A free port, chosen once for a state folder. */
+/** Returns a free port, chosen once per state folder. */
 export async function keptPort(stateDir: string, name: string, host: string): Promise<number> {
   const free = await freePort(host);
   return Number(keptWord(join(stateDir, name), () => `${free}`));

@@ -1,16 +1,16 @@
 import type { EdgeUsage } from "../../ports/edge.ts";
 
-// The control plane reads every few seconds; an hour covers one that is away.
+// The control plane reads every few seconds; an hour covers an outage of the control plane.
 const keepEndedMs = 3_600_000;
 
 interface Kept {
-  /** What the worker has counted and forgotten since. */
+  /** Counts from before the worker last reset its own. */
   readonly before: EdgeUsage | undefined;
   readonly last: EdgeUsage;
   readonly untilMs: number;
 }
 
-/** The counts of every worker, also of those that have ended. A worker that stops forgets those of projects that have nothing open. */
+/** Sums the counts of every worker, including stopped ones. A worker that is stopping drops the counts of projects with nothing open. */
 export class UsageBook {
   readonly #kept = new Map<string, Kept>();
 

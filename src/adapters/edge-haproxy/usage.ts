@@ -3,7 +3,7 @@ import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 const buckets = latencyBucketsMs.length + 1;
 const classes = 5;
 
-/** Reads the answer to `show table`: the counts of one worker. */
+/** Parses the answer to `show table` into the counts of one worker. */
 export function readUsage(counter: string, table: string): EdgeUsage[] {
   const usages: EdgeUsage[] = [];
   for (const line of table.split("\n")) {
@@ -15,12 +15,12 @@ export function readUsage(counter: string, table: string): EdgeUsage[] {
   return usages;
 }
 
-/** Counters of a project in the stick table: one a latency bucket, then one a class of status. */
+/** The number of a project's counters in the stick table: one per latency bucket, then one per status class. */
 export const countersOfProject = buckets + classes;
 
 /**
- * Rules of a frontend that count an answer. They cost less than a log line a request would, and their counts stay in HAProxy while the control
- * plane is away. The last rule that applies ends the list.
+ * Returns the frontend rules that count a response. They cost less than a log line per request, and HAProxy keeps the counts while the
+ * control plane is down. The last rule that applies ends the list.
  */
 export function countingRules(): string[] {
   const count = (index: number) => `sc_inc_gpc(${index},0)`;
@@ -57,7 +57,7 @@ function usageOf(counter: string, project_id: string, value: (name: string) => n
   };
 }
 
-/** HAProxy cannot add up times: each request counts with the middle of its bucket. */
+/** Returns the middle of a latency bucket, which stands for each of its requests: HAProxy can't sum up times. */
 function middleMs(bucket: number): number {
   const from = latencyBucketsMs[bucket - 1] ?? 0;
   return (from + (latencyBucketsMs[bucket] ?? 2 * from)) / 2;
