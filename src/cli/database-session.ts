@@ -44,7 +44,7 @@ export function sessionEnvironment({ port, user, password, database }: DatabaseS
 async function listen(server: Server, port: number): Promise<void> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
-    throw usageError(`The port ${port} cannot be listened on (${error.code}).`, "Leave --port out to get a free one.");
+    throw usageError(`Can't listen on port ${port} (${error.code}).`, "Omit --port to use a free one.");
   });
 }
 

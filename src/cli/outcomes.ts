@@ -66,7 +66,7 @@ async function awaited<T>(look: () => Promise<T | undefined>, timeoutMs: number,
   signal.throwIfAborted();
   if (end !== undefined) return end;
   throw new CliError("unavailable", "timeout", {
-    message: "This takes longer than this call waits. It goes on in the background.",
+    message: "The work takes longer than this call waits. It continues in the background.",
     hint: "Look at the project later.",
   });
 }

@@ -171,7 +171,7 @@ function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
 }
 
 const incompleteLock =
-  "The lock file agrees with package.json, but lacks packages that others need (often optional ones for other systems). Those are taken in their newest fitting versions; all others as locked.";
+  "The lock file agrees with package.json, but lacks packages that others need (often optional ones for other systems). npm installs their newest matching versions, and all others as locked.";
 
 /**
  * Returns whether the lock file lacks only indirect dependencies. npm writes such files, which its own `npm ci` refuses, if optional

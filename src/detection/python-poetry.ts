@@ -19,7 +19,7 @@ export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, hom
   const args = ["install", "--only", "main", "--no-interaction", "--no-ansi", ...(hasRoot ? [] : ["--no-root"])];
   return [
     {
-      ...{ ...shared, title: "Making room for Poetry", quiet: true, env: {}, otherwise: "python_missing" },
+      ...{ ...shared, title: "Creating an environment for Poetry", quiet: true, env: {}, otherwise: "python_missing" },
       args: [interpreter, "-m", "venv", place],
     },
     {

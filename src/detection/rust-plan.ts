@@ -92,7 +92,7 @@ function buildSteps(tree: SourceTree, programs: readonly Program[]): Step[] {
     },
     ...programs.map(({ file, name }): Step => {
       const args = ["install", "-D", `${cargoTarget}/release/${name}`, file] as const;
-      const what = { title: `Taking ${name} as ${file}`, stage: "build", quiet: true } as const;
+      const what = { title: `Copying ${name} to ${file}`, stage: "build", quiet: true } as const;
       return { ...shared, ...what, args: [...args], otherwise: "build_output_missing" };
     }),
   ];

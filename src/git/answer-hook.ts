@@ -63,7 +63,7 @@ async function decide({ gate, log }: Deciding, push: Push, { asked, say }: Asked
 }
 
 const unknownOption =
-  "The one push option is `-o plan`, which tells what a push would do; nothing was changed. `git -c push.pushOption= push` sends none.";
+  "The only push option is `-o plan`, which shows what a push would do. Nothing was changed. To push without options: `git -c push.pushOption= push`.";
 
 interface Question extends Pick<PushRequest, "refs" | "quarantine"> {
   readonly wants: PushRequest["wants"] | "unknown";

@@ -161,7 +161,9 @@ function addVerify(backups: Command, ctx: CliContext): void {
         .slice(0, 5)
         .map((each) => `${each.table}: ${counted(each.actual ?? 0, "row")} instead of ${each.expected}`);
       const reason = [document.reason ?? "", ...list].filter((part) => part !== "").join(" ");
-      throw new CliError("refused", `backup_${document.status}`, { message: `${id} is not good: ${reason}` });
+      throw new CliError("refused", `backup_${document.status}`, {
+        message: `Verification of ${id} failed: ${reason}`,
+      });
     }
     ctx.output.result(
       document,

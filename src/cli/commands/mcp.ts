@@ -109,6 +109,6 @@ async function readKey(file: string): Promise<string> {
 
 function portNumber(text: string): number {
   const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError("a whole number up to 65535 is wanted.");
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError("must be a whole number up to 65535.");
   return port;
 }

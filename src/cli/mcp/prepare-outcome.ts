@@ -38,7 +38,7 @@ async function awaitOutcome(session: Session, row: Row, begun: Begun): Promise<u
   signal.throwIfAborted();
   if (end !== undefined) return end;
   throw new CliError("unavailable", "timeout", {
-    message: "This takes longer than this call waits. It goes on in the background.",
+    message: "The work takes longer than this call waits. It continues in the background.",
     hint: "Look at the build or the backup later.",
   });
 }

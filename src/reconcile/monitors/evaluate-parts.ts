@@ -38,7 +38,7 @@ export function evaluateOwnDatabase({ answeredInMs, connections, most, isListeni
 export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null): Finding {
   if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
-    const detail = `The edge serves routes of version ${status.route_version}; version ${expectedVersion} was made before the last check.`;
+    const detail = `The edge serves routes of version ${status.route_version}; version ${expectedVersion} was current at the last check.`;
     return overall("warn", detail, "The edge task sends the routes; look at the check `reconcilers`.");
   }
   return overall(
@@ -68,7 +68,7 @@ export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: 
       return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
     }
     if (lateMs < grace.warnMs) return [];
-    const detail = `The task ${task.name} has not come to an end for ${spanText(ageMs / 1000)}.`;
+    const detail = `The task ${task.name} has not finished for ${spanText(ageMs / 1000)}.`;
     return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
   });
   return listed(bad, { ok: `All ${tasks.length} tasks run on time.`, bad: "Tasks that fail or are late" });

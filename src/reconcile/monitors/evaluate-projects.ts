@@ -26,7 +26,7 @@ export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): 
       const detail =
         status === "failed"
           ? "The database could not be started."
-          : `The database is being made for ${spanText(seconds)}.`;
+          : `Berth has been creating the database for ${spanText(seconds)}.`;
       return { subject, status: status === "failed" ? "fail" : "warn", detail, hint };
     });
   const down = silent.map((subject): Finding => ({
@@ -290,7 +290,7 @@ export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly F
     subject: `${slug}/${id}`,
     status: "warn",
     detail: `The webhook was switched off. ${disabled_reason ?? ""}`.trim(),
-    hint: "An owner of the organization mends the receiver, then `berth webhooks on` goes on with it.",
+    hint: "Once the receiver works, an owner of the organization runs `berth webhooks on`.",
   }));
   return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });
 }

@@ -122,7 +122,7 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
 export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
   if (listening.length === 0) return "the application runs, but listens nowhere";
   if (listening.some((each) => each.port === port && each.loopback))
-    return `the application listens on 127.0.0.1:${port}, where only itself gets; it must be 0.0.0.0 or the HOST variable`;
+    return `the application listens on 127.0.0.1:${port}, which nothing else reaches; it must listen on 0.0.0.0 or on $HOST`;
   const ports = listening.map((each) => `${each.loopback ? "127.0.0.1:" : ""}${each.port}`);
   return `the application listens on port ${ports.join(", ")} instead`;
 }
