@@ -1,4 +1,4 @@
-/** Every scope there is: those that some row asks for, and no other. */
+/** Every scope that some row requires. */
 export const scopes = [
   "projects:read",
   "projects:write",
@@ -34,18 +34,18 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** The scopes among these texts. Tokens of earlier versions have some that mean nothing any more. */
+/** Returns the texts that are scopes. Tokens of earlier versions may have scopes that no longer exist. */
 export function knownScopes(texts: readonly string[]): Scope[] {
   return scopes.filter((scope) => texts.includes(scope));
 }
 
-/** Who may call a row: anyone, any token of an organization, its owners, or the platform's operator. */
+/** Who may call a row: anyone, any token of an organization, an owner's token, or the platform's operator. */
 export type Access = "public" | "member" | "owner" | "operator";
 
 export const roles = ["owner", "member"] as const;
 export type Role = (typeof roles)[number];
 
-/** A caller's rights, as the token gives them. */
+/** The rights that a token grants its caller. */
 export interface Rights {
   readonly role: Role;
   readonly platform_admin: boolean;
@@ -61,7 +61,10 @@ export interface Need {
 
 export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
 
-/** Whether these rights suffice for a row; undefined means yes. Asked before any lookup, so the answer reveals nothing. */
+/**
+ * Returns why these rights don't suffice for a row, or undefined when they do. It runs before any lookup, so a refusal reveals nothing
+ * about what exists.
+ */
 export function refusal(rights: Rights, need: Need): Refusal | undefined {
   if (need.access === "operator" && !rights.platform_admin) return "operator_only";
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
@@ -69,7 +72,7 @@ export function refusal(rights: Rights, need: Need): Refusal | undefined {
   return undefined;
 }
 
-/** The first scope that a row asks for and these rights lack. */
+/** Returns the first scope that a row requires and these rights lack. */
 export function missingScope(rights: Pick<Rights, "scopes">, { scope, further_scopes = [] }: Need): Scope | undefined {
   const asked = scope === null ? further_scopes : [scope, ...further_scopes];
   return asked.find((each) => !rights.scopes.includes(each));

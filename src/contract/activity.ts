@@ -3,7 +3,7 @@ import { id, nextCursor, queryFlag, queryInteger, timestamp } from "./fields.ts"
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
-/** What an entry is about; `?kind=` asks for some of them. */
+/** What an entry is about; `?kind=` filters by it. */
 export const entryKinds = [
   "project",
   "deployment",
@@ -19,7 +19,7 @@ export const entryKinds = [
   "organization",
 ] as const;
 
-/** One thing that happened. Names and numbers only, never the value of a variable, a cell or a secret. */
+/** One event. Contains names and numbers only, never the value of a variable, a cell or a secret. */
 export const entry = z.object({
   id,
   at: timestamp,
@@ -29,15 +29,15 @@ export const entry = z.object({
   /** A sentence for people. */
   summary: z.string(),
   actor: z.object({ type: z.enum(["token", "person", "platform"]), name: z.string(), token_id: id.nullable() }),
-  /** The project's slug; null for what is about the organization. */
+  /** The project's slug; null for events of the organization. */
   project: z.string().nullable(),
   target: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()),
-  /** The path of the API that shows more; null when there is none. */
+  /** The API path with more details; null when there is none. */
   link: z.string().nullable(),
 });
 
-/** What `activity.changes` may name. */
+/** The nouns that `activity.changes` may report. */
 export const changedNouns = [
   "activity",
   "build",
@@ -52,7 +52,7 @@ export const changedNouns = [
 
 const change = z.object({
   noun: z.enum(changedNouns),
-  /** The project's slug; null for what is about the organization. */
+  /** The project's slug; null for changes of the organization. */
   project: z.string().nullable(),
 });
 
@@ -63,7 +63,7 @@ const kinds = z
   .pipe(z.array(z.enum(entryKinds)))
   .optional();
 
-/** How entries are asked for: newest first, some kinds alone, behind a cursor. */
+/** The query for entries: newest first, optionally filtered by kind, from a cursor on. */
 export const entriesQuery = z.object({
   limit: queryInteger(1, limits.entries_listed, 50),
   kind: kinds.describe(`Kinds with commas between them: ${entryKinds.join(", ")}.`),
@@ -96,9 +96,9 @@ export const rows = [
       follow: queryFlag,
     }),
     result: z.object({
-      /** Each noun of a project once, whatever happened to it. */
+      /** Each changed noun of a project once, however often it changed. */
       changes: z.array(change),
-      /** Changes since `after` may be missing, because it is more than an hour old: read again whatever you keep. */
+      /** `after` is more than an hour old, so changes since then may be missing: reload all cached data. */
       reset: z.boolean(),
       next_cursor: z.string(),
     }),

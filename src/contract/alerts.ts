@@ -7,7 +7,7 @@ export type AlertSeverity = (typeof severities)[number];
 
 const alert = z.object({
   id,
-  /** The check that it came of, as `GET /v1/status` names it. */
+  /** The name of the check that raised it, as in `GET /v1/status`. */
   check: z.string(),
   machine: z.string().nullable(),
   subject: z.string().nullable(),

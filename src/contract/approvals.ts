@@ -14,7 +14,7 @@ export const approval = z.object({
   target: z.string().nullable(),
   requested_by: z.object({ token_id: id, token_name: z.string() }),
   created_at: timestamp,
-  /** When a pending or approved request ends by itself. */
+  /** When a pending or approved request expires. */
   expires_at: timestamp.nullable(),
   decided_at: timestamp.nullable(),
   consumed_at: timestamp.nullable(),
@@ -38,7 +38,7 @@ export const rows = [
     path: "/v1/approvals/:id",
     names: "approval",
     access: "member",
-    // A token that has to wait for an approval may read that approval, whatever its scopes.
+    // A token that waits for an approval may read that approval, whatever its scopes.
     scope: null,
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),

@@ -7,7 +7,7 @@ const status = z.enum(statesOf(backupStates));
 const verdict = z.enum(["verified", "mismatch", "failed"]);
 const count = z.number().int();
 
-/** What goes on with a backup at this moment: it is made, restored or verified. */
+/** The operation in progress on a backup: creation, restore or verification. */
 const operation = z.object({
   kind: z.enum(["backup", "restore", "verify"]),
   phase: z.enum(["waiting", "dumping", "storing", "checking", "restoring", "counting", "cleaning"]),
@@ -53,9 +53,9 @@ const backup = backupSummary.extend({
 });
 
 const databaseName = z.string().max(63);
-// What is asked for goes into a query, and PostgreSQL's text has no NUL.
+// The id is a query parameter of SQL, and PostgreSQL's text type can't hold NUL.
 const visible = /^[\x21-\x7e]+$/;
-/** The id of a backup in a body. */
+/** A backup's id in a request body. */
 export const backupId = id.regex(visible, "must be the id of a backup");
 const furtherDatabase = z.object({ database: databaseName, backup_id: id.nullable(), created_at: timestamp });
 const idParam = z.object({ id });

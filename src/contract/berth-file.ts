@@ -17,7 +17,7 @@ const folder = z
 /** A folder of the repository. */
 export const rootFolder = folder.describe("The folder of the application; only what lies in it is built");
 
-/** Patterns of paths whose changes deploy. */
+/** Path patterns: only changes to matching paths deploy. */
 export const watchedPaths = z
   .array(
     z
@@ -40,7 +40,7 @@ const cron = z.strictObject({
   }),
 });
 
-/** What a repository's `berth.json` may say. Everything is optional. */
+/** The schema of a repository's `berth.json`. Every field is optional. */
 export const berthFile = z.strictObject({
   $schema: z.string().optional().describe("Where this schema lies, for editors"),
   root: rootFolder.optional(),
@@ -89,7 +89,7 @@ export const berthFileSchema = {
 
 export type ReadBerthFile = { readonly file: BerthFile } | { readonly problems: readonly string[] };
 
-/** Reads a `berth.json`; each problem names its line or its field. */
+/** Parses a `berth.json`. Each problem names its line or its field. */
 export function readBerthFile(text: string): ReadBerthFile {
   let value: unknown;
   try {
@@ -108,7 +108,7 @@ function problemsOf(issue: z.core.$ZodIssue, text: string): string[] {
     return issue.keys.map(
       (key) => `berth.json: ${[...path, key].join(".")}${lineOf(text, key)} is not a field; it knows ${known}.`,
     );
-  // The rule of a key is nested in what zod says of the key.
+  // zod nests the rule that the key breaks in the issue about the key.
   const own = issue.code === "invalid_key" ? (issue.issues[0] ?? issue) : issue;
   const message = own.message.replace(/^(?:Invalid \w+|Too \w+): /, "");
   const where =
@@ -120,7 +120,7 @@ const known = Object.keys(berthFile.shape)
   .filter((name) => !name.startsWith("$"))
   .join(", ");
 
-/** The line on which a key stands first. */
+/** Returns the line on which a key first appears. */
 function lineOf(text: string, key: string): string {
   const at = text.indexOf(JSON.stringify(key));
   return at < 0 ? "" : ` (line ${text.slice(0, at).split("\n").length})`;

@@ -12,9 +12,11 @@ export const build = z.object({
   commit: z.string(),
   branch: z.string(),
   message: z.string(),
-  /** Who wrote the commit, as git says it; null when that is not known. */
+  /** The commit's author as git reports it; null when unknown. */
   author: z.string().nullable(),
-  /** The name of the token or SSH key that asked for it, or the host of the repository that is followed; null for what the platform began. */
+  /**
+   * The name of the token or SSH key that requested the build, or the host of the followed repository; null when the platform started it.
+   */
   requested_by: z.string().nullable(),
   image_ref: z.string().nullable(),
   created_at: timestamp,
@@ -23,7 +25,7 @@ export const build = z.object({
   failure: failure.nullable(),
 });
 
-/** A build with what came of it: the deployment that a push or a redeploy asked it for. */
+/** A build with the deployment that it was requested for, by a push or a redeploy. */
 const buildWithOutcome = build.extend({
   deployment: z
     .object({
@@ -42,11 +44,11 @@ const message = z
   .regex(/^[^\0]*$/, "must not contain NUL")
   .optional();
 
-/** The build of a commit that was made of files; `builds.get` and `builds.logs` show what comes of it. */
+/** The build of a commit that was created from files. `builds.get` and `builds.logs` show its progress. */
 const uploaded = z.object({
   build_id: id,
   commit: z.string(),
-  /** The commit whose other files stayed; null when all files are new. */
+  /** The commit whose other files were kept; null when all files are new. */
   base: z.string().nullable(),
 });
 const ofUploads = ["storage_full", "payload_too_large", "forbidden"] as const;
@@ -56,25 +58,25 @@ const ofPlans = ["storage_full", "payload_too_large", "nothing_to_deploy"] as co
 const file = z.strictObject({
   path: z.string().min(1).max(4096),
   text: z.string(),
-  /** Left out: as it was, or else a plain file. */
+  /** Defaults to the file's present mode, or to a plain file. */
   executable: z.boolean().optional(),
 });
 
 /** What a push, an upload or a deploy of a source would do. */
 const plan = z.object({
   outcome: z.enum(["deploys", "nothing_to_deploy", "fails"]),
-  /** Null for files that are no commit yet. */
+  /** Null for files that are not a commit yet. */
   commit: z.string().nullable(),
   branch: z.string(),
-  /** The folder that is built; empty: the whole repository. */
+  /** The folder to build; empty for the whole repository. */
   root: z.string(),
-  /** The berth.json that was read; null when there is none. */
+  /** The berth.json that was used; null when there is none. */
   berth_file: z.string().nullable(),
-  /** Settings of the project that are used instead of those of berth.json. */
+  /** Project settings that override those in berth.json. */
   overruled: z.array(z.object({ setting: z.string(), used: z.string(), in_file: z.string() })),
-  /** The patterns of paths whose changes deploy; null: every change does. */
+  /** Path patterns: only changes to matching paths deploy. Null: every change deploys. */
   watch: z.array(z.string()).nullable(),
-  /** Why the build would fail before it begins. */
+  /** Why the build would fail before it starts. */
   failure: failure.nullable(),
   build: z
     .object({
@@ -84,11 +86,11 @@ const plan = z.object({
       tools: z.array(z.string()),
       notes: z.array(z.string()),
       steps: z.array(z.object({ stage: z.enum(["install", "build", "prune"]), command: z.string() })),
-      /** The newest build of the same commit that made an image. */
+      /** The newest build of the same commit that produced an image. */
       earlier_build: z.object({ number: z.number().int(), image_ref: z.string() }).nullable(),
     })
     .nullable(),
-  /** `web` first. A type with the command null is started by what only the build decides. */
+  /** `web` first. `command` is null when only the build can determine it. */
   processes: z.array(
     z.object({
       type: z.string(),
@@ -98,13 +100,13 @@ const plan = z.object({
       overlap: z.boolean(),
     }),
   ),
-  /** Types of the active deployment that would end. */
+  /** Process types of the active deployment that would be removed. */
   processes_ended: z.array(z.string()),
   release_command: z.string().nullable(),
-  /** Null: the image's own, or the standard one that $PORT names. */
+  /** Null: the image's own port, or the default one that $PORT holds. */
   port: z.number().int().nullable(),
   health_path: z.string().nullable(),
-  /** What berth.json's cron jobs become. Jobs that it does not name stay as they are. */
+  /** How berth.json would change the cron jobs. Jobs that it does not name stay unchanged. */
   crons: z.array(
     z.object({
       name: z.string(),
@@ -113,7 +115,7 @@ const plan = z.object({
       change: z.enum(["created", "changed", "same"]),
     }),
   ),
-  /** Names in .env.example that neither the project nor the platform sets. */
+  /** Names in .env.example that neither the project nor the platform defines. */
   missing_variables: z.array(z.string()),
 });
 export type Plan = z.output<typeof plan>;
@@ -190,10 +192,10 @@ export const rows = [
     params: slugParam,
     query: z.object({ path: z.string().min(1).max(4096).optional() }),
     result: z.object({
-      /** The commit that a change of files begins at; null before the first. */
+      /** The commit on which a change of files is based; null before the first. */
       commit: z.string().nullable(),
       files: z.array(z.object({ path: z.string(), size_bytes: z.number().int(), executable: z.boolean() })),
-      /** The content of the file that `path` names; null for what is no text. */
+      /** The content of the file at `path`; null when it is not text. */
       text: z.string().nullable(),
     }),
     success: [200],
@@ -229,7 +231,7 @@ export const rows = [
     params: slugParam,
     body: z.strictObject({
       files: z.array(file).max(limits.files_changed).default([]),
-      /** Files and folders that go. */
+      /** Files and folders to delete. */
       delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
       message,
     }),
@@ -251,9 +253,9 @@ export const rows = [
     scope: "deployments:read",
     params: slugParam,
     body: z.strictObject({
-      /** A branch or a full commit hash of the repository; the newest source if left out. */
+      /** A branch or a full commit hash of the repository. Defaults to the newest source. */
       ref: z.string().min(1).max(255).optional(),
-      /** Files as `builds.change` takes them, which change the newest source for this plan. */
+      /** Files in the format of `builds.change`, applied to the newest source for this plan only. */
       files: z.array(file).max(limits.files_changed).default([]),
       delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
     }),

@@ -4,7 +4,10 @@ import { limits, type ApiLimits } from "./limits.ts";
 import { routes, type Result } from "./routes.ts";
 import { changes, errorsOf, type Row } from "./table.ts";
 
-/** What this API can do, made from its rows: the answer of `GET /v1/capabilities`. `real` are limits that differ from the usual ones. */
+/**
+ * Returns the API's capabilities, derived from its rows: the result of `GET /v1/capabilities`. `real` holds limits that differ from the
+ * defaults.
+ */
 export function capabilities(version: string, real: Partial<ApiLimits> = {}): Result<"self-description.capabilities"> {
   return {
     version,

@@ -6,8 +6,8 @@ import { routes, type RouteName, type RouteNamed } from "./routes.ts";
 import { bearerProtocol, changes, tunnelProtocol, type Row } from "./table.ts";
 
 /**
- * Makes a typed client of the API from its rows. It uses `fetch` alone, so it loads in a browser as well as in Node.js.
- * Throws `InvalidCall` when the address is none.
+ * Creates a typed API client from the rows. It depends only on `fetch`, so it works in browsers and in Node.js. Throws `InvalidCall` when
+ * the address is invalid.
  */
 export function createClient(options: ClientOptions): Client {
   const connection = { ...options, baseUrl: normalBaseUrl(options.baseUrl) };
@@ -29,44 +29,51 @@ export function createClient(options: ClientOptions): Client {
 }
 
 export interface ClientOptions {
-  /** `http://127.0.0.1:4000`; a path prefix is kept. */
+  /** Such as `http://127.0.0.1:4000`. A path prefix is kept. */
   readonly baseUrl: string;
-  /** Left out for the rows that need none. */
+  /** May be absent for rows that require no token. */
   readonly token?: string | undefined;
-  /** Another `fetch`, for tests and proxies. */
+  /** Replaces `fetch`, for tests and proxies. */
   readonly fetch?: typeof fetch;
-  /** How long an ordinary call may take. Default 30 s. */
+  /** Time limit of an ordinary call. Default 30 s. */
   readonly timeoutMs?: number;
-  /** How long a row that waits for the world may take. Default 5 min: a health check's minute, with room for starts and drains. */
+  /** Time limit of a row with `waits`. Default 5 min: one minute for a health check, plus time for starts and drains. */
   readonly waitTimeoutMs?: number;
 }
 
 export interface Client {
   readonly baseUrl: string;
   /**
-   * Calls the row of this name. Resolves with the result as the server sent it (fields that this version doesn't know stay in), undefined for 204.
-   * Throws `ApiError` for an answer that is an error, `ConnectionError` when there was no usable answer, `InvalidCall` when it could not be sent.
+   * Calls the row with this name. Resolves with the result as the server sent it (including fields that this version doesn't know), or
+   * undefined for 204. Throws `ApiError` for an error response, `ConnectionError` when there was no usable response, `InvalidCall` when the
+   * request could not be sent.
    */
   call<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): Promise<Answer<N>>;
   /**
-   * Calls a row that streams, with `follow=true` in its query, and yields its pages as they come. Ends when the stream ends: a caller that wants more
-   * calls again, behind the last page's cursor. A server or proxy that answers without a stream yields its one page. Throws as `call` does.
+   * Calls a streaming row with `follow=true` and yields pages as they arrive. Returns when the stream ends; to continue, call again with
+   * the last page's cursor. When a server or proxy responds without a stream, yields its one page. Throws like `call`.
    */
   follow<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): AsyncGenerator<Answer<N>>;
-  /** Opens the WebSocket of a row that upgrades, with what a browser has for it: the token is one of the protocols that it offers. */
+  /**
+   * Opens the WebSocket of a row that upgrades. The token is sent as one of the offered subprotocols, because a browser's WebSocket can set
+   * no header.
+   */
   tunnel<N extends RouteName>(name: N, ...input: Argument<CallInput<N>>): WebSocket;
-  /** A URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. It lies beside the API. */
+  /**
+   * Returns a URL that signs a browser in to the dashboard with this client's token, once and within 15 minutes. The endpoint is outside
+   * the API.
+   */
   signInLink(): Promise<{ readonly url: string }>;
-  /** The same as `call` for a row that is known at run time only. */
+  /** Like `call`, for a row that is known only at run time. */
   send(row: Row, input?: AnyInput): Promise<unknown>;
 }
 
-/** What a call resolves with. */
+/** The result type of a call. */
 export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType
   ? z.output<RouteNamed<N>["result"]>
   : undefined;
 
-/** What a row takes: path parameters and a body are required where the row has them, a query never is. */
+/** The input of a row: path parameters and a body are required where the row has them; a query is always optional. */
 export type CallInput<N extends RouteName> = ParamsInput<N> &
   QueryInput<N> &
   BodyInput<N> & { readonly signal?: AbortSignal | undefined };
@@ -76,9 +83,9 @@ export interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, QueryValue | undefined>>;
   readonly body?: unknown;
-  /** The file that a row with `upload` takes. */
+  /** The file for a row with `upload`. */
   readonly upload?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | Blob | undefined;
-  /** Makes a repetition of a write answer as the first one did, without doing it again. */
+  /** Makes repeating a write safe: the server returns the first response without running the write again. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -98,17 +105,17 @@ type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType
     ? { readonly upload: NonNullable<AnyInput["upload"]> }
     : object;
 
-/** The server answered with an error. `message` is its sentence. */
+/** An error response from the server. `message` is its sentence. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly hint: string | undefined;
   readonly details: readonly { readonly path: string; readonly message: string }[];
-  /** What the operator finds the request by; null when a proxy swallowed it. */
+  /** Identifies the request in the server's log; null when a proxy removed it. */
   readonly requestId: string | null;
-  /** From `Retry-After`, when the server named one. */
+  /** From `Retry-After`, when the server sent it. */
   readonly retryAfterSeconds: number | undefined;
-  /** The whole body, with what an error carries beyond these fields. */
+  /** The whole body, including fields that only some errors have. */
   readonly body: Readonly<Record<string, unknown>>;
   constructor(response: Response, body: Readonly<Record<string, unknown>>) {
     super(String(body["error"]));
@@ -124,7 +131,7 @@ export class ApiError extends Error {
   }
 }
 
-/** There was no usable answer: no server, too late, or not this API. `message` is a sentence for people. */
+/** No usable response: the server is unreachable, too slow, or not this API. `message` is a sentence for people. */
 export class ConnectionError extends Error {
   readonly kind: "network" | "timeout" | "unexpected_answer";
   readonly hint: string | undefined;
@@ -140,7 +147,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** The call could not be sent at all: a wrong address, or a path parameter that no path can carry. */
+/** The call could not be sent: an invalid address, or a parameter that can't be part of a path. */
 export class InvalidCall extends Error {
   override readonly name = "InvalidCall";
 }
@@ -184,7 +191,7 @@ async function exchangeLink(options: ClientOptions): Promise<{ readonly url: str
   }
 }
 
-// The server sends something every 15 s at least.
+// The server sends at least a heartbeat every 15 s.
 const silenceMs = 45_000;
 
 async function* pages(options: ClientOptions, row: Row, input: AnyInput): AsyncGenerator<unknown> {
@@ -219,20 +226,20 @@ async function* pages(options: ClientOptions, row: Row, input: AnyInput): AsyncG
   }
 }
 
-/** A stream that is refused in its middle has begun with 200; the code says what it would have been. */
+/** An error in the middle of a stream comes after status 200, so its code determines the status that it stands for. */
 function statusOf({ code }: Readonly<Record<string, unknown>>): Response {
   const { status } = errors[code as ErrorCode] ?? errors.internal;
   return new Response(null, { status });
 }
 
-// fetch asks for this word where a body comes as a stream; TypeScript's types of it do not have it yet.
+// fetch requires this option for a streamed body; TypeScript's types lack it.
 const halfDuplex: object = { duplex: "half" };
 
 interface OurRequest extends RequestInit {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-// A followed redirect could turn a PUT into a GET and carry the token to another place, so none is followed.
+// Builds a request that follows no redirect: a redirect could turn a PUT into a GET and send the token to another host.
 function requestOf(options: ClientOptions, row: Row, { body, upload, idempotencyKey }: AnyInput): OurRequest {
   const headers: Record<string, string> = { accept: "application/json" };
   if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
@@ -279,7 +286,7 @@ function isErrorBody(document: unknown): document is Readonly<Record<string, unk
   return typeof document === "object" && document !== null && "error" in document && "code" in document;
 }
 
-/** Puts the parameters into a row's path. URL parsers resolve dot segments even when they are percent-encoded, so those are refused. */
+/** Fills the parameters into a row's path. Refuses dot segments, because URL parsers resolve them even when percent-encoded. */
 function pathOf(row: Row, params: Readonly<Record<string, string>>): string {
   return row.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = params[name];
@@ -320,7 +327,7 @@ function explain(code: string, baseUrl: string, host: string): { message: string
       hint: "Is the platform running there?",
     };
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    // Node.js does not resolve names under localhost, although browsers and curl do.
+    // Node.js does not resolve names under localhost, unlike browsers and curl.
     const hint = host.endsWith(".localhost") ? "Use 127.0.0.1 as the host." : "Check the address and the network.";
     return { message: `The host ${host} is not known.`, hint };
   }
@@ -330,7 +337,7 @@ function explain(code: string, baseUrl: string, host: string): { message: string
       hint: "NODE_EXTRA_CA_CERTS names a file with further authorities.",
     };
   }
-  // The ports that the Fetch standard blocks, such as 6667.
+  // The Fetch standard blocks certain ports, such as 6667.
   if (code === "bad port")
     return {
       message: `${baseUrl} uses a port that HTTP clients refuse.`,

@@ -1,4 +1,4 @@
-/** When a job is due, in UTC. Made by `parseSchedule` alone, so it always has a next minute. */
+/** When a job is due, in UTC. Created only by `parseSchedule`, so a next due minute always exists. */
 export interface CronSchedule {
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
@@ -15,10 +15,10 @@ export type ParsedSchedule = CronSchedule | { readonly refused: string };
 const minuteMs = 60_000;
 const hourLengthMs = 60 * minuteMs;
 const dayMs = 24 * hourLengthMs;
-// The longest gap there is: 29 February over a century without a leap day, 8 years.
+// The longest possible gap: 29 February across a century year that is no leap year, 8 years.
 const searchDays = 8 * 366;
 
-/** Reads five numeric fields: minute, hour, day of month, month, day of week (0 and 7 are Sunday), with lists, ranges and steps. */
+/** Parses five numeric fields: minute, hour, day of month, month, day of week (0 and 7 are Sunday), with lists, ranges and steps. */
 export function parseSchedule(text: string): ParsedSchedule {
   const fields = text.trim().split(/[ \t]+/);
   if (fields.length !== 5) return { refused: "must have five fields: minute hour day month weekday" };
@@ -55,7 +55,10 @@ function parseField(name: string, text: string, range: Range): readonly number[]
   return [...values].sort((a, b) => a - b);
 }
 
-/** `*` is the whole range, and so is what follows a number with a step: `10/20` is 10, 30, 50. */
+/**
+ * Returns the range of one list element. `*` is the whole range, and a number with a step runs to the end of the range: `10/20` is 10, 30,
+ * 50.
+ */
 function boundsOf([, star, first, last, step]: RegExpExecArray, [least, most]: Range): Range {
   if (star !== undefined) return [least, least === 0 && most === 7 ? 6 : most];
   const from = Number(first);
@@ -66,11 +69,11 @@ function boundsOf([, star, first, last, step]: RegExpExecArray, [least, most]: R
 function fires({ days, months, anyDay, anyWeekday }: CronSchedule): boolean {
   if (anyDay || !anyWeekday) return true;
   const first = days[0] as number;
-  // 2024 has a 29 February.
+  // 2024 is a leap year, so 29 February counts.
   return months.some((month) => first <= new Date(Date.UTC(2024, month, 0)).getUTCDate());
 }
 
-/** The first due minute after this moment, in milliseconds since 1970. */
+/** Returns the first due minute after this moment, in milliseconds since 1970. */
 export function nextAfter(schedule: CronSchedule, afterMs: number): number {
   const fromMs = (Math.floor(afterMs / minuteMs) + 1) * minuteMs;
   const midnightMs = midnightOf(fromMs);
@@ -82,7 +85,7 @@ export function nextAfter(schedule: CronSchedule, afterMs: number): number {
   throw new Error("a cron schedule has no next minute");
 }
 
-/** The last due minute not after this moment; undefined when there was none for 8 years. */
+/** Returns the last due minute at or before this moment; undefined when there was none for 8 years. */
 export function latestUntil(schedule: CronSchedule, untilMs: number): number | undefined {
   const midnightMs = midnightOf(untilMs);
   for (let day = 0; day <= searchDays; day += 1) {
@@ -97,7 +100,7 @@ function midnightOf(momentMs: number): number {
   return Math.floor(momentMs / dayMs) * dayMs;
 }
 
-/** Where both kinds of day are set, either is enough. */
+/** When both day fields are restricted, matching either one is enough. */
 function matchesDay(schedule: CronSchedule, date: Date): boolean {
   const { days, months, weekdays, anyDay, anyWeekday } = schedule;
   if (!months.includes(date.getUTCMonth() + 1)) return false;

@@ -7,7 +7,7 @@ import { row } from "./table.ts";
 
 const status = z.enum(statesOf(cronRunStates));
 
-/** Five numeric fields in UTC, kept with single spaces between them. */
+/** Five numeric fields in UTC, stored with single spaces between them. */
 const schedule = z
   .string()
   .max(200)
@@ -17,7 +17,7 @@ const schedule = z
   })
   .overwrite((text) => text.trim().replaceAll(/[ \t]+/g, " "));
 
-// It goes into a request line as it is, so nothing that could end or split one; `//host` would name another host.
+// The path is copied into a request line, so it must not contain anything that ends or splits that line; `//host` would name another host.
 const path = z
   .string()
   .max(limits.cron_path_characters)
@@ -33,7 +33,7 @@ const jobName = z
     "use letters, digits, dots, hyphens and underscores, at most 64, starting with a letter or digit",
   );
 
-// What cannot be a name is simply not found where nothing is made.
+// An impossible name is only looked up, never created, so it results in `not_found`, not in a validation error.
 const params = slugParam.extend({ name: z.string().max(100) });
 
 const cronJob = z.object({
@@ -49,7 +49,7 @@ const cronJob = z.object({
   updated_at: timestamp,
 });
 
-/** Why a run is not a plain success or failure of the application. */
+/** Why a run is neither a plain success nor a plain failure of the application. */
 const cronReasons = [
   "overlap",
   "disabled",

@@ -5,7 +5,7 @@ import { row } from "./table.ts";
 
 const kind = z.enum(["table", "partitioned_table", "partition", "view", "materialized_view", "foreign_table"]);
 
-// Names of the database's own making: anything may be asked for, and what cannot exist is missing.
+// Names in the tenant's database. Any text is accepted, and an impossible name results in `not_found`.
 const tableParams = slugParam.extend({ schema: z.string(), table: z.string() });
 
 const search = z
@@ -21,7 +21,7 @@ const page = {
   q: search,
 };
 
-/** Another database of the project, such as a restored one; the project's own if left out. */
+/** Another database of the project, such as a restored one. Defaults to the project's own. */
 const database = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
@@ -45,7 +45,7 @@ const column = z.object({
   primary_key: z.boolean(),
 });
 
-// Not z.record: that leaves out a column that is called __proto__.
+// Not z.record, which drops a column named __proto__.
 const byColumn = z.unknown().meta({ type: "object", additionalProperties: true, description: "Values by column name" });
 
 const namedValues = z
@@ -120,7 +120,7 @@ export const rows = [
     scope: "data:read",
     params: slugParam,
     body: z.strictObject({
-      /** One statement that reads. */
+      /** One read-only statement. */
       sql: z
         .string()
         .min(1)
@@ -132,9 +132,9 @@ export const rows = [
       columns: z.array(z.object({ name: z.string(), type: z.string() })),
       /** Lists of cells, in the order of the columns. */
       rows: z.array(z.array(z.unknown())),
-      /** Cells cut at 4 KiB, by the row's place and those of its columns. */
+      /** Cells cut at 4 KiB, by row index and column indexes. */
       cut: z.array(z.object({ row: z.number().int(), columns: z.array(z.number().int()) })),
-      /** There are rows that are not shown. */
+      /** There are rows that are not included. */
       more: z.boolean(),
     }),
     success: [200],

@@ -17,14 +17,14 @@ export const database = z.object({
 
 const tunnel = z.object({
   id: z.string(),
-  /** `session`: PostgreSQL's own protocol for a client program; the others carry a file. */
+  /** `session`: PostgreSQL's own protocol for a client program. The others transfer a file. */
   purpose: z.enum(["session", "dump", "import"]),
   format: z.enum(["custom", "plain"]).nullable(),
-  /** The database that it leads to; null for the live one. */
+  /** The database that it connects to; null for the live one. */
   database: z.string().nullable(),
-  /** The backup that a dump is taken from; null for one of the database itself. */
+  /** The backup that a dump comes from; null for a dump of the database itself. */
   backup_id: id.nullable(),
-  /** `waiting`: it is to be opened within a minute, with the token that asked for it. */
+  /** `waiting`: the token that requested it must open it within a minute. */
   status: z.enum(["waiting", "open", "closed"]),
   close_reason: z.string().nullable(),
   created_at: timestamp,
@@ -41,7 +41,7 @@ const ofTunnel = {
   success: [201],
 } as const;
 
-/** Another database of the project, such as a restored one; the project's own if left out. */
+/** Another database of the project, such as a restored one. Defaults to the project's own. */
 const databaseName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be the name of a database")
@@ -97,7 +97,7 @@ export const rows = [
     name: "database.dump",
     method: "POST",
     path: "/v1/projects/:slug/database/dump",
-    // `backup_id`: what this backup holds, instead of what a database holds now.
+    // With `backup_id`, exports the content of that backup instead of a database's present content.
     body: z.strictObject({ format, database: databaseName, backup_id: backupId.optional() }),
     errors: ["no_database", "conflict"],
     activity: "database.dump_requested",
@@ -120,7 +120,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/database/tunnels/:id",
     params: slugParam.extend({ id: z.string().max(100) }),
-    // `connection`: a further connection of a client in a session that is open.
+    // `connection`: an additional connection for a client in an open session.
     query: z.object({ connection: z.enum(["true", "false"]).default("false") }),
     success: [200],
     errors: ["no_database", "conflict"],

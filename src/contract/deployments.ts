@@ -32,12 +32,12 @@ export const deployment = z.object({
 });
 
 const compared = deployment.extend({
-  /** What the commit says. */
+  /** The commit's message. */
   message: z.string(),
 });
 const comparedNumber = optionalQueryInteger(1, 2_147_483_647);
 
-/** How many replicas run. */
+/** The number of replicas to run. */
 export const replicasBody = z.strictObject({ replicas: z.number().int().min(1).max(limits.replicas) });
 
 export const rows = [
@@ -63,19 +63,19 @@ export const rows = [
     living: true,
     access: "member",
     scope: "deployments:read",
-    // It shows keys of variables.
+    // The result contains names of variables.
     further_scopes: ["env:read"],
     params: slugParam,
     query: z.object({
-      /** Left out: the newest deployment before `to` that served. */
+      /** Defaults to the newest deployment before `to` that served. */
       from: comparedNumber,
-      /** Left out: the newest deployment. */
+      /** Defaults to the newest deployment. */
       to: comparedNumber,
     }),
     result: z.object({
       from: compared,
       to: compared,
-      /** Paths that differ, at most `files_listed`; null when one of the commits is no longer kept. */
+      /** Paths that differ, at most `files_listed`; null when one of the commits is no longer stored. */
       files: z.array(z.string()).nullable(),
       /** Names of the project's variables; values are never shown. */
       variables: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }),
@@ -105,7 +105,7 @@ export const rows = [
         .string()
         .regex(/^[0-9a-f]{40}$/, "must be a full commit hash")
         .optional(),
-      /** A ready container image instead; its registry is asked for the digest when the build runs. */
+      /** A prebuilt container image. Its digest is resolved at the registry when the build runs. */
       image: imageName.optional(),
     }),
     result: z.object({ build_id: id, commit: z.string() }),
@@ -128,7 +128,7 @@ export const rows = [
     scope: "deployments:write",
     params: slugParam,
     body: z.strictObject({
-      /** A number; the last good earlier one if left out. */
+      /** A deployment number. Defaults to the last good earlier one. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
     }),
     result: z.object({

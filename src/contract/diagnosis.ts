@@ -6,17 +6,17 @@ import { slugParam, timestamp } from "./fields.ts";
 import { project } from "./projects.ts";
 import { row } from "./table.ts";
 
-/** Something that is not as it should be. `down`: the application serves no requests; `broken`: a part does not work; `notice`: worth knowing. */
+/** A problem. `down`: the application serves no requests; `broken`: a part does not work; `notice`: worth knowing. */
 const finding = z.object({
   severity: z.enum(["down", "broken", "notice"]),
   code: z.string(),
   /** What to do, as a sentence. */
   advice: z.string(),
-  /** What was seen, by its name. Holds words of applications and users. */
+  /** Observed values by name. May contain text from applications and users. */
   seen: z.record(z.string(), z.json()),
-  /** Of a failed build or deployment. May quote what a command printed. */
+  /** The failure of the build or deployment. May quote a command's output. */
   failure: failure.nullable(),
-  /** The request that shows or does the next step. */
+  /** The request to send next. */
   next: z.object({ route: z.string(), method: z.string(), path: z.string() }).nullable(),
 });
 

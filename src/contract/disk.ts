@@ -4,15 +4,18 @@ import { row } from "./table.ts";
 
 const bytes = z.number().int();
 
-/** What something takes and may take; null until it was measured. */
+/** Disk usage and its limit. `used_bytes` is null until the first measurement. */
 const share = z.object({ used_bytes: bytes.nullable(), limit_bytes: bytes });
 
 const disk = z.object({
-  /** `read_only`: over its limit; the application can read it, and `disk.remove` deletes from it. */
+  /** `read_only`: over its limit. The application can read it, and `disk.remove` can delete from it. */
   storage: share.extend({ access: z.enum(["open", "read_only"]) }),
-  /** `read_only`: over its limit; a session that asks to write may delete. `closed`: it grew on; logins are refused until `reopens_at`. */
+  /**
+   * `read_only`: over its limit; a session that requests writing may delete. `closed`: it kept growing; logins are refused until
+   * `reopens_at`.
+   */
   database: share.extend({ access: z.enum(["open", "read_only", "closed"]), reopens_at: timestamp.nullable() }),
-  /** Images of deployments and what builds keep for the next one. Over the limit there are no new builds. */
+  /** Images of deployments, and build caches. Over the limit, new builds are refused. */
   images: share,
   measured_at: timestamp.nullable(),
 });

@@ -3,22 +3,25 @@ import { id, slugParam, timestamp } from "./fields.ts";
 import { certificateStates, nameStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
-/** A DNS record to create at the name's provider. */
+/** A DNS record to create at the domain's DNS provider. */
 const dnsRecord = z.object({ type: z.enum(["A", "AAAA", "CNAME", "TXT"]), name: z.string(), value: z.string() });
 
-/** What to create so that a hostname leads here. `name` and `value` are the first record's; a name below a zone may use `alias`. */
+/**
+ * The records to create so that a hostname points here. `name` and `value` are those of the first record; a name below a zone's apex may
+ * use `alias`.
+ */
 const instructions = z.object({
   type: z.enum(["A", "AAAA"]),
   name: z.string(),
   value: z.string(),
   values: z.array(z.string()),
-  /** Every record that is needed, also those of `type`, `name` and `values`. */
+  /** All required records, including those described by `type`, `name` and `values`. */
   records: z.array(dnsRecord),
-  /** A record that may stand instead of the addresses; null where none can (at a zone's apex, or on a laptop). */
+  /** A record that may replace the address records; null where none can (at a zone's apex, or on a laptop). */
   alias: dnsRecord.nullable(),
-  /** The proof that is needed because another organization has or had the name; null when the addresses are proof enough. */
+  /** The proof of ownership, required when another organization has or had the name; null when the address records suffice. */
   txt: dnsRecord.nullable(),
-  /** The domain that was registered, below which the records are created. */
+  /** The registered domain in whose zone the records are created. */
   zone: z.string(),
   is_apex: z.boolean(),
   note: z.string(),
@@ -28,17 +31,17 @@ const domain = z.object({
   id,
   hostname: z.string(),
   dns_status: z.enum(statesOf(nameStates)),
-  /** What was found, or what is missing, in a sentence. */
+  /** A sentence that says what was found or is missing. */
   dns_detail: z.string(),
-  /** Whether requests for the name reach the project. It goes on for a while when the records get lost. */
+  /** Whether requests for the name reach the project. Stays true for a while after the records disappear. */
   serving: z.boolean(),
-  /** Until when a name whose records got lost is still served; null when nothing is lost. */
+  /** How long a name whose records disappeared is still served; null when none is missing. */
   serving_until: timestamp.nullable(),
   checked_at: timestamp.nullable(),
   ssl_status: z.enum(statesOf(certificateStates)),
   ssl_detail: z.string(),
   ssl_next_attempt_at: timestamp.nullable(),
-  /** What the present or last attempt at a certificate did, oldest first; the last one says how it ended. */
+  /** The steps of the current or last attempt to get a certificate, oldest first. The last one holds the result. */
   ssl_steps: z.array(z.object({ at: timestamp, status: z.enum(statesOf(certificateStates)), detail: z.string() })),
   instructions,
   created_at: timestamp,

@@ -1,19 +1,19 @@
 import { z } from "zod";
 import { timestamp } from "./fields.ts";
 
-/** What a write answers with `?dry_run=true`: what it would do. Nothing was changed. */
+/** The response of a write with `?dry_run=true`: what it would do. Nothing is changed. */
 export const dryRun = z.object({
   dry_run: z.literal(true),
   /** The row's name. */
   route: z.string(),
   would_answer: z.number().int(),
-  /** As the activity list would show it; null when everything is as wanted already. */
+  /** The entry that the activity list would show; null when everything is already as requested. */
   would_change: z
     .object({ action: z.string().nullable(), target: z.string().nullable(), detail: z.record(z.string(), z.unknown()) })
     .nullable(),
-  /** Whether this token has to wait for a human. */
+  /** Whether this token must wait for a human's approval. */
   needs_approval: z.boolean(),
-  /** Of destructive rows on a project; null of others. */
+  /** Set for destructive rows on a project; null for others. */
   affects: z
     .object({
       hostnames: z.array(z.string()).readonly(),

@@ -3,10 +3,10 @@ import { slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
-/** What stands in the place of every value; it never depends on the value. */
+/** Replaces every value that is not shown; independent of the value. */
 export const mask = "••••••••";
 
-// POSIX environment names; see semantics for the limits.
+// POSIX environment names; semantics lists the limits.
 const key = z
   .string()
   .regex(
@@ -15,7 +15,7 @@ const key = z
   );
 const params = slugParam.extend({ key });
 
-/** The variables that the platform sets itself. */
+/** Variables that the platform sets. */
 export const systemVariables = [
   "PORT",
   "HOST",
@@ -28,7 +28,7 @@ export const systemVariables = [
   "BERTH_URL",
 ] as const;
 
-/** Whether a variable belongs to the platform: one of the list, or one of libpq's `PG…`. */
+/** Returns whether the platform owns a variable: one of this list, or one of libpq's `PG…`. */
 export function isSystemVariable(name: string): boolean {
   return (systemVariables as readonly string[]).includes(name) || /^PG[A-Z]+$/.test(name);
 }
@@ -71,7 +71,7 @@ export const rows = [
     body: z
       .strictObject({
         value: variableValue.optional(),
-        /** Instead of a value: the number of a deployment, whose value of this variable is set without being shown. */
+        /** Instead of a value: a deployment number. Copies this variable's value from that deployment without showing it. */
         from_deployment: z.number().int().min(1).max(2_147_483_647).optional(),
       })
       .refine(({ value, from_deployment }) => (value === undefined) !== (from_deployment === undefined), {

@@ -1,4 +1,4 @@
-/** Every error code: its HTTP status, what it means, and whether sending the same request again can help. */
+/** Every error code: its HTTP status, its meaning, and whether retrying the same request can help. */
 export const errors = {
   invalid_request: {
     status: 400,
@@ -246,9 +246,9 @@ export interface ErrorDefinition {
   readonly status: number;
   readonly retry: "yes" | "no" | "after_change";
   readonly meaning: string;
-  /** What helps, unless the answer itself knows better. */
+  /** The default hint; a response may carry a more specific one. */
   readonly hint?: string;
-  /** The name of the row to call next, unless the answer itself knows better. */
+  /** The name of the row to call next by default; a response may name another. */
   readonly next?: string;
 }
 
@@ -263,7 +263,7 @@ export interface ErrorBody {
   readonly details?: readonly { readonly path: string; readonly message: string }[];
   /** The call to make next. */
   readonly next?: NextCall;
-  /** Of `approval_required` and `approval_denied`. */
+  /** Set for `approval_required` and `approval_denied`. */
   readonly approval?: { readonly id: string; readonly status: string; readonly expires_at: string | null };
 }
 

@@ -6,8 +6,8 @@ export interface StreamEvent {
 }
 
 /**
- * The events of a body, as the HTML standard reads them ("Interpreting an event stream"). `alive` is called for whatever comes, heartbeats
- * too. Throws what reading throws.
+ * Parses the events of a response body as the HTML standard specifies ("Interpreting an event stream"). Calls `alive` for everything
+ * received, heartbeats included. Rejects when reading fails.
  */
 export async function* readEvents(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
   const reader = body.pipeThrough<string>(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();

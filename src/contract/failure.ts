@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Why a build or a deployment failed. The stages stand in the order of a deploy. */
+/** Why a build or a deployment failed. The stages are listed in the order of a deploy. */
 export const failure = z.object({
   stage: z.enum(["receive", "detect", "install", "build", "release", "boot", "health", "switch"]),
   code: z.string(),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-// Words that would collide with hosts and paths of the platform itself.
+// Slugs that would collide with hosts and paths of the platform itself.
 const reservedSlugs = [
   "admin",
   "api",
@@ -33,28 +33,28 @@ const line = z
     "must not contain control characters, line separators or marks that change the direction of text",
   );
 
-/** A name for people. */
+/** A display name. */
 export const name = line.max(100);
 
-/** A sentence for people, in one line. */
+/** A one-line sentence for people. */
 export const notice = line.max(300);
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-/** Cursor of a list; null when there is no more. */
+/** The cursor of the next page; null on the last one. */
 export const nextCursor = z.string().nullable();
 
-/** An id with its kind as prefix. What does not look like one is simply not found, so the schema takes any text. */
+/** An id with its kind as prefix. Accepts any text, because a malformed id is simply not found. */
 export const id = z.string().max(100);
 
-/** The cursor of a list that goes on by ids. Other text never reaches the database, which knows no NUL. */
+/** A cursor of a list ordered by id. Other text is rejected here, because PostgreSQL can't store NUL. */
 export const idCursor = z
   .string()
   .regex(/^[a-z]{3}_[0-9a-z]{1,90}$/, "use the next_cursor of the page before")
   .optional();
 
-/** The cursor of a list that goes on by numbers. */
+/** A cursor of a list ordered by number. */
 export const numberCursor = z
   .string()
   .regex(/^\d{1,9}$/, "use the next_cursor of the page before")
@@ -62,15 +62,15 @@ export const numberCursor = z
   .pipe(z.number().int().min(0).max(999_999_999))
   .optional();
 
-/** A slug in a path: any text, because a wrong one is not found rather than invalid. */
+/** A slug in a path. Accepts any text, because a wrong slug is not found rather than invalid. */
 export const slugParam = z.object({ slug: z.string().max(100) });
 
-/** A number that arrives as text in a query string. */
+/** Creates the schema of a number in a query string. */
 export function queryInteger(least: number, most: number, standard: number) {
   return integerText(least, most).default(standard);
 }
 
-/** The same for one that may be left out. */
+/** Creates the schema of an optional number in a query string. */
 export function optionalQueryInteger(least: number, most: number) {
   return integerText(least, most).optional();
 }

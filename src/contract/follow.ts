@@ -3,7 +3,7 @@ import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
-/** The kinds of hosts whose hooks and commit statuses are known. */
+/** The kinds of git hosts whose webhooks and commit statuses are supported. */
 export const followProviders = ["github", "gitlab", "gitea", "other"] as const;
 export type FollowProvider = (typeof followProviders)[number];
 
@@ -19,7 +19,7 @@ const repository = z
     return z.NEVER;
   });
 
-/** The address of a repository in its one spelling; null for what is none. `git@host:path` is the short form of SSH. */
+/** Returns the canonical URL of a repository, or null when the text is not one. `git@host:path` is the short form of SSH. */
 export function repositoryUrl(text: string): string | null {
   const short = /^([\w.-]+)@([\w.-]+):(?!\d+\/)([^/].*)$/.exec(text);
   const url = URL.parse(short === null ? text : `ssh://${short[1]}@${short[2]}/${short[3]}`);
@@ -45,21 +45,21 @@ const follow = z.object({
   url: z.string(),
   branch: z.string(),
   provider: z.enum(followProviders),
-  /** For SSH: the deploy key that the repository's host must know, with the right to read. */
+  /** For SSH: the deploy key that the git host must accept for reading. */
   public_key: z.string().nullable(),
-  /** For SSH: the fingerprint of the host's key, as it was set or from the first fetch on. */
+  /** For SSH: the fingerprint of the host key, either configured or remembered from the first fetch. */
   host_key: z.string().nullable(),
   has_token: z.boolean(),
-  /** Where the repository's webhook sends pushes. */
+  /** The URL to which the repository's webhook must send pushes. */
   hook_url: z.string(),
   /** The newest commit that was fetched; null before the first fetch. */
   commit: z.string().nullable(),
   fetched_at: timestamp.nullable(),
-  /** Why the last fetch failed; null when it did not. */
+  /** Why the last fetch failed; null when it succeeded. */
   problem: z.string().nullable(),
-  /** Why the last commit status could not be set; null when it could, or none was set. */
+  /** Why the last commit status could not be set; null when it was set, or none was due. */
   status_problem: z.string().nullable(),
-  /** When the branch is looked at again without a delivery. */
+  /** When the branch is polled next, if no webhook arrives before. */
   next_fetch_at: timestamp,
   created_at: timestamp,
   updated_at: timestamp,
@@ -67,10 +67,10 @@ const follow = z.object({
 
 const delivery = z.object({
   id,
-  /** `poll`: the platform looked by itself and found a new commit. */
+  /** `poll`: the platform found a new commit by polling. */
   source: z.enum(["hook", "manual", "poll"]),
   event: z.string(),
-  /** `deployed`: a build was queued, which `build` shows. */
+  /** `deployed`: a build was queued; see `build`. */
   status: z.enum(["waiting", "deployed", "ignored"]),
   /** Why it was ignored, or what it waits for. */
   reason: z.string().nullable(),
@@ -102,19 +102,22 @@ export const rows = [
     body: z.strictObject({
       url: repository,
       branch: branch.default("main"),
-      /** Left out: found by the host's name. */
+      /** Defaults to the provider detected from the hostname. */
       provider: z.enum(followProviders).optional(),
-      /** Reads a private repository over HTTPS and sets commit statuses; null removes it, left out it stays. */
+      /** Reads a private repository over HTTPS and sets commit statuses. Null removes it; absent keeps it. */
       token: z
         .string()
         .regex(/^[\x21-\x7e]{1,1024}$/, "must be a token without spaces")
         .nullable()
         .optional(),
-      /** For SSH: the fingerprint or the public key that the host must show from the first fetch on; null remembers the next one that it shows. */
+      /**
+       * For SSH: the fingerprint or public key that the host must present from the first fetch on. Null accepts and remembers the next key
+       * that it presents.
+       */
       host_key: z.string().max(4000).nullable().optional(),
     }),
     result: follow.extend({
-      /** Signs the deliveries of the webhook; shown this once, null when it was made before. */
+      /** Signs webhook deliveries. Shown only once; null when it already existed. */
       secret: z.string().nullable(),
     }),
     secret: "secret",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A container image as people write it: `[host[:port]/]path[:tag][@sha256:digest]`. */
+/** A container image reference: `[host[:port]/]path[:tag][@sha256:digest]`. */
 export const imageName = z
   .string()
   .max(512)
@@ -9,7 +9,7 @@ export const imageName = z
     "must be the name of an image, such as ghcr.io/acme/shop:1.4",
   );
 
-/** A registry's host as image names begin with it. Docker Hub is `docker.io`. */
+/** A registry's host as spelled at the start of image names. Docker Hub is `docker.io`. */
 export const registryHost = z
   .string()
   .max(255)
@@ -18,7 +18,7 @@ export const registryHost = z
     "must be a host in lower case, such as ghcr.io or registry.example.com:5000, without https:// and a path",
   );
 
-/** The registry that an image is pulled from. As Docker reads names: the first part is a host when it looks like one. */
+/** Returns the registry that an image is pulled from. As in Docker, the first part is a host if it looks like one. */
 export function registryOf(image: string): string {
   const [first = "", ...rest] = image.split("/");
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");

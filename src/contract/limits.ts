@@ -1,6 +1,6 @@
 /**
- * Limits of the API and of what is pushed that a client may want to know, with their units last. Semantics, "Limits". An installation
- * may have others of those that are settings: `/v1/capabilities` tells the ones in force.
+ * Default limits of the API and of pushes, with the unit at the end of each name. Semantics, "Limits". An installation may configure some
+ * of them differently: `/v1/capabilities` returns the ones in force.
  */
 export const limits = {
   request_body_bytes: 256 * 1024,

@@ -6,7 +6,7 @@ export const metricsRanges = ["1h", "24h", "7d"] as const;
 
 const milliseconds = z.number().nullable();
 
-/** Answers by the first digit of their status. */
+/** Responses by the first digit of their status. */
 const answers = z.object({
   "1xx": z.number().int(),
   "2xx": z.number().int(),
@@ -15,14 +15,14 @@ const answers = z.object({
   "5xx": z.number().int(),
 });
 
-/** Time from a request to the head of its answer; null without requests. */
+/** Time from a request to its response's head; null without requests. */
 const latency = z.object({ mean: milliseconds, p50: milliseconds, p95: milliseconds, p99: milliseconds });
 
 const traffic = {
   requests: z.number().int(),
   requests_per_second: z.number(),
   answers,
-  /** Answers with 500 or above. */
+  /** Responses with status 500 or above. */
   errors: z.number().int(),
   /** Their share of the requests, 0 to 1. */
   error_rate: z.number(),
@@ -31,7 +31,7 @@ const traffic = {
   bytes_out: z.number().int(),
 };
 
-/** Times of a look at the first page, each from the start of its phase; `tls_ms` is null for a page that is served over plain HTTP. */
+/** Timings of one probe of the first page, each from the start of its phase. `tls_ms` is null for a page served over plain HTTP. */
 const pageTimes = {
   dns_ms: milliseconds,
   connect_ms: milliseconds,
@@ -40,7 +40,7 @@ const pageTimes = {
   total_ms: milliseconds,
 };
 
-/** Means over a bucket's looks; `slowest_ms` is the slowest total. */
+/** Means over the probes of a bucket; `slowest_ms` is the slowest total. */
 const pageLoad = z.object({
   looks: z.number().int(),
   failed: z.number().int(),
@@ -50,7 +50,7 @@ const pageLoad = z.object({
 
 const replicaBucket = z.object({
   at: timestamp,
-  /** Processors in use, on average; null where nothing was measured. */
+  /** Processors in use, on average; null without measurements. */
   cpus: z.number().nullable(),
   memory_bytes: z.number().int().nullable(),
   memory_bytes_most: z.number().int().nullable(),
@@ -89,7 +89,7 @@ export const rows = [
       bucket_seconds: z.number().int(),
       total: z.object({ ...traffic, page_load: pageLoad }),
       buckets: z.array(z.object({ at: timestamp, ...traffic, page_load: pageLoad })),
-      /** The newest look at the application's first page. */
+      /** The newest probe of the application's first page. */
       page: z
         .object({
           at: timestamp,
@@ -100,7 +100,7 @@ export const rows = [
         })
         .nullable(),
       replicas: z.array(replica),
-      /** What went live in the range, oldest first. */
+      /** Deployments that went live in the range, oldest first. */
       deployments: z.array(
         z.object({
           id,

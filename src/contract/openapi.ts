@@ -15,10 +15,10 @@ import { changes, errorsOf, type Row } from "./table.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { apiToken } from "./tokens.ts";
 
-// Anyone may ask for it without a token, and describing all rows takes a while, so it is done once: at the first request.
+// Anyone may request the document without a token and building it is slow, so it is built once, at the first request.
 let rest: Json | undefined;
 
-/** The OpenAPI 3.1 description of the API, made from its rows. */
+/** Builds the OpenAPI 3.1 document of the API from its rows. */
 export function openapi(version: string): Json & { openapi: string } {
   const info = {
     title: "Berth control API",
@@ -51,7 +51,7 @@ const headers: Json = {
   },
 };
 
-/** What every write takes beside its own parameters. */
+/** Parameters that every write accepts beside its own. */
 const ofWrites: Json[] = [
   {
     name: "Idempotency-Key",
@@ -77,7 +77,7 @@ const description = [
 
 const nouns = [...new Set(routes.map((row) => nounOf(row)))];
 
-/** Schemas that have a name of their own in the document; others stand where they are used. */
+/** Schemas that go into `components` under a name; all others are inlined. */
 const namedSchemas: readonly (readonly [string, z.ZodType])[] = [
   ["ApiToken", apiToken],
   ["Approval", approval],
@@ -180,7 +180,7 @@ function parameters(where: "path" | "query", schema: z.ZodObject): Json[] {
     name,
     in: where,
     required: where === "path",
-    // A number or flag of a query string is described as what its text means.
+    // A query value arrives as text, so the document describes the number or flag that it is parsed to.
     schema: schemaOf(field as z.ZodType, where === "query" ? "output" : "input", {}),
   }));
 }
@@ -202,13 +202,13 @@ function successes(row: Row, components: Json): Json {
   ]);
   const all = Object.fromEntries(answers) as Record<number, { description: string; content?: Json }>;
   if (dryRunSchema === undefined) return all;
-  // A dryRun is answered with 200, whatever the row itself answers with.
+  // A dry run responds with 200, whatever status the row itself uses.
   const { description: said = "What would happen, with `?dry_run=true`.", ...rest } = all[200] ?? { headers: limited };
   const either = row.success.includes(200) && own !== undefined ? { anyOf: [own, dryRunSchema] } : dryRunSchema;
   return { ...all, 200: { description: said, ...rest, content: content(either) } };
 }
 
-/** One response a status; its description lists the codes that come with it. */
+/** Returns one error response per status; its description lists the codes with that status. */
 function failures(row: Row): Json {
   const byStatus = Map.groupBy(errorsOf(row), (code: ErrorCode) => errors[code].status);
   const entries = [...byStatus].sort(([a], [b]) => a - b);
@@ -228,7 +228,7 @@ function content(schema: Json): Json {
   return { "application/json": { schema } };
 }
 
-/** The JSON schema of a zod schema; what has a name goes into `components` and is referred to. */
+/** Converts a zod schema to JSON schema. Named schemas go into `components` and are referenced. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): Json {
   const made = z.toJSONSchema(schema, {
     io,
@@ -246,7 +246,7 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): 
   return root;
 }
 
-// A format says what zod's long pattern for it says, and an answer may get more fields some day.
+// Drops zod's long `pattern` where `format` says the same, and allows additional fields in responses, which may gain some.
 function tidy(schema: Json, io: "input" | "output"): void {
   if (schema["format"] !== undefined) delete schema["pattern"];
   if (io === "output" && schema["additionalProperties"] === false) delete schema["additionalProperties"];

@@ -10,7 +10,7 @@ export const organization = z.object({
   name: z.string(),
   state: z.enum(["active", "suspended"]),
   max_projects: z.number().int(),
-  /** Those that are not deleted. */
+  /** Number of projects that are not deleted. */
   projects: z.number().int(),
   created_at: timestamp,
   suspended_at: timestamp.nullable(),
@@ -25,7 +25,7 @@ export const rows = [
     path: "/v1/orgs",
     access: "operator",
     scope: "orgs:write",
-    // It makes a token.
+    // It creates a token.
     approval: true,
     body: z.strictObject({ slug, name, max_projects: maxProjects.default(limits.projects_per_organization) }),
     result: organization.extend({ owner_token: z.string().nullable() }),

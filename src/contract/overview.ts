@@ -8,12 +8,12 @@ const deployment = z.object({
   number: z.number().int(),
   status: z.enum(statesOf(deploymentStates)),
   commit: z.string(),
-  /** What the commit says, its first line. */
+  /** The first line of the commit's message. */
   message: z.string(),
   at: timestamp,
 });
 
-/** What a person should look at. */
+/** Conditions that need a person's attention. */
 export const attentions = [
   "deploy_failed",
   "build_failed",
@@ -34,20 +34,20 @@ const project = z.object({
   state: z.enum(["active", "deleted"]),
   url: z.string(),
   active_deployment: deployment.nullable(),
-  /** The newest one, whatever became of it. */
+  /** The newest deployment, whatever its state. */
   last_deployment: deployment.nullable(),
   replicas: z.object({ ready: z.number().int(), wanted: z.number().int() }),
   last_hour: z.object({
     requests: z.number().int(),
     errors: z.number().int(),
-    /** The same in twenty parts of three minutes, oldest first; empty without requests. */
+    /** The same hour in twenty parts of three minutes, oldest first; empty without requests. */
     parts: z.array(z.object({ requests: z.number().int(), errors: z.number().int() })),
   }),
   database: z.enum(statesOf(databaseStates)).nullable(),
   last_backup: z.object({ id, status: z.enum(statesOf(backupStates)), at: timestamp }).nullable(),
-  /** Of the storage folder, as it was when last measured; null before. */
+  /** Size of the storage folder when last measured; null before the first measurement. */
   storage_bytes: z.number().int().nullable(),
-  /** The same of its database, and of its images with what builds keep for the next one. */
+  /** Size of the database, and of images with build caches, measured likewise. */
   database_bytes: z.number().int().nullable(),
   images_bytes: z.number().int().nullable(),
   attention: z.array(z.enum(attentions)),
@@ -71,9 +71,9 @@ export const rows = [
         storage_bytes: z.number().int(),
         database_bytes: z.number().int(),
         images_bytes: z.number().int(),
-        /** Approval requests that wait for a decision. */
+        /** Approval requests that are pending. */
         approvals_pending: z.number().int(),
-        /** Open alerts of the platform, for its operator; null for everybody else. */
+        /** Open alerts of the platform, for its operator; null for all other callers. */
         alerts: z.number().int().nullable(),
       }),
       projects: z.array(project),

@@ -1,6 +1,6 @@
 import type { Plan } from "./builds.ts";
 
-/** A plan as `git push -o plan` and `berth plan` print it, in the form of a build's log. */
+/** Formats a plan in the style of a build log, as `git push -o plan` and `berth plan` print it. */
 export function planLines(plan: Plan): string[] {
   const { build, failure } = plan;
   return [

@@ -7,16 +7,16 @@ import { row } from "./table.ts";
 const count = z.number().int();
 const ofProject = { organization: z.string(), project: z.string() };
 
-/** What applications may use at most, against what the machines have. */
+/** The sum of all applications' limits, and the capacity of the machines. */
 const share = z.object({ requested: z.number(), available: z.number() });
 
 const machine = z.object({
   name: z.string(),
-  /** What its control plane does; empty while it does not report. */
+  /** The roles of its control plane; empty while it does not report. */
   roles: z.array(z.string()),
   version: z.string(),
   started_at: timestamp,
-  /** Of its control plane. */
+  /** Uptime of its control plane. */
   uptime_seconds: count,
   seen_at: timestamp,
   cpus: count,
@@ -28,7 +28,7 @@ const machine = z.object({
   disk: z.object({
     total_bytes: count,
     available_bytes: count,
-    /** Of the data folder, by kind of data; null until it was measured. */
+    /** Usage of the data folder by kind of data; null until the first measurement. */
     used_bytes: z.record(z.string(), count).nullable(),
     measured_at: timestamp.nullable(),
   }),
@@ -48,18 +48,18 @@ const overview = z.object({
   domains: z.object({ total: count, serving: count }),
   cron_jobs: count,
   capacity: z.object({ memory_bytes: share, cpus: share }),
-  /** Of the last 24 hours, worst first. */
+  /** Over the last 24 hours, worst first. */
   most_failing: z.array(
     z.object({
       ...ofProject,
-      /** Answers with 500 or above. */
+      /** Responses with status 500 or above. */
       errors: count,
       crashes: count,
       failed_deployments: count,
       failed_cron_runs: count,
     }),
   ),
-  /** Of the last 24 hours, by the mean time to the head of an answer. */
+  /** Over the last 24 hours, by mean time to the response's head. */
   slowest: z.array(z.object({ ...ofProject, requests: count, mean_ms: z.number() })),
   machines: z.array(machine),
 });
@@ -70,7 +70,7 @@ const projectParams = slugParam.extend({ org: z.string().max(100) });
 const runtimeOfProject = z.object({
   /** Where the active deployment runs; null while nothing is live. */
   runtime: z.string().nullable(),
-  /** The runtimes of this platform. Projects begin in the first. */
+  /** The platform's runtimes. New projects start in the first one. */
   available: z.array(z.string()),
   /** The newest move; null when there was none. */
   move: z
@@ -90,9 +90,9 @@ const pooledMachine = z.object({
   address: z.string(),
   role: z.enum(["manager", "worker"]),
   state: z.enum(["ready", "down", "unknown", "disconnected"]),
-  /** False: it is drained, and gets no new replicas. */
+  /** False: the machine is drained and gets no new replicas. */
   takes_replicas: z.boolean(),
-  /** Whether its network is closed to containers; a machine without that gets no replicas. */
+  /** Whether its firewall keeps containers away from the operator's networks. A machine without it gets no replicas. */
   guarded: z.boolean(),
   replicas: count,
   cpus: z.number(),
@@ -163,7 +163,7 @@ export const rows = [
     params: machineParams,
     body: z.strictObject({ takes_replicas: z.boolean() }),
     result: z.object({
-      /** Projects whose replicas there move to other machines by a health-checked restart. */
+      /** Projects whose replicas there are being moved to other machines by a health-checked restart. */
       moving: count,
     }),
     success: [200],

@@ -4,18 +4,18 @@ import { slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
-/** The name of a line of the Procfile. */
+/** A process type, as at the start of a Procfile line. */
 const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a line of the Procfile");
 
 const replica = z.object({
   replica: z.number().int(),
   /** The deployment's number. */
   deployment: z.number().int(),
-  /** `up` once it is healthy, or without requests has stayed up; `crashed` waits for its next start. */
+  /** `up` once it is healthy or, for types that serve no requests, has stayed up; `crashed` waits for its next start. */
   state: z.enum(["starting", "up", "stopping", "crashed"]),
   since: timestamp,
   restarts: z.number().int(),
-  /** As last measured, in the last minutes. */
+  /** Measured within the last minutes. */
   memory_bytes: z.number().int().nullable(),
   cpus: z.number().nullable(),
 });
@@ -23,7 +23,7 @@ const replica = z.object({
 const settings = {
   type: z.string(),
   replicas: z.number().int(),
-  /** Whether old and new ones run beside each other while a deployment is switched; always so for `web`. */
+  /** Whether old and new replicas run side by side while a deployment is switched; always true for `web`. */
   overlap: z.boolean(),
 };
 
@@ -74,7 +74,7 @@ export const rows = [
     body: z.strictObject({ type: type.optional() }),
     result: z.object({
       status: z.literal("restarted"),
-      /** The new deployment of the same image; null when one type other than `web` was started anew in place. */
+      /** The new deployment of the same image; null when one type other than `web` was restarted in place. */
       deployment: deployments.deployment.nullable(),
     }),
     success: [200],

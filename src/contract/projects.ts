@@ -11,21 +11,21 @@ export const project = z.object({
   name: z.string(),
   state: z.enum(["active", "deleted"]),
   port: z.number().int().nullable(),
-  /** The folder of the repository that is built; null: what berth.json says, or else all of it. */
+  /** The folder of the repository to build. Null: the one in berth.json, or else the whole repository. */
   root: z.string().nullable(),
-  /** Patterns of paths whose changes deploy; null: what berth.json says, or else the folder. */
+  /** Path patterns: only changes to matching paths deploy. Null: those in berth.json, or else the folder. */
   watch: z.array(z.string()).nullable(),
   health_path: z.string().nullable(),
   replicas: z.number().int(),
-  /** Whether it has a folder that outlives deployments, which binds its replicas to one machine. */
+  /** Whether it has a storage folder that outlives deployments and binds its replicas to one machine. */
   storage: z.boolean(),
-  /** Since when visitors get the maintenance page, and its text (null: the platform's own); null: requests go to the application. */
+  /** When maintenance mode was switched on, and the page's text (null: the default text). Null: requests go to the application. */
   maintenance: z.object({ since: timestamp, message: z.string().nullable() }).nullable(),
   url: z.string(),
-  /** Names that the project had: they answer until then, and lead to it. */
+  /** Former slugs of the project. Until `until` they still work and lead to the project. */
   earlier_names: z.array(z.object({ slug: z.string(), url: z.string(), until: timestamp })),
   git: z.object({ ssh: z.string(), https: z.string() }),
-  /** Whether it follows a branch of a repository elsewhere, which `GET …/follow` shows. */
+  /** Whether it follows a branch of a remote repository, shown by `GET …/follow`. */
   follows: z.boolean(),
   created_at: timestamp,
   updated_at: timestamp,
@@ -94,7 +94,7 @@ export const rows = [
       health_path: healthPath.optional(),
       root: rootFolder.nullable().optional(),
       watch: watchedPaths.nullable().optional(),
-      /** False: replicas get no storage folder, so that a swarm may run them on any machine. */
+      /** False: replicas get no storage folder, so a swarm can run them on any machine. */
       storage: z.boolean().optional(),
     }),
     result: project,
@@ -130,7 +130,7 @@ export const rows = [
     params: slugParam,
     body: z.strictObject({
       on: z.boolean(),
-      /** What the page says; a call without it keeps the text of a page that is on. */
+      /** The page's text. When absent, a page that is already on keeps its text. */
       message: notice.nullable().optional(),
     }),
     result: project,
@@ -152,9 +152,9 @@ export const rows = [
     params: slugParam,
     query: z.object({ purge: queryFlag }),
     result: project.extend({
-      /** Whether everything but the final backup is gone, and the slug is free. */
+      /** Whether everything except the final backup is deleted and the slug is free again. */
       purged: z.boolean(),
-      /** Verified; null when nothing was purged, or there was no database. */
+      /** A verified backup; null when nothing was purged or there was no database. */
       final_backup_id: id.nullable(),
     }),
     success: [200],

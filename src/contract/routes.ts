@@ -70,7 +70,7 @@ export type Routes = (typeof routes)[number];
 export type RouteName = Routes["name"];
 export type RouteNamed<N extends RouteName> = Extract<Routes, { name: N }>;
 
-/** What a handler gets, after parsing. */
+/** The parsed path parameters that a handler receives. */
 export type Params<N extends RouteName> = z.output<RouteNamed<N>["params"]>;
 export type Query<N extends RouteName> = z.output<RouteNamed<N>["query"]>;
 export type Body<N extends RouteName> = RouteNamed<N>["upload"] extends true
@@ -78,19 +78,19 @@ export type Body<N extends RouteName> = RouteNamed<N>["upload"] extends true
   : RouteNamed<N>["body"] extends z.ZodType
     ? z.output<RouteNamed<N>["body"]>
     : undefined;
-/** What a handler returns; undeclared fields are stripped. */
+/** What a handler returns. Undeclared fields are stripped. */
 export type Result<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType
   ? z.input<RouteNamed<N>["result"]>
   : undefined;
 
 const byName = new Map<string, Row>(routes.map((route) => [route.name, route]));
 
-/** The row of this name. */
+/** Returns the row with this name. */
 export function route(name: RouteName): Row {
   return byName.get(name) as Row;
 }
 
-/** The scopes of everything that a role may call, which a token of this role gets by default. */
+/** Returns the scopes of all rows that a role may call: the default scopes of a token with this role. */
 export function scopesOf(role: Role): readonly Scope[] {
   const rights = { role, platform_admin: false, scopes };
   const asked = (routes as readonly Row[]).filter((each) => refusal(rights, each) === undefined);

@@ -5,15 +5,15 @@ import { row } from "./table.ts";
 
 const run = z.object({
   number: z.number().int(),
-  /** `interrupted`: the platform stopped in the middle; it is not begun again. */
+  /** `interrupted`: the platform stopped during the run, which is not repeated. */
   status: z.enum(["queued", "running", "succeeded", "failed", "timed_out", "cancelled", "interrupted"]),
   command: z.string(),
-  /** The number of the deployment whose image and variables it has. */
+  /** The number of the deployment that supplies image and variables. */
   deployment: z.number().int(),
   timeout_seconds: z.number().int(),
-  /** It has the terminal of a person. */
+  /** Whether it has an interactive terminal. */
   terminal: z.boolean(),
-  /** Null before the end, and when the platform ended it. */
+  /** Null before it exits, and when the platform ended it. */
   exit_code: z.number().int().nullable(),
   requested_by: z.string(),
   created_at: timestamp,
@@ -23,11 +23,11 @@ const run = z.object({
 
 const withOutput = z.object({
   run,
-  /** What it wrote, both streams in order, without secrets. */
+  /** Both output streams in the order written, with secrets redacted. */
   output: z.string(),
-  /** Give it as `offset` to read on. */
+  /** Pass it as `offset` to continue reading. */
   next_offset: z.number().int(),
-  /** The run has ended and no output follows. */
+  /** The run has ended and there is no more output. */
   complete: z.boolean(),
 });
 
@@ -56,18 +56,18 @@ export const rows = [
     approval: true,
     params: slugParam,
     body: z.strictObject({
-      /** A line for the shell, in the application's folder. */
+      /** A shell command line, run in the application's folder. */
       command: z
         .string()
         .min(1)
         .max(limits.command_characters)
         .regex(/^[^\0]*$/, "must not contain a NUL character"),
       timeout_seconds: z.number().int().min(1).max(86_400).default(600),
-      /** The number of a deployment whose image still exists; the active one if left out. */
+      /** The number of a deployment whose image still exists. Defaults to the active one. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
-      /** How long the answer may wait for the end; what has not ended by then goes on. */
+      /** How long the response waits for the run to end. After that the run continues in the background. */
       wait_seconds: z.number().int().min(0).max(120).default(30),
-      /** It begins when `GET …/runs/:number/terminal` is opened, within a minute, and ends with that connection. */
+      /** An interactive run starts when `GET …/runs/:number/terminal` is opened, within a minute, and ends with that connection. */
       terminal: z.boolean().default(false),
     }),
     result: withOutput,

@@ -11,7 +11,7 @@ const described = z.object({
       path: z.string(),
       access: z.string(),
       scope: z.string().nullable(),
-      /** Asked for beside it. */
+      /** Scopes that are required in addition. */
       further_scopes: z.array(z.string()),
       approval: z.boolean(),
       waits: z.boolean(),

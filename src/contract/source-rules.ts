@@ -1,19 +1,19 @@
 import ignore, { type Ignore } from "ignore";
 
-/** What never belongs to a source, whatever the ignore files say. */
+/** Never part of a source, whatever the ignore files say. */
 const never = [".git"];
-/** Left out of folders that git does not look after: what package managers make, anew on every machine. */
+/** Excluded from folders outside git: what package managers recreate on every machine. */
 const made = ["node_modules/", ".venv/", "__pycache__/", ".DS_Store"];
 
-/** The folder to deploy, on a disk or in a browser. Paths begin at its top and have `/` between their parts. */
+/** The folder to deploy, on disk or in a browser. Paths are relative to it and separated by `/`. */
 export interface SourceFolder {
-  /** What lies directly in a folder, which is named `""` or with a `/` at its end. */
+  /** Lists a folder's direct entries. `inside` is `""` for the top folder, otherwise a path that ends with `/`. */
   list(inside: string): Promise<readonly { readonly name: string; readonly isFolder: boolean }[]>;
-  /** The text of a file; empty when there is none. */
+  /** Returns a file's text; empty when the file does not exist. */
   text(path: string): Promise<string>;
 }
 
-/** The files of a folder without git's help; each folder's .gitignore counts for what lies in it. */
+/** Lists the files of a folder without using git. Each folder's .gitignore applies to its content. */
 export async function walkSource(folder: SourceFolder): Promise<string[]> {
   const found: string[] = [];
   const visit = async (inside: string, rules: readonly { at: string; own: Ignore }[]): Promise<void> => {
@@ -31,7 +31,7 @@ export async function walkSource(folder: SourceFolder): Promise<string[]> {
   return found;
 }
 
-/** Those of the paths that .berthignore leaves. */
+/** Returns the paths that .berthignore does not exclude. */
 export function keptByBerthignore(paths: readonly string[], berthignore: string): string[] {
   const rules = ignore().add(berthignore);
   return paths.filter((path) => !rules.ignores(path));

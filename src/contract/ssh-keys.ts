@@ -10,7 +10,7 @@ export const sshKey = z.object({
   created_at: timestamp,
   /** False when the token that registered it was revoked or has expired. */
   active: z.boolean(),
-  /** When its token expires, and the key with it. */
+  /** When the token expires, and with it the key. */
   expires_at: timestamp.nullable(),
 });
 
@@ -21,7 +21,7 @@ export const rows = [
     path: "/v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:write",
-    // A key pulls and pushes as its token may, and what is pushed reads the project's secrets.
+    // A key pulls and pushes with its token's rights, and code that is pushed can read the project's secrets.
     further_scopes: ["projects:read", "deployments:write"],
     body: z.strictObject({
       name,

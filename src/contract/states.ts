@@ -1,4 +1,4 @@
-/** The states of everything that has some, and where each may go. What is not listed here does not happen. */
+/** The states of every state machine with their allowed transitions. No other transition happens. */
 export const buildStates = {
   queued: ["running", "superseded", "cancelled", "failed"],
   running: ["succeeded", "failed", "cancelled"],
@@ -33,14 +33,14 @@ export const cronRunStates = {
   unknown: [],
 } as const;
 
-/** Whether a hostname's DNS records lead here. */
+/** Whether a hostname's DNS records point here. */
 export const nameStates = {
   pending: ["ok", "mismatch"],
   ok: ["pending", "mismatch"],
   mismatch: ["pending", "ok"],
 } as const;
 
-/** Of a hostname's certificate. */
+/** The states of a hostname's certificate. */
 export const certificateStates = {
   pending: ["issuing"],
   issuing: ["active", "failed"],
@@ -66,14 +66,14 @@ export type NameStatus = keyof typeof nameStates;
 export type ApprovalStatus = keyof typeof approvalStates;
 export type CronRunStatus = keyof typeof cronRunStates;
 
-/** The names of a machine's states, for a schema. */
+/** Returns the names of a state machine's states, for a schema. */
 export function statesOf<T extends Record<string, readonly string[]>>(
   machine: T,
 ): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
 }
 
-/** Why there is a deployment that a build asked for, as against one of an image that is there already. */
+/** Triggers of deployments that come from a build, as opposed to deployments of an existing image. */
 export const triggersOfBuilds = ["push", "upload", "follow", "redeploy"] as const;
 
 export function isOfBuild(trigger: string): boolean {

@@ -2,24 +2,24 @@ import { z } from "zod";
 import { timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-/** How something that is watched stands, from good to bad; `unknown` when looking at it did not work. */
+/** The result of a check, from good to bad; `unknown` when the check itself did not work. */
 export const checkStatuses = ["ok", "warn", "unknown", "fail"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
 const checkResult = z.object({
-  /** What is watched, such as `disk`. */
+  /** The name of the check, such as `disk`. */
   check: z.string(),
-  /** The machine that was looked at; null for what all of them share. */
+  /** The machine that was checked; null for what all machines share. */
   machine: z.string().nullable(),
-  /** What of it, such as `main/shop`; null for all of it. */
+  /** The checked item, such as `main/shop`; null when the check covers all. */
   subject: z.string().nullable(),
   status: z.enum(checkStatuses),
-  /** Of the present status. */
+  /** When the present status began. */
   since: timestamp,
   last_ok_at: timestamp.nullable(),
   checked_at: timestamp,
   detail: z.string(),
-  /** What helps. */
+  /** What to do. */
   hint: z.string().nullable(),
 });
 
@@ -31,7 +31,7 @@ export const rows = [
     access: "operator",
     scope: "platform:read",
     result: z.object({
-      /** The worst of all checks. */
+      /** The worst status of all checks. */
       status: z.enum(checkStatuses),
       checked_at: timestamp.nullable(),
       open_alerts: z.number().int(),

@@ -2,67 +2,67 @@ import { z } from "zod";
 import type { Access, Scope } from "./access.ts";
 import type { ErrorCode } from "./errors.ts";
 
-/** One route of the API, as data: the single source of the server, the client, the documents and the tests. */
+/** One route of the API as data: the single source for the server, the client, the documents and the tests. */
 export interface Row {
   /** `<noun>.<verb>`. */
   readonly name: `${string}.${string}`;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With `:param` segments. */
   readonly path: `/v1/${string}`;
-  /** What the path names. The lookup comes before any complaint about the rest of the request. */
+  /** The object that the path names. It is looked up before the rest of the request is validated. */
   readonly names: Named | null;
-  /** The handler receives the project that the path names as `ctx.project`; a deleted one is refused with `project_deleted`. */
+  /** The handler receives the path's project as `ctx.project`; a deleted project is refused with `project_deleted`. */
   readonly living: boolean;
   readonly access: Access;
   /** Null for rows that every token may call. */
   readonly scope: Scope | null;
-  /** Asked for as well, where the row hands on rights of other nouns. */
+  /** Required in addition when the row passes on rights of other nouns. */
   readonly further_scopes: readonly Scope[];
-  /** A token in approval mode must wait for a human here. */
+  /** A token in approval mode must wait for a human's approval. */
   readonly approval: boolean;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodObject | null;
-  /** The body is a file of another kind than JSON, which the handler reads as it comes. */
+  /** The body is a file, not JSON; the handler reads it as a stream. */
   readonly upload: boolean;
-  /** How large a body may be; null: as large as any. */
+  /** The maximum size of a body; null: unlimited. */
   readonly body_bytes: number | null;
-  /** Null when there is no body to answer with (204). Fields that are not declared never leave the server. */
+  /** Null when the response has no body (204). Undeclared fields never leave the server. */
   readonly result: z.ZodType | null;
-  /** The field of the result whose text is shown this once: it is stored nowhere, and null in the answer to a repetition. */
+  /** The field of the result that is shown only once: it is stored nowhere, and null in the response to a repeated request. */
   readonly secret: string | null;
-  /** The usual status first; a handler may choose one of the others. */
+  /** The default status first; a handler may choose one of the others. */
   readonly success: readonly [SuccessStatus, ...SuccessStatus[]];
-  /** What this row may answer beyond the common errors. */
+  /** Errors that this row may return beyond the common ones. */
   readonly errors: readonly ErrorCode[];
   /** How a change appears in the activity list (`project.created`); null for rows that change nothing. */
   readonly activity: string | null;
   readonly summary: string;
-  /** The handler commits its intent and then waits for the world. */
+  /** The handler commits its intent, and the response then waits for the outcome. */
   readonly waits: boolean;
-  /** A change of rights: this control plane forgets what it remembers of tokens after the commit and before the answer. */
+  /** The row changes rights: this control plane clears its token cache after the commit and before the response. */
   readonly changes_rights: boolean;
-  /** The answer may take megabytes until its client has read it, so a token has few of them open at once. */
+  /** The response may occupy megabytes until its client has read it, so each token may have only a few open at once. */
   readonly large: boolean;
-  /** Where the query says `follow=true`, the answer is `text/event-stream`; the data of its events has the form of the result. */
+  /** With `follow=true` the response is `text/event-stream`; each event's data has the shape of the result. */
   readonly streams: boolean;
-  /** The same request with an upgrade to a WebSocket of the protocol `berth.tunnel.v1` carries bytes, instead of an answer. */
+  /** The same request may be upgraded to a WebSocket of the protocol `berth.tunnel.v1`, which carries bytes instead of a response. */
   readonly upgrades: boolean;
 }
 
 /**
- * The WebSocket protocol of rows that say `upgrades`: binary messages are the bytes, text messages are JSON objects with a `type`
- * beside them (`end`: no more bytes come from this side). The close frame's reason says why the tunnel ended.
+ * The WebSocket subprotocol of rows with `upgrades`: binary messages carry the bytes; text messages are JSON objects with a `type` (`end`:
+ * this side sends no more bytes). The close frame's reason says why the tunnel ended.
  */
 export const tunnelProtocol = "berth.tunnel.v1";
 
 /**
- * Begins a protocol that a client offers beside `tunnelProtocol` and that ends with its token. Programs send an `Authorization` header;
- * a browser's WebSocket can send none.
+ * Prefix of a subprotocol that carries the client's token, offered beside `tunnelProtocol`. For browsers, whose WebSocket can't send the
+ * `Authorization` header that programs send.
  */
 export const bearerProtocol = "berth.bearer.";
 
-/** What a path can name. */
+/** The kinds of objects that a path can name. */
 export type Named =
   | "project"
   | "build"
@@ -121,38 +121,38 @@ const defaults: Defaults = {
   upgrades: false,
 };
 
-/** Writes a row down, with everything left out at its default: no parameters, no body, no result, no further errors. */
+/** Completes a row with defaults: no parameters, no body, no result, no further errors. */
 export function row<const R extends Required & Optional>(given: R): Omit<Defaults, keyof R> & R {
   return { ...defaults, ...given };
 }
 
-/** The slug, id or host in the path of the thing that the row names; undefined for a path that names none. */
+/** Returns the slug, id or host of the object that the path names; undefined when the path names none. */
 export function nameOf(row: Pick<Row, "names">, params: unknown): string | undefined {
   const name = nameParameter(row);
   return name === undefined ? undefined : (params as Readonly<Record<string, string>>)[name];
 }
 
-/** That parameter of the path. */
+/** Returns the name of that path parameter. */
 export function nameParameter({ names }: Pick<Row, "names">): "slug" | "id" | "host" | undefined {
   if (names === null) return undefined;
   if (names === "registry") return "host";
   return names === "project" || names === "organization" ? "slug" : "id";
 }
 
-/** Whether the path names the organization whose project is meant, as routes of the operator may. */
+/** Returns whether the path also names the project's organization, as operator routes may. */
 export function namesOrganization({ params }: Pick<Row, "params">): boolean {
   return "org" in params.shape;
 }
 
 /**
- * Whether a row changes something: it counts as a write, and takes an Idempotency-Key and `?dry_run=true`. One that asks for a reading
- * scope changes nothing: it is a POST only because of what it is sent.
+ * Returns whether a row is a write: it then accepts an Idempotency-Key and `?dry_run=true`. A POST with a reading scope is not a write; it
+ * is a POST only because it has a body.
  */
 export function changes(row: Pick<Row, "method" | "scope">): boolean {
   return row.method !== "GET" && row.scope?.endsWith(":read") !== true;
 }
 
-/** Errors that any row may answer, whatever it does. */
+/** Returns the errors that are common to all rows of this shape. */
 function commonErrors(row: Row): readonly ErrorCode[] {
   const always: ErrorCode[] = [
     "invalid_request",
@@ -162,7 +162,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
     "internal",
     "unavailable",
   ];
-  // A body is read before anybody asks whether the row takes one.
+  // The body is parsed before it is known whether the row has one.
   if (row.method !== "GET") always.push("unsupported_media_type");
   if (row.access === "public") return always;
   always.push("unauthorized", "org_suspended");
@@ -176,7 +176,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   return always;
 }
 
-/** Everything that a row may answer with when it does not succeed, each code once. */
+/** Returns every error code that a row may respond with, each once. */
 export function errorsOf(row: Row): readonly ErrorCode[] {
   return [...new Set([...commonErrors(row), ...row.errors])];
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { id, idCursor, name, nextCursor, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-/** The kinds of events that a webhook may receive; each has several, such as `deployment.activated`. */
+/** The kinds of events that a webhook may receive. Each covers several events, such as `deployment.activated`. */
 export const webhookEvents = ["deployment", "build", "alert", "backup", "certificate", "approval"] as const;
 export const webhookFormats = ["json", "slack", "discord", "email"] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
@@ -21,7 +21,7 @@ function isReceiver(text: string): boolean {
   return parsed.username === "" && parsed.password === "" && parsed.hash === "";
 }
 
-// One address without comments, quotes and headers, so that it can be no list.
+// A single address without comments, quotes and headers, so that it can't be a list.
 const label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 const mailAddress = new RegExp(`^mailto:[\\w.!$&'*+/=^\`{|}~-]{1,64}@(?:${label}\\.)+${label}$`);
 
@@ -38,17 +38,17 @@ const events = z
 const webhook = z.object({
   id,
   name: z.string(),
-  /** The address as far as it is no secret: `https://hooks.example.com/…`, `mailto:ops@example.com`. */
+  /** The non-secret part of the address: `https://hooks.example.com/…`, `mailto:ops@example.com`. */
   url: z.string(),
   format: z.enum(webhookFormats),
   events: z.array(z.enum(webhookEvents)),
-  /** False: nothing is sent. */
+  /** False: no deliveries are sent. */
   enabled: z.boolean(),
-  /** False: the code that was mailed to its address was not given back yet. */
+  /** False: the code that was mailed to its address has not been entered yet. */
   confirmed: z.boolean(),
-  /** Why the platform switched it off; null when an owner did, or when it is on. */
+  /** Why the platform switched it off; null when it is on, or an owner switched it off. */
   disabled_reason: z.string().nullable(),
-  /** Since when every attempt has failed; null while deliveries arrive. */
+  /** The time since which every attempt has failed; null while deliveries arrive. */
   failing_since: timestamp.nullable(),
   created_at: timestamp,
 });
@@ -56,23 +56,23 @@ const webhook = z.object({
 const attempt = z.object({
   at: timestamp,
   duration_ms: z.number().int(),
-  /** Null for e-mail, and when there was no answer. */
+  /** Null for e-mail, and without a response. */
   http_status: z.number().int().nullable(),
-  /** Why it does not count as delivered; null when it does. */
+  /** Why the attempt failed; null when it succeeded. */
   reason: z.string().nullable(),
-  /** How the answer begins. */
+  /** The start of the response body. */
   excerpt: z.string(),
 });
 
 const delivery = z.object({
-  /** The `webhook-id` of every attempt: a receiver knows a repetition by it. */
+  /** The `webhook-id` of every attempt, by which a receiver recognises repetitions. */
   id,
   event: z.string(),
-  /** `dropped`: there were too many events in an hour. */
+  /** `dropped`: the hourly limit of events was exceeded. */
   status: z.enum(["queued", "delivered", "failed", "dropped"]),
   data: z.record(z.string(), z.unknown()),
   attempts: z.array(attempt),
-  /** Null when there is none. */
+  /** Null when no further attempt follows. */
   next_attempt_at: timestamp.nullable(),
   created_at: timestamp,
   finished_at: timestamp.nullable(),
@@ -91,7 +91,7 @@ export const rows = [
     scope: "webhooks:write",
     body: z.strictObject({ name, url, format: z.enum(webhookFormats).default("json"), events }),
     result: webhook.extend({
-      /** Checks the signatures; shown this once. Null for e-mail, which has none. */
+      /** Verifies signatures. Shown only once; null for e-mail, which is not signed. */
       secret: z.string().nullable(),
     }),
     secret: "secret",
@@ -123,7 +123,7 @@ export const rows = [
       format: z.enum(webhookFormats).optional(),
       events: events.optional(),
       enabled: z.boolean().optional(),
-      /** What was mailed to its address. */
+      /** The code that was mailed to its address. */
       code: z.string().max(100).optional(),
     }),
     result: webhook,

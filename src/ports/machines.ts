@@ -18,7 +18,7 @@ export interface PooledMachine {
   readonly role: "manager" | "worker";
   readonly state: "ready" | "down" | "unknown" | "disconnected";
   readonly takes_replicas: boolean;
-  /** Whether containers are firewalled off from the machine's network. A machine without that firewall gets no replicas. */
+  /** Whether its firewall keeps containers away from the operator's networks. A machine without it gets no replicas. */
   readonly guarded: boolean;
   readonly replicas: number;
   readonly cpus: number;

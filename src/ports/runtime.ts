@@ -202,7 +202,7 @@ export type OneOffResult =
   | { readonly outcome: "timed_out" | "silent" | "cancelled" };
 
 export interface OutputChunk {
-  /** Whole lines without line feeds, each prefixed with the time it was read. */
+  /** Whole lines without their line feeds. */
   readonly lines: readonly string[];
   readonly cursor: string;
   /** Bytes that a limit discarded since the last read. */
