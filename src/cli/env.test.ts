@@ -26,6 +26,10 @@ test("variables come from arguments, from stdin and from a file", async () => {
     ["TWO", "two words"],
   ];
   assert.deepEqual(written(platform.seen), expected);
+  // As a generator writes it: all that has to go is named at once, and nothing is sent.
+  const generated = await user.berth(["env", "set", "-p", "demo", "A=2", "HOST=0.0.0.0", "PORT=1337"]);
+  assert.match(generated.stderr, /The platform sets HOST, PORT itself.*Nothing was changed/s);
+  assert.deepEqual(written(platform.seen), expected);
 });
 
 test("--wait ends with the deployment that the change leads to, and with its failure", async () => {

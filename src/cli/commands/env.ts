@@ -167,12 +167,13 @@ function checkVariables(slug: string, variables: Variables): void {
     const issue = params.safeParse({ slug, key }).error?.issues[0] ?? body?.safeParse({ value }).error?.issues[0];
     if (issue !== undefined)
       throw usageError(`${/^\w{1,128}$/.test(key) ? key : "A variable's name"}: ${issue.message}.`);
-    if (isSystemVariable(key))
-      throw new CliError("conflict", "system_variable", {
-        message: `${key} is set by the platform itself.`,
-        hint: "Nothing was changed. Leave it out.",
-      });
   }
+  const ofPlatform = variables.flatMap(([key]) => (isSystemVariable(key) ? [key] : []));
+  if (ofPlatform.length > 0)
+    throw new CliError("conflict", "system_variable", {
+      message: `The platform sets ${ofPlatform.join(", ")} itself.`,
+      hint: `Nothing was changed. Leave ${ofPlatform.length === 1 ? "it" : "them"} out.`,
+    });
 }
 
 async function setAll(ctx: CliContext, slug: string, variables: Variables): Promise<void> {
