@@ -1,14 +1,22 @@
 import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
 import { labels } from "../../containers/container-labels.ts";
 
+interface Surroundings {
+  readonly services: readonly SwarmAttempt[];
+  readonly guarded: ReadonlySet<string>;
+  /** The machine that refused this replica. */
+  readonly without?: string | null;
+}
+
 /**
  * The machine for another replica of a workload: of those that take tasks the one with the fewest replicas of it, then with the fewest of
- * all. Throws where no machine takes any. `guarded` are the machines that keep containers from the operator's networks.
+ * all. Throws where no machine takes any. `guarded` are the machines that keep containers from the operator's networks; one that has refused
+ * comes last.
  */
 export function chooseMachine(
   workloadId: string,
   nodes: readonly SwarmNode[],
-  { services, guarded }: { readonly services: readonly SwarmAttempt[]; readonly guarded: ReadonlySet<string> },
+  { services, guarded, without = null }: Surroundings,
 ): string {
   const fit = nodes.filter(
     ({ ID, Spec: spec, Status: status }) =>
@@ -20,7 +28,12 @@ export function chooseMachine(
   };
   const [best] = fit
     .map(({ ID: id }) => ({ id, load: load(id) }))
-    .toSorted((one, other) => one.load[0] - other.load[0] || one.load[1] - other.load[1]);
+    .toSorted(
+      (one, other) =>
+        Number(one.id === without) - Number(other.id === without) ||
+        one.load[0] - other.load[0] ||
+        one.load[1] - other.load[1],
+    );
   if (best === undefined)
     throw new Error(
       `none of the swarm's ${nodes.length} machines takes replicas: each is down, drained or not guarded`,

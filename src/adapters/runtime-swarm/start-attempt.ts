@@ -28,12 +28,12 @@ export async function startAttempt(
 ): Promise<void> {
   const name = containerName(context.tag, key);
   try {
-    await createAttempt(context, guard, { workload, key, name, pushAgain: false });
+    const refusing = await createAttempt(context, guard, { workload, key, name, without: null });
     const problem = await awaitStarted(context, name);
     if (problem === undefined) return;
-    // The registry may have lost the image since it was pushed; a machine that was lost is not chosen again.
+    // The registry may have lost the image since it was pushed, or something of the machine is broken.
     await removeAttempt(context, name);
-    await createAttempt(context, guard, { workload, key, name, pushAgain: true });
+    await createAttempt(context, guard, { workload, key, name, without: refusing });
     const again = await awaitStarted(context, name);
     if (again !== undefined) throw new Error(`a machine refused to start ${name}: ${again}`);
   } catch (fault) {
@@ -50,16 +50,18 @@ interface Creation {
   readonly workload: Workload;
   readonly key: InstanceKey;
   readonly name: string;
-  readonly pushAgain: boolean;
+  /** The machine that refused to start it before: the image is pushed again, and the machine left out. */
+  readonly without: string | null;
 }
 
-async function createAttempt(context: SwarmContext, guard: Guard, creation: Creation): Promise<void> {
-  const { workload, key, name } = creation;
+/** Resolves with the machine that Berth chose. */
+async function createAttempt(context: SwarmContext, guard: Guard, creation: Creation): Promise<string> {
+  const { workload, key, name, without } = creation;
   const opened = await openImage(context, workload);
   const command = commandOf(opened, workload);
   const [image, tree, folders, engine, network] = await Promise.all([
     context.runExclusive(`push ${workload.image_ref}`, () =>
-      registeredImage(context, workload, { again: creation.pushAgain }),
+      registeredImage(context, workload, { again: without !== null }),
     ),
     appTree(context, workload, opened),
     serverFolders(context, workload, foldersFile(context, workload)),
@@ -76,9 +78,9 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
   });
   const files = await Promise.all(filesOf(body).map((file) => swarmFile(context, file)));
   const guarded = await awaitGuarded(guard);
-  await context.runExclusive("placement", async () => {
+  return context.runExclusive("placement", async () => {
     const [nodes, services] = await Promise.all([listNodes(context), listAttempts(context)]);
-    const machine = chooseMachine(workload.id, nodes, { services, guarded });
+    const machine = chooseMachine(workload.id, nodes, { services, guarded, without });
     const spec = attemptSpec(body, {
       ...{ name, image, files, network, machine, port: workload.port },
       nameServers: readResolvers().addresses,
@@ -86,6 +88,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
     });
     const headers = { "x-registry-auth": context.registry.authHeader };
     await unlessStatus(context.api.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
+    return machine;
   });
 }
 
@@ -107,13 +110,18 @@ export async function awaitStarted(context: SwarmContext, name: string): Promise
       one.CreatedAt.localeCompare(other.CreatedAt),
     );
     if (task === undefined) return undefined;
-    if (task.Status.State === "rejected") return { problem: task.Status.Err ?? "rejected" };
+    if (isRefused(task)) return { problem: task.Status.Err ?? "rejected" };
     if (!underWay.has(task.Status.State) && !lacksPort(task)) return {};
     return (await isLost(context, task.NodeID)) ? { problem: "its machine is down" } : undefined;
   };
   const started = await until(outcome, { timeoutMs: startMs, firstMs: 50, atMostMs: 250 });
   if (started === undefined) throw new Error(`no machine started ${name} within ${startMs / 1000} s`);
   return started.problem;
+}
+
+/** By its machine before the application began, such as for want of a network: what the swarm calls failed has no other sign. */
+function isRefused({ Status: { State: state, Err: said = "" } }: SwarmTask): boolean {
+  return state === "rejected" || (state === "failed" && said.startsWith("starting container failed"));
 }
 
 /** A task begins to run a moment before its port is known. */

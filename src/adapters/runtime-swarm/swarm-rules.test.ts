@@ -39,6 +39,8 @@ describe("the machine for a replica", () => {
     const services = [service("mine", "a"), service("other", "b"), service("other", "b", 1)];
     assert.equal(chooseMachine("mine", nodes, { services, guarded: all }), "c");
     assert.equal(chooseMachine("other", nodes, { services, guarded: all }), "c");
+    assert.equal(chooseMachine("mine", nodes, { services, guarded: all, without: "c" }), "b");
+    assert.equal(chooseMachine("mine", [node("c")], { services, guarded: all, without: "c" }), "c");
     assert.equal(chooseMachine("third", nodes, { services, guarded: new Set(["a", "b"]) }), "a");
   });
   it("is none that is down, takes no tasks or has no guard", () => {
@@ -91,6 +93,18 @@ describe("replicas of machines that may be lost", () => {
     const answers: Readonly<Record<string, unknown>> = { "/tasks": tasks, "/nodes": states("ready", "down") };
     const api = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
     assert.equal(await awaitStarted({ api, tag: "test" } as SwarmContext, "mine"), "its machine is down");
+  });
+  it("that a machine refuses are no crash of the application", async () => {
+    const outcomes = [
+      "starting container failed: error creating vxlan interface: file exists",
+      "task: non-zero exit (1)",
+    ];
+    const told = outcomes.map(async (said) => {
+      const tasks = [{ ...taskOf(service("mine", "m1"), 1), Status: { State: "failed", Timestamp: "", Err: said } }];
+      const api = { call: async () => tasks } as unknown as DockerApi;
+      return awaitStarted({ api, tag: "test" } as SwarmContext, "mine");
+    });
+    assert.deepEqual(await Promise.all(told), [outcomes[0], undefined]);
   });
   it("are kept when most machines are lost at once, because then this one is", async () => {
     assert.deepEqual(await look(states("ready", "down", "down"), 1), []);
