@@ -267,7 +267,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     const [before, httpPort] = [pebble.orders(), await freePort()];
     const { ssl_status, ssl_detail } = await proceedWith({ httpPort }, "closed.example.com");
     assert.equal(ssl_status, "pending");
-    assert.match(ssl_detail, new RegExp(`port ${httpPort} of 127.0.0.1 is not reached \\(ECONNREFUSED\\)`));
+    assert.match(ssl_detail, new RegExp(`port ${httpPort} of 127.0.0.1 can't be reached \\(ECONNREFUSED\\)`));
     assert.equal(pebble.orders(), before);
   });
 

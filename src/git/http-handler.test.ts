@@ -111,7 +111,7 @@ test("a force push is accepted, one with an unknown push option is not", async (
     tryGit(host.root, ["-C", work, "push", "-f", ...options, host.httpUrl(), "main"]);
   const refused = await force("-o", "note=a b");
   assert.notEqual(refused.exitCode, 0);
-  assert.match(refused.stderr, /The one push option is `-o plan`/);
+  assert.match(refused.stderr, /The only push option is `-o plan`/);
   const pushed = await force();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
 });

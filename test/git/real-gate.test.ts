@@ -235,6 +235,6 @@ test("a push option that Berth does not know is refused before anything moves", 
   const { project, push } = await projectOf("options");
   const pushed = await push("-o", "plam", "main");
   assert.notEqual(pushed.exitCode, 0);
-  assert.match(pushed.stderr, /The one push option is `-o plan`/);
+  assert.match(pushed.stderr, /The only push option is `-o plan`/);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
 });
