@@ -19,7 +19,7 @@ const onTerm = { calm: "finish", hasty: "exit", still: "finish" } as const;
 type Slug = keyof typeof onTerm;
 let version = 0;
 
-// Over HTTPS the usual run sends its load in https.test.ts.
+// Over HTTPS a usual run sends its load in https.test.ts, when it draws that file.
 for (const way of drawWays(seededRandom(), {
   usual: ({ runtime, over }) => runtime === "process" && over === "http",
 })) {
