@@ -11,7 +11,9 @@ import { bundleSettings } from "./bundle-settings.ts";
 const [verb, given] = argv.slice(2);
 
 if (verb === "build" && given !== undefined) {
-  await build({ ...bundleSettings(), build: { outDir: given, emptyOutDir: true, reportCompressedSize: false } });
+  const settings = bundleSettings();
+  const into = { outDir: given, emptyOutDir: true, reportCompressedSize: false };
+  await build({ ...settings, build: { ...settings.build, ...into } });
 } else if (verb === "dev") {
   const server = await createServer({
     ...bundleSettings(),

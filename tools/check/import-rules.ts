@@ -169,9 +169,10 @@ export const importRules: readonly ImportRule[] = [
   },
   {
     name: "bundler-is-a-program",
-    comment: "the bundler runs in a process of its own: it may import Vite and its plugins, and nobody imports it",
+    comment:
+      "the bundler runs in a process of its own: it may import Vite, its plugins and contract, and nobody imports it",
     from: { path: "^src/bundler/" },
-    to: { path: "^src/", pathNot: "^src/bundler/" },
+    to: { path: "^src/", pathNot: "^src/(?:bundler|contract)/" },
   },
   {
     name: "one-file-starts-processes",
