@@ -19,15 +19,16 @@ export interface TestBrowser {
 
 /**
  * Chromium in a network namespace of its own, where the platform's port is all there is. In the machine's own it gives every request up with
- * ERR_NETWORK_CHANGED whenever an interface comes or goes, and each sandbox that starts or ends has one.
+ * ERR_NETWORK_CHANGED whenever an interface comes or goes, and each sandbox that starts or ends has one. An urgent one gets the processor before
+ * all ordinary processes, so that its frames do not depend on what else the machine does; that takes root.
  */
-export async function launchBrowser(port: number): Promise<TestBrowser> {
+export async function launchBrowser(port: number, { isUrgent = false } = {}): Promise<TestBrowser> {
   const folder = await mkdtemp(join(tmpdir(), "berth-browser-"));
   await chmod(folder, 0o755);
   const socket = join(folder, "platform.sock");
   const relay = await relayTo(port, socket);
   const wrapper = join(folder, "chromium");
-  await writeFile(wrapper, script(port, socket), { mode: 0o755 });
+  await writeFile(wrapper, script(port, socket, isUrgent), { mode: 0o755 });
   const browser = await chromium.launch({ executablePath: wrapper, args: ["--no-sandbox", "--disable-gpu"] });
   return {
     browser,
@@ -40,9 +41,9 @@ export async function launchBrowser(port: number): Promise<TestBrowser> {
 }
 
 /** The browser's descriptors go through both programs, so that it can be steered. Its end ends the namespace and what listens there. */
-function script(port: number, socket: string): string {
+function script(port: number, socket: string, isUrgent: boolean): string {
   return `#!/bin/sh
-exec unshare --map-root-user --net --pid --fork --kill-child sh -c '
+exec ${isUrgent ? "chrt --rr 1 " : ""}unshare --map-root-user --net --pid --fork --kill-child sh -c '
 ip link set lo up
 socat TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${socket} 3>&- 4>&- &
 exec ${executable} "$@"' sh "$@"
