@@ -61,6 +61,45 @@ test(
   },
 );
 
+test("the operator drains and removes a machine of a swarm, and is told what moves before", { skip }, async () => {
+  // This platform has no swarm: the machines are answers made up here.
+  const machine = { role: "worker", state: "ready", guarded: true, cpus: 4, memory_bytes: 8e9, version: "20.10.24" };
+  const node = { ...machine, id: "n2", name: "node-2", address: "192.0.2.12", takes_replicas: true, replicas: 3 };
+  const first = { ...node, id: "n1", name: script, address: "192.0.2.11", role: "manager" };
+  const machines = [first, node];
+  const sent: string[] = [];
+  await page.route("**/v1/platform/machines**", async (route) => {
+    const request = route.request();
+    if (request.method() === "GET") return route.fulfill({ json: { machines } });
+    sent.push(`${request.method()} ${new URL(request.url()).pathname} ${request.postData() ?? ""}`);
+    if (request.method() === "POST") return route.fulfill({ json: { script: "#!/bin/sh\ndocker swarm join\n" } });
+    if (request.method() === "DELETE") machines.pop();
+    else Object.assign(node, { takes_replicas: false, replicas: 0 });
+    return route.fulfill(request.method() === "DELETE" ? { status: 204 } : { json: { moving: 2 } });
+  });
+  await page.goto(at("/operator"));
+  const row = page.getByRole("row", { name: /node-2/ });
+  const dialog = page.getByRole("dialog");
+  await row.getByText("Ready").waitFor();
+  assert.ok(await row.getByRole("button", { name: "Remove" }).isDisabled());
+  await row.getByRole("button", { name: "Drain", exact: true }).click();
+  await dialog.getByText(/^3 replicas of node-2 start on other machines/).waitFor();
+  await looksRight(page);
+  await dialog.getByRole("button", { name: "Drain", exact: true }).click();
+  await row.getByText("Drained").waitFor();
+  await row.getByRole("button", { name: "Remove" }).click();
+  await page.getByLabel("Type node-2 to confirm").fill("node-2");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await row.waitFor({ state: "detached" });
+  await press("Add a machine");
+  await press("Show the script");
+  await dialog.getByText("docker swarm join").waitFor();
+  await looksRight(page);
+  const path = "/v1/platform/machines";
+  assert.deepEqual(sent, [`PUT ${path}/n2 {"takes_replicas":false}`, `DELETE ${path}/n2 `, `POST ${path} `]);
+  await page.unrouteAll();
+});
+
 test("what happens while one reads further down a list waits behind a button", { skip }, async () => {
   await page.setViewportSize(screens.phone);
   await page.goto(at("/activity"));

@@ -6,6 +6,7 @@ import { State, Tag } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
+import { Machines } from "./machines.tsx";
 
 type Overview = Answer<"platform.overview">;
 
@@ -18,6 +19,7 @@ export function PlatformPage() {
         {(data) => (
           <>
             <Totals data={data} />
+            <Machines />
             {data.machines.map((machine) => (
               <Machine key={machine.name} machine={machine} />
             ))}

@@ -1,0 +1,201 @@
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import { bytes, plural } from "../../data/format.ts";
+import { useWhyNot } from "../../data/me.ts";
+import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Command } from "../../ui/copy.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Status, Tag, type Tone } from "../../ui/status.tsx";
+import { Table, type Column } from "../../ui/table.tsx";
+import { Mono, Plain } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+type PooledMachine = Answer<"platform.machines">["machines"][number];
+type Open = { readonly kind: "join" } | { readonly kind: "drain" | "use" | "remove"; readonly machine: PooledMachine };
+
+// Replicas leave a drained machine one after the other.
+const refreshMs = 5000;
+
+/** The machines of a swarm, where applications run on one. Nothing where they all run on one machine. */
+export function Machines() {
+  const machines = useCall("platform.machines", {}, { refetchInterval: refreshMs });
+  return (
+    <View of={machines} skeleton={null}>
+      {(data) => data.machines.length > 0 && <Swarm machines={data.machines} />}
+    </View>
+  );
+}
+
+function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
+  const refused = useWhyNot("platform.join");
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  return (
+    <Section
+      title="Machines of the swarm"
+      lead="Where replicas run. A replica starts on a machine that is ready."
+      actions={
+        <Button icon={<Plus size={15} />} why={refused} onClick={() => setOpen({ kind: "join" })}>
+          Add a machine
+        </Button>
+      }
+    >
+      <Table
+        caption="Machines of the swarm"
+        rows={machines}
+        keyOf={({ id }) => id}
+        columns={[
+          ...columns,
+          { head: "", end: true, cell: (machine) => <Actions machine={machine} onOpen={setOpen} /> },
+        ]}
+      />
+      {open?.kind === "join" && <Join onClose={close} />}
+      {open !== undefined && open.kind !== "join" && <Change {...open} onClose={close} />}
+    </Section>
+  );
+}
+
+const columns: readonly Column<PooledMachine>[] = [
+  { head: "State", cell: (machine) => <MachineState machine={machine} /> },
+  {
+    head: "Machine",
+    grow: true,
+    cell: ({ name, address, role, replicas }) => (
+      <span className="flex flex-col items-start leading-4.5">
+        <span className="flex flex-wrap items-center gap-x-2 font-medium">
+          <Plain>{name}</Plain>
+          {role === "manager" && <Tag>manager</Tag>}
+        </span>
+        <span className="text-xs text-faint max-sm:hidden">
+          <Mono>{address}</Mono>
+        </span>
+        <span className="text-xs text-faint sm:hidden">{plural(replicas, "replica")}</span>
+      </span>
+    ),
+  },
+  { head: "Replicas", end: true, wide: true, cell: ({ replicas }) => replicas },
+  { head: "Processors", end: true, wide: true, cell: ({ cpus }) => cpus },
+  { head: "Memory", end: true, wide: true, cell: ({ memory_bytes: memory }) => bytes(memory) },
+  { head: "Engine", wide: true, cell: ({ version }) => <Plain>{version}</Plain> },
+];
+
+const lost: Record<Exclude<PooledMachine["state"], "ready">, readonly [Tone, string]> = {
+  down: ["bad", "Down"],
+  disconnected: ["bad", "Disconnected"],
+  unknown: ["warn", "Unknown"],
+};
+
+function MachineState({ machine: { state, takes_replicas, guarded } }: { readonly machine: PooledMachine }) {
+  const [tone, word] =
+    state !== "ready"
+      ? lost[state]
+      : !takes_replicas
+        ? (["off", "Drained"] as const)
+        : guarded
+          ? (["ok", "Ready"] as const)
+          : (["bad", "Not guarded"] as const);
+  return <Status tone={tone}>{word}</Status>;
+}
+
+interface ActionsProps {
+  readonly machine: PooledMachine;
+  readonly onOpen: (open: Open) => void;
+}
+
+function Actions({ machine, onOpen }: ActionsProps) {
+  const kind = machine.takes_replicas ? "drain" : "use";
+  const refused = { change: useWhyNot("platform.drain"), remove: useWhyNot("platform.dismiss") };
+  return (
+    <span className="inline-flex max-sm:flex-col max-sm:items-end">
+      <Button look="quiet" className="h-7" why={refused.change} onClick={() => onOpen({ kind, machine })}>
+        {kind === "drain" ? "Drain" : "Use again"}
+      </Button>
+      <Button
+        look="quiet"
+        className="h-7"
+        why={refused.remove ?? whyNotRemoved(machine)}
+        onClick={() => onOpen({ kind: "remove", machine })}
+      >
+        Remove
+      </Button>
+    </span>
+  );
+}
+
+function whyNotRemoved({ role, state, takes_replicas, replicas }: PooledMachine): string | undefined {
+  if (role === "manager") return "It manages the swarm: docker node demote makes it a worker.";
+  return state === "ready" && (takes_replicas || replicas > 0) ? "Drain it first." : undefined;
+}
+
+interface ChangeProps {
+  readonly kind: "drain" | "use" | "remove";
+  readonly machine: PooledMachine;
+  readonly onClose: () => void;
+}
+
+function Change({ kind, machine: { id, name, replicas, state }, onClose }: ChangeProps) {
+  const params = { machine: id };
+  if (kind === "remove")
+    return (
+      <ConfirmAction
+        row="platform.dismiss"
+        title={`Remove ${name}`}
+        submit="Remove"
+        typed={name}
+        input={{ params }}
+        onClose={onClose}
+      >
+        It leaves the swarm.{" "}
+        {state !== "ready" && replicas > 0 && `${plural(replicas, "lost replica")} of it start elsewhere. `}
+        To make the machine itself forget the swarm, run <Mono>docker swarm leave</Mono> there.
+      </ConfirmAction>
+    );
+  const isDrained = kind === "drain";
+  return (
+    <ActionDialog
+      row="platform.drain"
+      title={isDrained ? `Drain ${name}` : `Use ${name} again`}
+      submit={isDrained ? "Drain" : "Use again"}
+      input={() => ({ params, body: { takes_replicas: !isDrained } })}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        {isDrained
+          ? `${plural(replicas, "replica")} of ${name} start on other machines and pass their health checks there before they end here. It gets no new ones. A project whose restart fails stays where it is.`
+          : `New replicas may start on ${name}. Those that run elsewhere stay there until they are started anew.`}
+      </p>
+    </ActionDialog>
+  );
+}
+
+function Join({ onClose }: { readonly onClose: () => void }) {
+  const [script, setScript] = useState<string>();
+  if (script !== undefined)
+    return (
+      <Dialog title="Add a machine" shape="wide" onClose={onClose}>
+        <p className="mb-4 text-sm text-muted">
+          Run this as root on the new machine. It holds the swarm's secrets: keep it to yourself.
+        </p>
+        <Command>{script.trimEnd()}</Command>
+      </Dialog>
+    );
+  return (
+    <ActionDialog
+      row="platform.join"
+      title="Add a machine"
+      submit="Show the script"
+      input={() => ({})}
+      onDone={(answer) => setScript(answer.script)}
+      onClose={onClose}
+    >
+      <p className="text-sm text-muted">
+        A script makes a machine with docker.io and nftables one of the swarm's. It holds the swarm's secrets, and that
+        it was shown stands in the activity. On the command line: <Mono>berth machines join</Mono>.
+      </p>
+    </ActionDialog>
+  );
+}
