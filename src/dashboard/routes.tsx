@@ -10,6 +10,7 @@ import type { LogsSearch } from "./pages/logs/logs-page.tsx";
 import type { MetricsSearch } from "./pages/metrics/metrics-page.tsx";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import type { EntriesSearch } from "./ui/entries.tsx";
+import type { FilterSearch } from "./ui/filter-box.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
@@ -58,7 +59,11 @@ const projectRoutes = [
     component: page(() => import("./pages/processes/processes-page.tsx"), "ProcessesPage"),
   }),
   createRoute({ ...within("runs/$number"), component: page(() => import("./pages/runs/run-page.tsx"), "RunPage") }),
-  createRoute({ ...within("variables"), component: page(() => import("./pages/env/env-page.tsx"), "EnvPage") }),
+  createRoute({
+    ...within("variables"),
+    validateSearch: search<FilterSearch>(),
+    component: page(() => import("./pages/env/env-page.tsx"), "EnvPage"),
+  }),
   createRoute({
     ...within("domains"),
     component: page(() => import("./pages/domains/domains-page.tsx"), "DomainsPage"),
@@ -94,7 +99,7 @@ const projectRoutes = [
 ] as const;
 
 const routes = [
-  createRoute({ ...at("/"), component: OverviewPage }),
+  createRoute({ ...at("/"), validateSearch: search<FilterSearch>(), component: OverviewPage }),
   project.addChildren(projectRoutes),
   createRoute({
     ...at("/approvals"),

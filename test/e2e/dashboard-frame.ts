@@ -33,6 +33,40 @@ test("charts show what is below the pointer, and are zoomed together", { skip },
     return (await eventually(timeShown, "the charts show their values again")) !== before;
   };
   await eventually(zoom, "the same place of the chart shows another time");
+  await page.waitForURL(/[?&]from=\d+&to=\d+/);
+  const zoomed = await eventually(timeShown, "the charts show their values zoomed");
+  await page.reload();
+  await plots.nth(1).waitFor();
+  assert.equal(await eventually(timeShown, "the charts show their values after a reload"), zoomed);
+  await page.locator("main .u-over").first().dblclick();
+  await page.waitForURL((url) => !url.searchParams.has("from"));
+});
+
+test("the address keeps what a list is filtered by", { skip }, async () => {
+  await platform.call("PUT", "/v1/projects/meanwhile/env/GREETING", { value: "hello" });
+  for (const [path, label, row] of [
+    ["/", "Filter projects", /demo/],
+    ["/projects/meanwhile/variables", "Filter variables", /^GREETING/],
+  ] as const) {
+    await page.goto(at(`${path}?q=none-has-it`));
+    const box = page.getByLabel(label);
+    assert.equal(await box.inputValue(), "none-has-it");
+    assert.equal(await page.getByRole("row", { name: row }).count(), 0);
+    await box.fill("e");
+    await page.waitForURL(/\?q=e$/);
+    await page.getByRole("row", { name: row }).first().waitFor();
+  }
+});
+
+test("going back shows a page where it was left", { skip }, async () => {
+  await page.goto(at("/api"));
+  await page.getByRole("heading", { level: 2 }).first().waitFor();
+  await page.evaluate("scrollTo(0, 300)");
+  await page.getByRole("link", { name: "Activity" }).first().click();
+  await heading("Activity").waitFor();
+  await page.goBack();
+  await heading("API").waitFor();
+  await eventually(async () => (await page.evaluate("scrollY")) === 300, "the page is scrolled as before");
 });
 
 // Runs in the page: the words of each box of values.

@@ -25,21 +25,29 @@ const ofShop = [...tabs, ...moreTabs, "/database/public/orders", "/compare?from=
 const ofOperator = ["/operator", "/operator/organizations", "/operator/status"];
 const ofOrganization = ["/", "/approvals", "/activity", "/access", "/account", "/api"];
 
+/** Dialogs: a page, and the button that opens one. */
+const ofButtons = [
+  ["/projects/shop/deployments", "Roll back to #2"],
+  ["/projects/shop/variables", "Set a variable"],
+  ["/projects/shop/variables", "Paste a .env"],
+  ["/projects/shop/cron", "New job"],
+  ["/projects/shop/database/public/orders", "Insert a row"],
+  ["/projects/shop/settings", "Delete"],
+  ["/access", "New token"],
+  ["/access", "Add a webhook"],
+  ["/operator/organizations", "New organization"],
+] as const;
+
 interface Shoot {
   readonly url: string;
   readonly token: string;
   readonly paths: readonly string[];
   /** Begins the names of the files. */
   readonly prefix: string;
+  readonly dialogs?: typeof ofButtons;
   /** Pages that are no part of the dashboard, by name: their HTML. */
   readonly plain?: Readonly<Record<string, string>>;
 }
-
-mkdirSync(folder, { recursive: true });
-if (url === undefined) await shootAll();
-else if (tokenFile === undefined || paths.length === 0)
-  throw new Error("Usage: npm run screenshots [-- URL TOKEN-FILE PATH...]");
-else await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths, prefix: "" });
 
 async function shootAll(): Promise<void> {
   const platform = await startPlatform({ BERTH_PUBLIC_ADDRESSES: "203.0.113.7" });
@@ -47,7 +55,7 @@ async function shootAll(): Promise<void> {
     const emptyToken = await fillPlatform(platform);
     const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
     const plain = { ...edgePages(), decision: await decisionPage(platform.dataDir) };
-    await shoot({ url: platform.api, token: platform.token, paths: pages, prefix: "many-", plain });
+    await shoot({ url: platform.api, token: platform.token, paths: pages, dialogs: ofButtons, prefix: "many-", plain });
     const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
     await shoot({ url: platform.api, token: platform.token, paths: none, prefix: "none-" });
     await shoot({ url: platform.api, token: emptyToken, paths: ofOrganization, prefix: "none-" });
@@ -104,11 +112,14 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
   page.on("pageerror", (error) => console.log(`  error: ${error.message}`));
   await signIn(page, what);
   for (const path of what.paths) {
-    await page.goto(new URL(path, what.url).href);
-    await page.locator("main h1").first().waitFor();
-    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+    await open(page, what, path);
+    await save(nameOf(path));
+  }
+  for (const [path, button] of what.dialogs ?? []) {
+    await open(page, what, path);
+    await page.getByRole("button", { name: button, exact: true }).first().click();
     await page.waitForTimeout(settleMs);
-    await save(path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview");
+    await save(`dialog-${nameOf(`${path} ${button}`)}`);
   }
   for (const [name, html] of Object.entries(what.plain ?? {})) {
     // A document of its own: the dashboard's policy allows no style in a page.
@@ -119,9 +130,24 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
   await context.close();
 }
 
+async function open(page: Page, what: Shoot, path: string): Promise<void> {
+  await page.goto(new URL(path, what.url).href);
+  await page.locator("main h1").first().waitFor();
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+  await page.waitForTimeout(settleMs);
+}
+
+const nameOf = (path: string) => path.replaceAll(/[^a-z0-9]+/gi, "-").replaceAll(/^-|-$/g, "") || "overview";
+
 async function signIn(page: Page, { url: address, token }: Shoot): Promise<void> {
   await page.goto(address);
   await page.getByLabel("API token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }
+
+mkdirSync(folder, { recursive: true });
+if (url === undefined) await shootAll();
+else if (tokenFile === undefined || paths.length === 0)
+  throw new Error("Usage: npm run screenshots [-- URL TOKEN-FILE PATH...]");
+else await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths, prefix: "" });

@@ -44,7 +44,7 @@ function Plot({ title, ...drawn }: ChartProps) {
   const present = useRef<Drawn>(drawn);
   const [hover, setHover] = useState<Hover>();
   const scheme = useScheme();
-  const { times, series } = drawn;
+  const { times, series, zoom } = drawn;
   present.current = drawn;
   useEffect(() => {
     const element = holder.current;
@@ -61,7 +61,7 @@ function Plot({ title, ...drawn }: ChartProps) {
   }, [scheme]);
   useEffect(() => {
     if (plot.current !== null) updatePlot(plot.current, present.current);
-  }, [times, series]);
+  }, [times, series, zoom]);
   return (
     <div className="relative min-w-0">
       <div ref={holder} role="img" aria-label={`${title}; the button Table shows the numbers`} style={{ height }} />

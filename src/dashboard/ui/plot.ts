@@ -25,6 +25,16 @@ export interface Drawn {
   readonly least?: number;
   /** The scale goes by powers of two. */
   readonly isBinary?: boolean;
+  /** The part that is zoomed into; undefined for all of it. */
+  readonly zoom: Zoom | undefined;
+  /** A reader zooms, or goes back to all of it. */
+  readonly onZoom: (zoom: Zoom | undefined) => void;
+}
+
+/** Seconds since 1970. */
+export interface Zoom {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** The point below the pointer: its place in the data, and where it is in the chart. */
@@ -47,22 +57,28 @@ export function createPlot(
   const hooks: uPlot.Hooks.Arrays = {
     draw: [(plot) => drawMarkers(plot, drawn().markers, cssColour("strong"))],
     setCursor: [(plot) => onHover(hoverOf(plot))],
+    setScale: [(plot, scale) => scale === "x" && drawn().onZoom(zoomOf(plot))],
   };
-  return new uPlot({ ...options, hooks }, dataOf(drawn()), element);
+  const plot = new uPlot({ ...options, hooks }, dataOf(drawn()), element);
+  updatePlot(plot, drawn());
+  return plot;
+}
+
+function zoomOf({ scales, data: [times] }: uPlot): Zoom | undefined {
+  const { min, max } = scales["x"] ?? {};
+  if (typeof min !== "number" || typeof max !== "number") return undefined;
+  return min === times[0] && max === times.at(-1) ? undefined : { from: Math.round(min), to: Math.round(max) };
 }
 
 export const height = 168;
 
-/** Draws newer data; a part that is zoomed into stays. */
+/** Draws newer data, or another part of it. */
 export function updatePlot(plot: uPlot, drawn: Drawn): void {
-  const { min, max } = plot.scales["x"] ?? {};
-  const [times] = plot.data;
-  const isZoomed = min !== times[0] || max !== times.at(-1);
-  if (!isZoomed || min === undefined || max === undefined || min === null || max === null)
-    return plot.setData(dataOf(drawn));
+  const { zoom } = drawn;
+  if (zoom === undefined) return plot.setData(dataOf(drawn));
   plot.batch(() => {
     plot.setData(dataOf(drawn), false);
-    plot.setScale("x", { min, max });
+    plot.setScale("x", { min: zoom.from, max: zoom.to });
   });
 }
 

@@ -6,7 +6,7 @@ import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Input } from "../../ui/field.tsx";
+import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
@@ -73,7 +73,7 @@ function Lists({
   readonly variables: readonly Variable[];
   readonly onOpen: (open: Open) => void;
 }) {
-  const [text, setText] = useState("");
+  const text = useFilter();
   const deployments = useCall("deployments.list", { params: { slug } });
   const own = variables.filter(({ system }) => !system);
   const shown = own.filter(({ key }) => key.toLowerCase().includes(text.toLowerCase()));
@@ -90,17 +90,7 @@ function Lists({
         </Empty>
       ) : (
         <>
-          {own.length > 8 && (
-            <Input
-              type="search"
-              aria-label="Filter variables"
-              placeholder="Filter"
-              data-search
-              className="max-w-64"
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
+          {(own.length > 8 || text !== "") && <FilterBox label="Filter variables" />}
           <Table
             caption="Variables"
             rows={shown}

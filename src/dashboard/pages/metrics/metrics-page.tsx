@@ -7,18 +7,20 @@ import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { bytes, count, plural } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
-import type { Drawn } from "../../ui/plot.ts";
+import type { Drawn, Zoom } from "../../ui/plot.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { Empty, Skeleton, View } from "../../ui/view.tsx";
 
-const Chart = lazy(async () => ({ default: (await loadPart(() => import("../../ui/chart.tsx"))).Chart }));
+// On its way beside the numbers.
+const chartPart = loadPart(() => import("../../ui/chart.tsx"));
+const Chart = lazy(async () => ({ default: (await chartPart).Chart }));
 
 type Metrics = Answer<"metrics.get">;
 type Range = (typeof metricsRanges)[number];
 
-export interface MetricsSearch {
+export interface MetricsSearch extends Partial<Zoom> {
   readonly range?: Range;
 }
 
@@ -27,13 +29,22 @@ const route = getRouteApi("/projects/$slug/metrics");
 /** Charts one above the other, with what went live as vertical lines. */
 export function MetricsPage() {
   const slug = useSlug();
-  const { range = "1h" } = route.useSearch();
+  const { range = "1h", from, to } = route.useSearch();
   const navigate = route.useNavigate();
   const metrics = useCall(
     "metrics.get",
     { params: { slug }, query: { range } },
     { refetchInterval: 20_000, keep: true },
   );
+  const zoom = useMemo(
+    () => (typeof from === "number" && typeof to === "number" ? { from, to } : undefined),
+    [from, to],
+  );
+  // Each of the charts says it.
+  const onZoom = (next: Zoom | undefined) => {
+    if (next?.from === from && next?.to === to) return;
+    void navigate({ search: { range, ...next }, replace: true, resetScroll: false });
+  };
   const choice = (
     <Choice
       label="Range"
@@ -44,12 +55,12 @@ export function MetricsPage() {
   );
   return (
     <Page title="Metrics" actions={choice}>
-      <View of={metrics}>{(data) => <Charts data={data} />}</View>
+      <View of={metrics}>{(data) => <Charts data={data} zoom={zoom} onZoom={onZoom} />}</View>
     </Page>
   );
 }
 
-function Charts({ data }: { readonly data: Metrics }) {
+function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "zoom" | "onZoom">) {
   const times = useMemo(() => data.buckets.map(({ at }) => Date.parse(at) / 1000), [data]);
   const markers = useMemo(
     () => data.deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, label: `#${number}` })),
@@ -93,7 +104,7 @@ function Charts({ data }: { readonly data: Metrics }) {
       </p>
       <Suspense fallback={<Skeleton rows={4} height={196} />}>
         {charts.map((chart) => (
-          <Chart key={chart.title} {...chart} times={times} markers={markers} />
+          <Chart key={chart.title} {...chart} {...zooming} times={times} markers={markers} />
         ))}
       </Suspense>
     </>
@@ -108,7 +119,7 @@ function milliseconds(value: number | null): string {
 
 type Bucket = Metrics["buckets"][number];
 
-interface ChartOf extends Omit<Drawn, "times" | "markers"> {
+interface ChartOf extends Omit<Drawn, "times" | "markers" | "zoom" | "onZoom"> {
   readonly title: string;
 }
 

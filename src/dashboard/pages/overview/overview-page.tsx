@@ -9,7 +9,7 @@ import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Input } from "../../ui/field.tsx";
+import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -45,7 +45,7 @@ export function OverviewPage() {
 }
 
 function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; readonly onCreate: () => void }) {
-  const [text, setText] = useState("");
+  const text = useFilter();
   const { totals, projects } = data;
   if (projects.length === 0)
     return (
@@ -67,16 +67,9 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
             <span className="text-bad"> · {plural(totals.errors_last_hour, "error")}</span>
           )}
         </p>
-        {projects.length > 8 && (
+        {(projects.length > 8 || text !== "") && (
           <div className="w-56">
-            <Input
-              type="search"
-              aria-label="Filter projects"
-              placeholder="Filter"
-              data-search
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
+            <FilterBox label="Filter projects" />
           </div>
         )}
       </div>
