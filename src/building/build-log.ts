@@ -4,20 +4,20 @@ import { redactor } from "../kit/redact.ts";
 const tailLines = 30;
 const detailIndent = " ".repeat(7);
 
-/** The build's log in the shape that `git push` users know: `-----> step`, indented detail, ` !     error`. */
+/** A build's log in the format that `git push` users know: `-----> step`, indented detail, ` !     error`. */
 export interface BuildLog {
   step(title: string): void;
   detail(text: string): void;
   error(text: string): void;
-  /** Takes a command's output in pieces of any size; complete lines that `keeps` wants come out as detail. */
+  /** Returns a splitter for a command's output in chunks of any size; complete lines accepted by `keeps` are logged as detail. */
   output(keeps?: (line: string) => boolean): LineSplitter;
-  /** A text with the known secrets hidden, as the log would print it. */
+  /** Redacts the known secrets, as in the log. */
   redact(text: string): string;
-  /** The last lines that are not empty, as they were printed. */
+  /** Returns the last non-empty lines as printed. */
   tail(): readonly string[];
 }
 
-/** Sends every line, with the given secrets hidden, to `onLine`. */
+/** Creates a log that sends every line to `onLine`, with the given secrets redacted. */
 export function createBuildLog(onLine: (line: string) => void, secrets: Iterable<string>): BuildLog {
   const redact = redactor(secrets);
   const tail: string[] = [];

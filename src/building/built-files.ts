@@ -3,7 +3,10 @@ import { join } from "node:path";
 import type { BuiltFiles } from "../detection/plan.ts";
 import { isPlain } from "./is-plain.ts";
 
-/** The files of a finished build, seen without following links. A build may leave any number of them, so each look is bounded. */
+/**
+ * Gives access to the files of a finished build without following links. A build may leave any number of files, so each operation is
+ * bounded.
+ */
 export function builtFiles(app: string): BuiltFiles {
   return {
     has: (path) => isPlain(app, path, "file"),
@@ -44,7 +47,7 @@ function* entriesIn(folder: string) {
   }
 }
 
-/** 2 also for a site that is too large to be looked through: it has more than one page. */
+/** Also returns 2 for a site that is too large to scan: it has more than one page. */
 function countPages(root: string): number {
   const folders = [root];
   let pages = 0;

@@ -7,11 +7,11 @@ import type { BuildLog } from "./build-log.ts";
 interface Chosen {
   readonly detected: Detected;
   readonly plan: BuildPlan;
-  /** What the build left. */
+  /** The files after the build. */
   readonly files: BuiltFiles;
 }
 
-/** Null when only other process types run. */
+/** Decides how the web process starts. Null when only other process types run. */
 export function chooseStart(log: BuildLog, { detected, plan, files }: Chosen): Start | null {
   const { procfile } = detected;
   if (procfile.web !== null) return { how: "command", command: procfile.web, because: "the Procfile" };
@@ -29,7 +29,10 @@ export function chooseStart(log: BuildLog, { detected, plan, files }: Chosen): S
   return start;
 }
 
-/** What starts the web process. A program that is another type's is none, and where others run there need not be one. */
+/**
+ * Decides how the web process starts when there are other process types. A program that belongs to another type is not used; null when
+ * nothing else starts.
+ */
 function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly string[]): Start | null {
   if (others.length === 0) return plan.start(files);
   try {
@@ -42,12 +45,12 @@ function startBesideOthers(plan: BuildPlan, files: BuiltFiles, others: readonly 
   }
 }
 
-/** Whether more than the files of a static site is run. */
+/** Returns whether the image needs the whole application, not just the files of a static site. */
 export function needsTree({ procfile }: Detected): boolean {
   return procfile.release !== null || Object.keys(procfile.others).length > 0;
 }
 
-/** Whether files decide how it starts that only the build makes. */
+/** Returns whether the start command depends on files that only the build creates. */
 export function makesWhatStarts({ kind, build, install }: BuildPlan): boolean {
   return kind === "java" || (kind === "node" && (build.length > 0 || (install?.again ?? []).length > 0));
 }

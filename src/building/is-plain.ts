@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 
-/** Whether a path below `root` exists with no link on the way: commands of the project may have put a link anywhere. */
+/** Returns whether a path below `root` exists without any link on the way: the project's commands may have created links anywhere. */
 export function isPlain(root: string, path: string, kind: "file" | "folder"): boolean {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..")) return false;

@@ -4,20 +4,23 @@ import type { Builder, PlanOutcome } from "../ports/builder.ts";
 import type { Failure } from "../ports/failure.ts";
 
 export interface PlanLimits extends PlaceLimits {
-  /** A plan that has found no place by then is refused. */
+  /** How long a plan waits for a slot before it is refused. */
   readonly waitMs: number;
 }
 
-// A plan unpacks its source. Together with the longest plan, the wait is shorter than a request waits for an outcome.
+// Limited because each plan unpacks its source. The wait plus the longest plan is shorter than a request waits for an outcome.
 const standard: PlanLimits = { all: 4, perOwner: 2, waitingPerOwner: 16, waitMs: 60_000 };
 
 export interface LimitedPlans {
-  /** Whether a disk that a source is unpacked on is short of space. */
+  /** Returns whether the disk on which sources are unpacked is short of space. */
   readonly isShort: () => Promise<boolean>;
   readonly limits?: PlanLimits;
 }
 
-/** A builder's plans, few at once: one for a project and a part for an organization, on a disk with room. */
+/**
+ * Limits a builder's concurrent plans: one per project and a part of the slots per organization. Refuses plans while the disk is short of
+ * space.
+ */
 export function limitPlans(
   { plan }: Pick<Builder, "plan">,
   { isShort, limits = standard }: LimitedPlans,

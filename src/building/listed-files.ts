@@ -1,6 +1,6 @@
 import type { BuiltFiles } from "../detection/plan.ts";
 
-/** The files of an application by their paths. Folders of packages are not among them. */
+/** Gives access to an application's files by their paths, without folders of installed packages. */
 export function listedFiles(paths: readonly string[]): BuiltFiles {
   const known = new Set(paths);
   const below = (folder: string) => (folder === "." ? paths : paths.filter((path) => path.startsWith(`${folder}/`)));

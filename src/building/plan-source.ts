@@ -15,21 +15,21 @@ import { listedFiles } from "./listed-files.ts";
 import { remarks } from "./remarks.ts";
 import { unpack } from "./unpack.ts";
 
-/** What a builder's plans need of it. */
+/** What planning needs from a builder. */
 export interface Planner {
-  /** Where the source lies while it is read; each plan has a folder below. */
+  /** The folder in which each plan unpacks its source, in a subfolder of its own. */
   readonly folder: string;
   readonly maxSourceBytes: number;
   readonly machineFor: (kind: Kind) => Promise<Machine>;
-  /** The Node.js that applications run on when they ask for no other. */
+  /** The default Node.js version of applications. */
   readonly nodeVersion: string;
-  /** Plans a source that brings its own Dockerfile; null: it brings none. */
+  /** Plans a source that has its own Dockerfile; null when it has none. */
   readonly planOwn: (app: string, tree: SourceTree) => Promise<PlannedBuild | null>;
   /** Default two minutes. */
   readonly timeoutMs?: number;
 }
 
-/** Plans a build out of the unpacked source, with the same decisions as a build. */
+/** Plans a build from the unpacked source, with the same decisions as a build. */
 export async function planSource(request: PlanRequest, planner: Planner): Promise<PlanOutcome> {
   const { timeoutMs = 120_000 } = planner;
   const late = AbortSignal.timeout(timeoutMs);

@@ -1,6 +1,6 @@
 import type { SourceTree } from "../detection/source-tree.ts";
 
-/** What works, but is rarely meant. */
+/** Returns warnings about things that work but are rarely intended. */
 export function remarks(tree: SourceTree): string[] {
   const hasModules = tree.paths.some((path) => path.startsWith("node_modules/"));
   return [

@@ -7,11 +7,11 @@ import { lockBeginningBytes, makeTree, readingOf, type LockFile, type SourceTree
 export interface ScannedSource {
   readonly tree: SourceTree;
   readonly sizeBytes: number;
-  /** Links that were absolute or could leave the root. They are removed. */
+  /** Links that were removed because they were absolute or could leave the root. */
   readonly droppedLinks: readonly string[];
 }
 
-/** Walks the source once, without following a link, and removes links that could leave it. */
+/** Walks the source once without following links, and removes links that could leave it. */
 export async function scanSource(root: string, signal?: AbortSignal): Promise<ScannedSource> {
   const found: Found = { paths: [], deciding: [], sizeBytes: 0, droppedLinks: [] };
   await walk(Buffer.from(root), "", found, signal);
@@ -20,7 +20,7 @@ export async function scanSource(root: string, signal?: AbortSignal): Promise<Sc
   return { tree, sizeBytes, droppedLinks: found.droppedLinks.sort() };
 }
 
-/** A file that was found in the source. Its name on disk is bytes, which need not be UTF-8. */
+/** A file in the source. Its name on disk is bytes, which need not be UTF-8. */
 interface FoundFile {
   readonly path: string;
   readonly file: Buffer;
@@ -36,7 +36,7 @@ interface Found {
 
 const slash = Buffer.from("/");
 
-// Names are bytes on disk, which need not be UTF-8; as text they are only compared with names that are.
+// File names are bytes, which need not be UTF-8; decoded to text they are only compared with UTF-8 names.
 async function walk(place: Buffer, folder: string, found: Found, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   for (const entry of await readdir(place, { withFileTypes: true, encoding: "buffer" })) {
@@ -56,8 +56,8 @@ async function noteLink(file: Buffer, path: string, found: Found): Promise<void>
 }
 
 /**
- * Whether following the link may leave the root. `..` counts up real folders only at the target's beginning: behind a name, which
- * may be another link, the target is unknown without following it.
+ * Returns whether following the link may leave the root. `..` is counted only at the start of the target: after a name, which may be
+ * another link, the target can't be known without following it.
  */
 function leavesRoot(path: string, target: string): boolean {
   if (isAbsolute(target)) return true;
@@ -74,12 +74,12 @@ async function noteFile(file: Buffer, path: string, found: Found): Promise<void>
   if (readingOf(path) !== null) found.deciding.push({ path, file, sizeBytes: size });
 }
 
-// What decides is written by hand and small; pip's hashes make lists of requirements longer. All of it stays in memory during the build,
-// and detection searches it on the main thread.
+// Manifests are written by hand and small; pip's hashes make requirements files longer. All texts stay in memory during the build, and
+// detection searches them on the main thread.
 const largestBytes = { manifest: 256 * 1024, requirements: 1024 * 1024, lock: 16 * 1024 * 1024 };
 const allTextsBytes = 8 * 1024 * 1024;
 
-/** The texts of the files that decide, those nearest to the root first, until together they are too much. */
+/** Reads the texts of manifests, those nearest to the root first, up to a total limit. */
 async function readTexts(files: readonly FoundFile[]): Promise<Map<string, string>> {
   const wanted = files.filter((file) => readingOf(file.path) !== "lock" && isReadable(file));
   const texts = new Map<string, string>();
@@ -92,7 +92,7 @@ async function readTexts(files: readonly FoundFile[]): Promise<Map<string, strin
   return texts;
 }
 
-/** The digests and beginnings of lock files and of package managers' settings. */
+/** Reads the digest and the start of lock files and of package managers' settings. */
 async function readLocks(files: readonly FoundFile[]): Promise<Map<string, LockFile>> {
   const found = new Map<string, LockFile>();
   for (const file of files) {

@@ -1,12 +1,12 @@
 import type { Start } from "../detection/plan.ts";
 
-/** The program that serves static files, which is copied into the image. */
+/** The static file server that is copied into the image. */
 export const siteServerFile = new URL("./static-server.mjs", import.meta.url);
 
-/** Its name where it lies beside the whole application. */
+/** The server's file name when it is placed beside the whole application. */
 export const besideApp = ".berth-static-server.mjs";
 
-/** The command that serves a site: from `site/` with the server beside it, or from its folder in the whole application. */
+/** Returns the command that serves a site: from `site/` with the server beside it, or from its folder in the whole application. */
 export function siteCommand(start: Extract<Start, { how: "static" }>, beside?: typeof besideApp): string {
   const fallback = start.fallback === "index" ? " --fallback=index.html" : "";
   const folder = beside === undefined ? "site" : start.folder;

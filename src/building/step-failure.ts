@@ -4,13 +4,13 @@ import type { Step, Tool } from "../detection/plan.ts";
 import { unreachable } from "../detection/unreachable.ts";
 
 interface StepEnd {
-  /** `ended with exit code 1`. */
+  /** Such as `ended with exit code 1`. */
   readonly how: string;
-  /** What it printed last. */
+  /** The end of its output. */
   readonly text: string;
 }
 
-/** Codes that name no cause get the command and its most telling line as their sentence. */
+/** Describes a failed step. For codes that name no cause, the sentence is made of the command and the most telling line of its output. */
 export function describeStepFailure(code: BuilderFailureCode, step: Step, { how, text }: StepEnd): FailureDetail {
   const telling = tellingLine(text, code === "registry_unreachable" ? unreachable : undefined);
   const hint = code === "lock_out_of_sync" ? lockHints[step.tool] : undefined;

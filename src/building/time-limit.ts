@@ -2,12 +2,12 @@ import { BuildRefused } from "../detection/failures.ts";
 import type { BuildRequest } from "../ports/builder.ts";
 import type { Stage } from "../ports/failure.ts";
 
-/** When a build must end: it is cancelled, or its time is over. */
+/** Limits a build's time: it ends when it is cancelled or times out. */
 export interface TimeLimit {
   readonly signal: AbortSignal;
-  /** Throws when the build must end: `build_timeout`, or the cancellation's reason. */
+  /** Throws `build_timeout` or the cancellation's reason when the build must end. */
   check(stage?: Stage): void;
-  /** Waits for work that takes no signal, but no longer than the build may. */
+  /** Waits for work that accepts no signal, but no longer than the build may run. */
   race<T>(work: Promise<T>): Promise<T>;
 }
 

@@ -8,13 +8,13 @@ export interface Unpacking {
   readonly folder: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The user who gets the files. */
+  /** The user who will own the files. */
   readonly uid: number;
 }
 
 /**
- * Unpacks a tar stream into an existing, empty folder. Refuses what is too large and drops links that leave the folder.
- * GNU tar itself keeps members and links that are being unpacked inside the folder.
+ * Unpacks a tar stream into an existing, empty folder. Refuses an archive that is too large and drops links that leave the folder. GNU tar
+ * itself keeps members, and links that are being unpacked, inside the folder.
  */
 export async function unpack(unpacking: Unpacking): Promise<ScannedSource> {
   const counter = countBytes(unpacking.maxBytes);
@@ -52,7 +52,7 @@ function tooLarge(maxBytes: number): BuildRefused {
 }
 
 function countBytes(maxBytes: number) {
-  // A tar stream holds 512 bytes of header for each file besides its content.
+  // In a tar stream each file also has a header of 512 bytes.
   let left = maxBytes * 1.5;
   let over = false;
   const counter = new Transform({

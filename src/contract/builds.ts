@@ -70,7 +70,7 @@ const plan = z.object({
   branch: z.string(),
   /** The folder to build; empty for the whole repository. */
   root: z.string(),
-  /** The berth.json that was used; null when there is none. */
+  /** The path of the berth.json that was used; null when there is none. */
   berth_file: z.string().nullable(),
   /** Project settings that override those in berth.json. */
   overruled: z.array(z.object({ setting: z.string(), used: z.string(), in_file: z.string() })),

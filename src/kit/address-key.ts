@@ -1,4 +1,4 @@
-/** What counts as one address: of IPv6 the /64, which is what one subscriber has. */
+/** Returns the key under which an address is counted: an IPv6 address counts as its /64, which one subscriber has. */
 export function addressKey(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
   if (!plain.includes(":")) return plain;

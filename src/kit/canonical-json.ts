@@ -1,6 +1,6 @@
 /**
- * A JSON value as text, the same for equal values: keys in the order of their code units, nothing between them. Fields without a value
- * are left out, and a date stands as its RFC 3339 text.
+ * Serializes a JSON value so that equal values yield equal text: keys sorted by code units, no white space. Omits undefined fields and
+ * writes dates as RFC 3339.
  */
 export function canonicalJson(value: unknown): string {
   if (value instanceof Date) return JSON.stringify(value);

@@ -2,7 +2,10 @@ import { copyFileSync, statSync, truncateSync } from "node:fs";
 
 const limitBytes = 4 * 1024 * 1024;
 
-/** Empties a log above 4 MiB and keeps what it held as `<path>.1`. Only for logs that are appended to: these can be cut under their writer. */
+/**
+ * Truncates a log above 4 MiB after copying it to `<path>.1`. Only for logs opened in append mode, which can be truncated while their
+ * writer is running.
+ */
 export function capLog(path: string): void {
   try {
     if (statSync(path).size <= limitBytes) return;
@@ -12,6 +15,6 @@ export function capLog(path: string): void {
       truncateSync(path);
     }
   } catch {
-    // It is not there yet, or the disk is full: nothing that is worth a failure.
+    // The log does not exist yet, or the disk is full: not worth failing for.
   }
 }

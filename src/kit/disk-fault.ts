@@ -1,8 +1,8 @@
 const full = new Set(["ENOSPC", "EDQUOT", "53100"]);
 
 /**
- * Whether an error, or what caused it, says that a disk takes nothing more: `full` for want of space, inodes or quota, `read_only`
- * when its file system accepts no writes. PostgreSQL reports the latter as a missing privilege.
+ * Returns whether an error or one of its causes means that a disk accepts no more data: `full` for lack of space, inodes or quota,
+ * `read_only` when the file system accepts no writes. PostgreSQL reports the latter as a missing privilege.
  */
 export function diskFault(error: unknown): "full" | "read_only" | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

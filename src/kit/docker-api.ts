@@ -4,11 +4,11 @@ import type { Duplex, Readable } from "node:stream";
 
 /** The HTTP API of a Docker engine on its unix socket. */
 export interface DockerApi {
-  /** Sends a request and parses the JSON of its answer; undefined when the engine sent none. */
+  /** Sends a request and parses the JSON response; undefined when its body is empty. */
   call<T>(call: DockerCall): Promise<T>;
-  /** Sends a request and resolves with the open answer, whose head says that it succeeded. The caller reads or destroys it. */
+  /** Sends a request and resolves with the response once its head reports success. The caller must read or destroy it. */
   stream(call: DockerCall): Promise<IncomingMessage>;
-  /** Sends a request that turns its connection into a stream of bytes both ways. */
+  /** Sends a request that upgrades its connection to a bidirectional byte stream. */
   upgrade(call: DockerCall): Promise<Duplex>;
   close(): void;
 }
@@ -16,23 +16,23 @@ export interface DockerApi {
 export interface DockerCall {
   /** Default GET. */
   readonly method?: "GET" | "POST" | "PUT" | "DELETE" | "HEAD";
-  /** Below the version, such as `/containers/json`. */
+  /** The path after the API version, such as `/containers/json`. */
   readonly path: string;
-  /** Objects and lists go as JSON, as the API's filters do. Undefined ones are left out. */
+  /** Objects and arrays are sent as JSON, as the API's filters require. Undefined values are omitted. */
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Sent as JSON; a stream is sent as a tar file. */
+  /** Sent as JSON; a stream is sent as a tar archive. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** Until the head of the answer. Default 60 s; 0: for ever. */
+  /** Time limit for the response's head. Default 60 s; 0: none. */
   readonly timeoutMs?: number;
 }
 
-/** The oldest version that has all that Berth needs: Docker 20.10. */
+/** The oldest API version with everything that Berth needs: Docker 20.10. */
 export const dockerApiVersion = "v1.41";
 const defaultTimeoutMs = 60_000;
 
-/** Opens nothing yet: every call finds the engine that listens at that moment. */
+/** Creates a client. Each call opens its own connection, so it reaches whichever engine listens at that moment. */
 export function openDockerApi(socketPath: string): DockerApi {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 8 });
   const stream = async (call: DockerCall): Promise<IncomingMessage> => {
@@ -52,7 +52,7 @@ export function openDockerApi(socketPath: string): DockerApi {
   };
 }
 
-/** The engine answered with an error: `status` is that of HTTP, the message is the engine's. */
+/** An error response of the engine: `status` is the HTTP status, the message is the engine's. */
 export class DockerRefused extends Error {
   readonly status: number;
   constructor(call: DockerCall, status: number, message: string) {
@@ -62,7 +62,10 @@ export class DockerRefused extends Error {
   }
 }
 
-/** Resolves with undefined where the engine answers with one of these states: what was to be removed is gone already. */
+/**
+ * Awaits `work`, but resolves with undefined when the engine responds with one of these statuses, for example because an object to remove
+ * is already gone.
+ */
 export async function unlessStatus<T>(work: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
   try {
     return await work;

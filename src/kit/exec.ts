@@ -11,7 +11,7 @@ export interface Command {
   readonly args: readonly string[];
 }
 
-/** Where and how to run it. `env` is the exact environment: nothing is inherited; left out, it is the system's PATH alone. */
+/** Where and how to run a command. `env` is the exact environment, nothing is inherited; by default it holds only the system's PATH. */
 export interface ExecOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -19,15 +19,15 @@ export interface ExecOptions {
   readonly gid?: number;
   /** Extra descriptors for the child: index 0 becomes fd 3, and so on. */
   readonly fds?: readonly number[];
-  /** Yields the processors to everything else: for work that a person waits for longer than for a page. */
+  /** Lowers the CPU priority, for work that people expect to take longer than a page. */
   readonly isBackground?: boolean;
-  /** So many pipes to talk through, both ways: the child's descriptors from 3 on, and this side's `child.stdio[3]` and so on. */
+  /** The number of bidirectional pipes: the child's descriptors from 3 on, `child.stdio[3]` and so on in this process. */
   readonly pipes?: number;
-  /** What the child writes goes straight there, the input of another child, instead of to this process. For `start` alone. */
+  /** Connects the child's stdout directly to this stream, the stdin of another child. Only for `start`. */
   readonly into?: Writable;
-  /** Descriptor 3 is a pipe to talk through, before `fds`. */
+  /** Makes descriptor 3 a control pipe; `fds` follow it. */
   readonly controlled?: boolean;
-  /** The child leads a process group of its own, and what ends it (time-out, abort) ends the whole group. */
+  /** The child leads its own process group, and a time-out or abort kills the whole group. */
   readonly ownGroup?: boolean;
 }
 
@@ -36,12 +36,12 @@ export interface RunOptions extends ExecOptions {
   /** SIGTERM after this long, SIGKILL two seconds later. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** How much of each stream is kept (the newest part). Default 1 MiB. */
+  /** How much of each stream is kept, counted from its end. Default 1 MiB. */
   readonly maxOutputBytes?: number;
-  /** The program writes no more while a promise that this returns is pending. */
+  /** Receives output. While a returned promise is pending, nothing more is read, so the program blocks. */
   readonly onStdout?: OutputListener;
   readonly onStderr?: OutputListener;
-  /** What the program reads from descriptor 3; `fds` begin with 4 then. */
+  /** Sent to the program on descriptor 3; `fds` then start at 4. */
   readonly control?: Readable;
 }
 
@@ -67,12 +67,12 @@ class CommandFailed extends Error {
   }
 }
 
-/** Where a system's programs are; the PATH of every process that is not given another. */
+/** Where the system's programs are: the default PATH of every process. */
 export const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const defaultMaxOutputBytes = 1024 * 1024;
 const killAfterMs = 2000;
 
-/** Runs to the end and says how it ended; throws only when the program cannot be started. */
+/** Runs a command to its end and returns how it exited. Throws only when the program cannot be started. */
 export async function run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
   const child = start(command, { ...options, ...(options.control === undefined ? {} : { controlled: true }) });
   const stopping = new AbortController();
@@ -90,14 +90,14 @@ export async function run(command: Command, options: RunOptions = {}): Promise<E
   }
 }
 
-/** Like `run`, but anything except exit code 0 throws `CommandFailed`. */
+/** Like `run`, but throws `CommandFailed` unless the exit code is 0. */
 export async function runOk(command: Command, options: RunOptions = {}): Promise<ExecResult> {
   const result = await run(command, options);
   if (result.exitCode !== 0 || result.timedOut) throw new CommandFailed(command, result);
   return result;
 }
 
-/** Starts a child with pipes on stdin, stdout (unless it goes `into` something) and stderr, for callers who stream. */
+/** Starts a child with pipes on stdin, stdout (unless `into` is set) and stderr, for callers that stream. */
 export function start(command: Command, options: ExecOptions = {}): ChildProcess & PipedStreams {
   const pipes = Array<"pipe">(options.pipes ?? 0).fill("pipe");
   const control: "pipe"[] = options.controlled ? ["pipe"] : [];
@@ -106,17 +106,18 @@ export function start(command: Command, options: ExecOptions = {}): ChildProcess
   return spawn(file, [...args], { ...placement(options), stdio }) as ChildProcess & PipedStreams;
 }
 
-// `setPriority` after the start comes too late on a busy machine: what the program has started by then keeps the higher priority.
+// Not `setPriority` after the start: on a busy machine it comes too late, and children that the program has started by then keep the higher
+// priority.
 function inBackground(command: Command): Command {
   return nice === undefined ? command : { file: nice, args: ["-n", "10", command.file, ...command.args] };
 }
 
-// By its path: a child's environment may have no PATH.
+// An absolute path, because a child's environment may have no PATH.
 const nice = ["/usr/bin/nice", "/bin/nice"].find((path) => existsSync(path));
 
 /**
- * Runs a program in the foreground, with this process's own streams, to its end. Ctrl-C is the program's meanwhile. With `input` its
- * stdin is that instead. Rejects when it cannot be started.
+ * Runs a program to its end in the foreground, with this process's own streams; Ctrl-C goes to the program. `input` replaces its stdin.
+ * Rejects when it cannot be started.
  */
 export async function runAttached(
   command: Command,
@@ -143,8 +144,8 @@ export interface PipedStreams {
 }
 
 /**
- * Starts a process that outlives this one, in a session of its own, with stdout and stderr appended to `logFile`.
- * Resolves with its pid once it really runs; rejects when it cannot be started.
+ * Starts a process that outlives this one, in its own session, with stdout and stderr appended to `logFile`. Resolves with its pid once it
+ * is running; rejects when it cannot be started.
  */
 export async function startDetached(command: Command, logFile: string, options: ExecOptions = {}): Promise<number> {
   const log = openSync(logFile, "a", 0o600);
@@ -160,7 +161,7 @@ export async function startDetached(command: Command, logFile: string, options: 
   }
 }
 
-/** As a systemd service, what outlives the control plane must not be in its control group: systemd ends that group as a whole. */
+/** systemd kills a service's whole control group, so processes that outlive the control plane must be moved out of it. */
 function outsideOfService(command: Command): Command {
   const file = companionsFile();
   return file === undefined
@@ -181,7 +182,7 @@ function placement(options: ExecOptions) {
 interface KeptOutput {
   readonly limitBytes: number | undefined;
   readonly listen: OutputListener | undefined;
-  /** From then on a slow listener holds nothing up. */
+  /** Once aborted, a slow listener no longer delays the reading. */
   readonly stopping: AbortSignal;
 }
 
@@ -206,7 +207,7 @@ function keepNewest(stream: Readable, { limitBytes: limit = defaultMaxOutputByte
 }
 
 function feed(stdin: Writable, input: RunOptions["stdin"]): void {
-  // A program may end before it has read everything; EPIPE is then no fault of ours.
+  // A program may exit before it has read all its input, so EPIPE is not an error.
   stdin.on("error", () => {});
   if (input === undefined) stdin.end();
   else if (typeof input === "string" || input instanceof Uint8Array) stdin.end(input);
@@ -236,7 +237,7 @@ function limitTime(child: ChildProcess, options: RunOptions, onStop: () => void)
   return { timedOut: () => timedOut, clear };
 }
 
-/** Sends a signal to a child, and with `ownGroup` to everything it has started in its process group. */
+/** Sends a signal to a child or, with `ownGroup`, to its whole process group. */
 export function signalTo(
   child: ChildProcess,
   signal: NodeJS.Signals,
@@ -246,7 +247,7 @@ export function signalTo(
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The whole group has ended.
+    // The whole group has already exited.
   }
 }
 

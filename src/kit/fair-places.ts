@@ -1,4 +1,4 @@
-/** Who wants a place: an owner has several keys. */
+/** A request for a slot. An owner may have several keys; each key runs one at a time. */
 export interface Place {
   readonly owner: string;
   readonly key: string;
@@ -6,14 +6,17 @@ export interface Place {
 
 export interface PlaceLimits {
   readonly all: number;
-  /** Fewer than `all`, so that no owner holds every place. */
+  /** Less than `all`, so that no owner can hold every slot. */
   readonly perOwner: number;
-  /** An owner with so many waiting gets no more in. */
+  /** An owner with this many waiting requests is refused. */
   readonly waitingPerOwner: number;
 }
 
 export interface FairPlaces {
-  /** Waits for a place; null: too many of the owner wait already. Rejects with the signal's reason. The result gives the place back. */
+  /**
+   * Waits for a slot and returns a function that releases it, or null when the owner already has too many waiting requests. Rejects with
+   * the signal's reason.
+   */
   take(place: Place, signal: AbortSignal): Promise<(() => void) | null>;
 }
 
@@ -22,7 +25,10 @@ interface Waiting {
   readonly enter: (leave: () => void) => void;
 }
 
-/** A few places: one at a time for a key, a part of them for an owner. The owner with the fewest comes first, then the order of the calls. */
+/**
+ * Creates a limited number of slots: one per key, and at most `perOwner` per owner. The owner with the fewest slots is served first, then
+ * the order of the calls.
+ */
 export function createFairPlaces(limits: PlaceLimits): FairPlaces {
   const taken = new Set<Place>();
   const waiting = new Set<Waiting>();
@@ -38,7 +44,7 @@ export function createFairPlaces(limits: PlaceLimits): FairPlaces {
       const next = free.toSorted((a, b) => of(a.place.owner) - of(b.place.owner))[0];
       if (next === undefined) return;
       waiting.delete(next);
-      // A caller may ask twice for the same thing: each has an entry of its own.
+      // A copy, because a caller may pass the same object twice.
       const entry = { ...next.place };
       taken.add(entry);
       next.enter(() => {

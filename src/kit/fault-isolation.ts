@@ -4,8 +4,8 @@ import type { Log } from "./log.ts";
 export type RunIsolated = (name: string, work: () => void | Promise<void>) => Promise<boolean>;
 
 /**
- * For periodic work on many things, where a fault in one must not stop the others. Logs a fault when it begins and not each time it
- * repeats: a full disk would otherwise be filled by its own error messages.
+ * Isolates items of periodic work, so that a fault in one does not stop the others. Logs a fault when it first occurs, not on each
+ * repetition: its messages could otherwise fill a disk that is almost full.
  */
 export function createFaultIsolation(log: Log, message: string): RunIsolated {
   const failing = new Set<string>();

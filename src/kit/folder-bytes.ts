@@ -5,8 +5,8 @@ const timeoutMs = 120_000;
 const blockBytes = 4096;
 
 /**
- * What folders take on disk together, in bytes, at least a block for each file; 0 when there are none, null when that took too long.
- * `du` walks by descriptors and follows no links, so a process that rearranges a folder meanwhile leads it nowhere else.
+ * Returns the total disk usage of folders in bytes, counting at least one block per file; 0 when none exists, null when it took too long.
+ * `du` walks by descriptors and follows no links, so a process that rearranges a folder during the walk can't lead it elsewhere.
  */
 export async function folderBytes(...folders: readonly string[]): Promise<number | null> {
   const present = folders.filter((folder) => existsSync(folder));
@@ -16,7 +16,7 @@ export async function folderBytes(...folders: readonly string[]): Promise<number
   return bytes === null || files === null ? null : Math.max(bytes, files * blockBytes);
 }
 
-/** What it may not read is left out, and it ends with 1 when a file goes away under its hands: what it prints counts all the same. */
+/** `du` skips what it may not read and exits with 1 when a file disappears during the walk; its total is used all the same. */
 async function total(unit: "-B1" | "--inodes", folders: readonly string[]): Promise<number | null> {
   const args = ["-n", "19", "du", "-s", "-x", "-c", unit, "--", ...folders];
   const measured = await run({ file: "nice", args }, { timeoutMs });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** The kinds of things that have an id, by the prefix the id carries. */
+/** The kinds of objects that have an id, by the id's prefix. */
 export type IdPrefix =
   | "prj"
   | "dep"
@@ -26,10 +26,10 @@ export type IdPrefix =
   | "fdl"
   | "ipr";
 
-// Crockford's base 32: no i, l, o, u, so that an id can be read aloud.
+// Crockford's base 32 has no i, l, o, u, so that ids can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** A new id such as `prj_01jd3v0k…`: a UUIDv7 (RFC 9562 §5.7) in 26 base-32 characters, so ids sort by their making. */
+/** Creates an id such as `prj_01jd3v0k…`: a UUIDv7 (RFC 9562 §5.7) in 26 base-32 characters, so ids sort by creation time. */
 export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
   const bytes = randomBytes(16);
   bytes.writeUIntBE(nowMs, 0, 6);

@@ -1,8 +1,8 @@
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 /**
- * Closes every descriptor above 2 that a child process would inherit. All that Node opens is closed on exec, so these came from the program
- * that started this process, and through a folder among them (`200</`) a sandbox would reach the host's files.
+ * Closes every descriptor above 2 that a child process would inherit. Node opens its own with close-on-exec, so the others come from the
+ * program that started this process; through a folder among them (`200</`) a sandbox could reach the host's files.
  */
 export function closeInheritedDescriptors(): void {
   for (const fd of readdirSync("/proc/self/fd").map(Number)) if (fd > 2 && survivesExec(fd)) closeSync(fd);
@@ -14,7 +14,7 @@ function survivesExec(fd: number): boolean {
     const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0;
   } catch {
-    // The descriptor of readdir itself, closed by now.
+    // This was readdir's own descriptor, closed by now.
     return false;
   }
 }

@@ -1,13 +1,13 @@
 export interface LinkedSignal {
   readonly signal: AbortSignal;
   abort(reason: unknown): void;
-  /** Unties it from its sources. Whatever waits for it then goes with it. */
+  /** Removes its listeners from the sources, so that it and its own listeners can be garbage-collected. */
   release(): void;
 }
 
 /**
- * A signal that aborts with any of these, for a piece of work that ends before they do. AbortSignal.any has no end of its own: as long as
- * a source lives, Node keeps every such signal that has a listener, and all that the listeners hold.
+ * Returns a signal that aborts with any of the sources and can be released before they end. AbortSignal.any can't: while a source lives,
+ * Node keeps every such signal that has a listener, and everything the listeners reference.
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const own = new AbortController();

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** A TCP port that a process listens on; on `loopback` only processes of its own network reach it. */
+/** A TCP port that a process listens on. On `loopback`, only processes in its own network namespace reach it. */
 export interface ListeningPort {
   readonly port: number;
   readonly loopback: boolean;
 }
 
-/** The TCP ports that these processes listen on, each once; what the kernel does not show is left out. */
+/** Returns the TCP ports that these processes listen on, each once. Ports that the kernel hides are missing. */
 export function listeningPorts(pids: readonly number[]): readonly ListeningPort[] {
   const found = new Map<string, ListeningPort>();
   for (const pid of pids) {
@@ -19,7 +19,7 @@ export function listeningPorts(pids: readonly number[]): readonly ListeningPort[
   return [...found.values()].sort((one, other) => one.port - other.port);
 }
 
-/** The inodes of a process' sockets: proc(5), `/proc/pid/fd` holds links such as `socket:[4711]`. */
+/** Returns the inodes of a process's sockets: in proc(5), `/proc/pid/fd` holds links such as `socket:[4711]`. */
 function socketsOf(pid: number): ReadonlySet<string> {
   const folder = `/proc/${pid}/fd`;
   const targets = attempt(() => readdirSync(folder), []).map((name) =>
@@ -30,7 +30,7 @@ function socketsOf(pid: number): ReadonlySet<string> {
 
 const stateListen = "0A";
 
-/** proc_net_tcp(5): slot, local address and port in hexadecimal, remote ones, state, … inode as the tenth field. */
+/** proc_net_tcp(5): slot, local address and port in hexadecimal, remote ones, state, … inode in the tenth field. */
 function listeners(file: string) {
   const rows = attempt(() => readFileSync(file, "utf8"), "")
     .split("\n")
@@ -42,7 +42,7 @@ function listeners(file: string) {
   });
 }
 
-/** 127.0.0.0/8, ::1, and the former as an IPv6 address; each group of four bytes is written in the processor's order. */
+/** Matches 127.0.0.0/8, ::1 and IPv4-mapped 127.0.0.0/8; the kernel prints each group of four bytes in the processor's byte order. */
 function isLoopback(hex: string): boolean {
   return hex.length === 8
     ? hex.endsWith("7F")

@@ -1,35 +1,35 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** Semantics: a line of a log has at most this many bytes. */
+/** Semantics: the maximum length of a log line in bytes. */
 const longestLineBytes = 10_000;
 const cutMark = " … [cut]";
 /**
- * What is read of a line, more than a log shows: a secret that begins before the cut must be whole when it is hidden. The longest value of
- * a variable is 32 KiB, three times that when it is percent-encoded.
+ * How much of a line is read: more than a log shows, because a secret that starts before the cut must be complete to be redacted. A
+ * variable's value has at most 32 KiB, and three times that when percent-encoded.
  */
 export const readLineBytes = 128 * 1024;
 const longestSecretCharacters = 96 * 1024;
 
-// Titles and links, commands that move and colour, and the few of two or three characters. Node's own pattern takes the square of the
-// time for a long row of beginnings.
+// Matches OSC sequences (titles, links), CSI sequences (cursor, colour) and short escapes. Node's own pattern takes quadratic time on a
+// long series of unfinished sequences.
 const escapes = /\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-Z\\^-~]/g;
 
-/** The text without what would colour or paint over the reader's terminal. */
+/** Removes escape sequences and control characters, which could colour or overwrite the reader's terminal. */
 export function withoutControls(text: string): string {
   return text.replace(escapes, "").replace(/[^\P{Cc}\t]/gu, "");
 }
 
-/** The line without secrets, to be cut afterwards: a cut before it would leave the first part of a secret that lies across it. */
+/** Redacts secrets in a line. Must run before the line is cut: a cut through a secret would leave its first part unredacted. */
 export function hideSecrets(line: string, redact: (text: string) => string): string {
   const hidden = redact(line);
-  // The line may go on behind what was read of it, and so may a secret at its end.
+  // When the line was only read in part, a secret at its end may be incomplete.
   const isWhole = line.length * 3 < readLineBytes || Buffer.byteLength(line) < readLineBytes - 3;
   return isWhole ? hidden : hidden.slice(0, -longestSecretCharacters) + cutMark;
 }
 
-/** The line, or as much of it as a log takes, with a mark at its end. Never half a character. */
+/** Cuts a line to a log's limit, never inside a character, and marks the cut. */
 export function cutLine(line: string): string {
-  // No character has more than three bytes for each of its UTF-16 units.
+  // A UTF-16 unit takes at most three bytes in UTF-8.
   if (line.length * 3 <= longestLineBytes || Buffer.byteLength(line) <= longestLineBytes) return line;
   const bytes = Buffer.from(line);
   let room = longestLineBytes - Buffer.byteLength(cutMark);
@@ -37,20 +37,20 @@ export function cutLine(line: string): string {
   return bytes.toString("utf8", 0, room) + cutMark;
 }
 
-/** Whether this byte of UTF-8 goes on with a character that began before it. */
+/** Returns whether this byte is a UTF-8 continuation byte. */
 function isWithinCharacter(byte = 0): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000;
 }
 
 export interface LineSplitter {
   push(chunk: Buffer): void;
-  /** Gives out a last line that has no line feed. */
+  /** Emits a last line that has no line feed. */
   end(): void;
 }
 
 /**
- * Splits output into lines, in bounded memory and time whatever is printed. A carriage return starts the line anew, as on a terminal:
- * of a progress bar only its end is kept. Of a line that is far too long only the beginning is given out; `cutLine` marks it.
+ * Splits output into lines in bounded memory and time, whatever is printed. As on a terminal, a carriage return restarts the line, so only
+ * the final state of a progress bar is kept. Of an overlong line only the start is emitted; `cutLine` marks it.
  */
 export function createLineSplitter(onLine: (line: string) => void): LineSplitter {
   const decoder = new StringDecoder("utf8");
@@ -91,7 +91,7 @@ export function createLineSplitter(onLine: (line: string) => void): LineSplitter
   };
 }
 
-// A regular expression would look at a long row of carriage returns once for each of them.
+// Not a regular expression, which would take quadratic time on a long series of carriage returns.
 function withoutLastReturns(text: string): string {
   let end = text.length;
   while (text[end - 1] === "\r") end -= 1;

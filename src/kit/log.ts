@@ -1,4 +1,4 @@
-/** What every layer logs with: a message for people and fields for machines. Never a secret. */
+/** The logger of every layer: a message for people and fields for machines. Never log a secret. */
 export interface Log {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
@@ -7,7 +7,7 @@ export interface Log {
   child(fields: LogFields): Log;
 }
 
-/** Anything that JSON can hold. A fault goes into `err`, with its stack: under any other name it would be an empty object. */
+/** Fields of any JSON type. Pass an error as `err`, which is logged with its stack; under any other name it becomes an empty object. */
 export interface LogFields {
   readonly [name: string]: unknown;
   readonly err?: unknown;
@@ -17,7 +17,7 @@ export interface LogFields {
   readonly reason?: string | null;
 }
 
-/** A log that says nothing, for tests and for tools that print their own progress. */
+/** A logger that discards everything, for tests and for tools that print their own progress. */
 export const silentLog: Log = {
   debug() {},
   info() {},

@@ -1,4 +1,4 @@
-/** Runs `work` on each item in order, on at most `limit` at a time. Rejects with the first error, after all started work has settled. */
+/** Runs `work` on the items in order, at most `limit` at a time. Rejects with the first error, after all started work has settled. */
 export async function mapWithConcurrency<T>(
   items: readonly T[],
   limit: number,

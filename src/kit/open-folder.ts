@@ -1,9 +1,9 @@
 import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 
-/** A folder that stays the same one while it is open, wherever its name on the disk leads meanwhile. */
+/** An open folder. `path` refers to this folder even when another process renames or replaces it. */
 export interface OpenFolder extends AsyncDisposable {
-  /** Its name for as long as it is open. A link in a name below it is still followed, so each further folder is opened too. */
+  /** Valid while the folder is open. Links below it are still followed, so open each further folder as well. */
   readonly path: string;
 }
 
@@ -11,8 +11,8 @@ const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const missing = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Opens a folder below `root` one name at a time and follows no link, as openat(2) does: for root's work in folders that belong to others.
- * Undefined when one of the names is missing or no folder.
+ * Opens a folder below `root` one name at a time without following links, as openat(2) can: for root's work in folders that belong to other
+ * users. Returns undefined when a name is missing or is not a folder.
  */
 export async function openFolder(root: string, ...names: readonly string[]): Promise<OpenFolder | undefined> {
   let folder = await openOne(`${root}/.`);
@@ -34,7 +34,10 @@ async function openOne(path: string): Promise<OpenFolder | undefined> {
   }
 }
 
-/** Visits every regular file below an open folder: its path during the visit, and the names that lead to it. Follows no link. */
+/**
+ * Visits every regular file below an open folder without following links. `visit` gets a path that is valid during the visit, and the names
+ * that lead to the file.
+ */
 export async function visitFiles(
   folder: OpenFolder,
   visit: (file: string, names: readonly string[]) => Promise<void>,
@@ -49,9 +52,9 @@ export async function visitFiles(
   }
 }
 
-/** The content of a small regular file; undefined for a link, a pipe, a larger file, or none. */
+/** Returns the content of a small regular file; undefined for a link, a pipe, a larger file or a missing one. */
 export async function readSmallFile(path: string, mostBytes = 64 * 1024): Promise<Buffer | undefined> {
-  // Without O_NONBLOCK opening a pipe would wait for its other end.
+  // Without O_NONBLOCK, opening a pipe blocks until its other end is opened.
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
   if (handle === null) return undefined;
   try {

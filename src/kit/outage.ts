@@ -1,7 +1,7 @@
 import { diskFault } from "./disk-fault.ts";
 
-// SQLSTATE classes and codes (PostgreSQL, appendix A): connection trouble, resources, shutdown; deadlock, serialisation and
-// a lock that was not to be had, where the same request works a moment later.
+// SQLSTATE classes and codes (PostgreSQL, appendix A) of errors that a retry may solve: connection failures, resources, shutdown, deadlock,
+// serialization failure, unavailable lock.
 const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01|55P03|25P03)$/;
 const passingErrno = new Set([
   "ECONNREFUSED",
@@ -17,8 +17,8 @@ const passingMessages =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
 
 /**
- * What the platform lacks when this error is no fault of its code: a disk that is full or read-only, or something else that is away for
- * a moment, such as the database. Undefined for a fault.
+ * Classifies an error that is not a fault of the platform's code: a disk is full or read-only, or a dependency such as the database is
+ * temporarily `away`. Returns undefined for a fault.
  */
 export function outageOf(error: unknown): "disk_full" | "disk_read_only" | "away" | undefined {
   const fault = diskFault(error);

@@ -1,4 +1,4 @@
-/** A page of a list that was read with one row more than it shows: what is shown, and where the next page begins, null at the end. */
+/** Makes a page of a list that was read with one extra row: returns the rows to show and the cursor of the next page, null at the end. */
 export function pageOf<T>(
   rows: readonly T[],
   limit: number,

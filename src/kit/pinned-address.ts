@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 
-/** How addresses that tenants choose are found and judged. */
+/** How addresses that tenants choose are resolved and checked. */
 export interface AddressPolicy {
   /**
-   * The addresses of a name; none when there are none. Not the system's resolver, whose few threads a slow name server of a tenant
-   * would keep from the platform's own files.
+   * Returns a name's addresses, empty when it has none. Must not use the system's resolver: a tenant's slow name server would occupy its
+   * few threads, which the platform's own file operations share.
    */
   readonly resolve: (hostname: string) => Promise<readonly string[]>;
-  /** Whether an address may be connected to. */
+  /** Returns whether connections to an address are allowed. */
   readonly mayReach: (address: string) => boolean;
 }
 
@@ -15,9 +15,9 @@ export type PinnedAddress =
   | { readonly outcome: "found"; readonly address: string }
   | { readonly outcome: "unknown" | "closed"; readonly reason: string };
 
-/** The one address to connect to for a host as `URL` spells it: looked up once, and allowed. */
+/** Resolves a host, spelled as in `URL`, once and returns the one allowed address to connect to. */
 export async function pinAddress(hostname: string, { resolve, mayReach }: AddressPolicy): Promise<PinnedAddress> {
-  // URL writes every spelling of an IPv4 address in the usual one, and IPv6 in brackets.
+  // URL normalizes every spelling of an IPv4 address, and puts IPv6 in brackets.
   const literal = literalOf(hostname);
   const found = literal === undefined ? await resolve(hostname).catch(() => []) : [literal];
   if (found.length === 0) return { outcome: "unknown", reason: "The name of the host was not found." };
@@ -27,7 +27,7 @@ export async function pinAddress(hostname: string, { resolve, mayReach }: Addres
   return { outcome: "closed", reason: `The address is private or the platform's own, so it is not called. ${allow}` };
 }
 
-/** The IP address that a host is; undefined for a name. */
+/** Returns the IP address if the host is one; undefined for a name. */
 export function literalOf(hostname: string): string | undefined {
   const literal = hostname.replace(/^\[|\]$/g, "");
   return isIP(literal) > 0 ? literal : undefined;

@@ -9,18 +9,18 @@ export interface TreeProcess {
   readonly cpuSeconds: number;
 }
 
-/** All processes of this machine at one moment. */
+/** A snapshot of all processes of this machine. */
 export interface ProcessTree {
   childrenOf(pid: number): readonly TreeProcess[];
   descendantsOf(pid: number): readonly TreeProcess[];
 }
 
-// Node has no call of sysconf(_SC_PAGESIZE). 4 KiB holds on x86-64 and on nearly all arm64 kernels.
+// Node can't call sysconf(_SC_PAGESIZE). 4 KiB holds on x86-64 and on nearly all arm64 kernels.
 const pageBytes = 4096;
-// sysconf(_SC_CLK_TCK), 100 on every Linux that Node runs on.
+// sysconf(_SC_CLK_TCK) is 100 on every Linux that Node runs on.
 const ticksPerSecond = 100;
 
-/** Reads /proc once. */
+/** Takes a snapshot of /proc. */
 export function readProcessTree(): ProcessTree {
   const children = new Map<number, TreeProcess[]>();
   for (const pid of processIds()) {
@@ -33,7 +33,7 @@ export function readProcessTree(): ProcessTree {
   return { childrenOf, descendantsOf };
 }
 
-/** proc(5): after the name come state (3), parent (4), … utime (14), stime (15), … rss in pages (24). */
+/** Fields of proc(5) after the name: state (3), parent (4), … utime (14), stime (15), … rss in pages (24). */
 function readProcess(pid: number): TreeProcess | undefined {
   const text = readProcessFile(pid, "stat");
   const close = text.lastIndexOf(")");
@@ -48,27 +48,29 @@ function readProcess(pid: number): TreeProcess | undefined {
   };
 }
 
-/** Where to look for an application: below its shim, and whether its sandbox has a pid namespace. */
+/** Where to find an application: below its shim. Also whether its sandbox has a pid namespace. */
 export interface ShimPlace {
   readonly pid: number;
   readonly hasPidNamespace: boolean;
 }
 
-/** The application's own processes below a shim: without the programs that make up its sandbox. None while that is still being made. */
+/**
+ * Returns the application's own processes below a shim, without the programs of its sandbox. Empty while the sandbox is still being set up.
+ */
 export function applicationProcesses(tree: ProcessTree, shim: ShimPlace): readonly TreeProcess[] {
   const main = mainProcesses(tree, shim);
   return main.flatMap((process) => [process, ...tree.descendantsOf(process.pid)]);
 }
 
 /**
- * Who gets SIGTERM: the application's main process. A shell or a package manager in front of it would die of the signal and take the
- * application with it before it could finish, so what they wait for is signalled instead; they then end by themselves.
+ * Returns the processes that get SIGTERM: the application's main process, or what it waits for if it is a shell or a package manager. Such
+ * a wrapper would die of the signal and take the application down before it could finish; it exits by itself once its child has.
  */
 export function terminationTargets(tree: ProcessTree, shim: ShimPlace): readonly TreeProcess[] {
   return mainProcesses(tree, shim).flatMap((process) => behindWrappers(tree, process));
 }
 
-/** A process, or what it waits for when it is a shell or a package manager. */
+/** Returns the process itself, or what it waits for when it is a shell or a package manager. */
 export function behindWrappers(tree: ProcessTree, process: TreeProcess): TreeProcess[] {
   const children = tree.childrenOf(process.pid);
   if (children.length === 0 || !isWrapper(process)) return [process];
@@ -86,7 +88,7 @@ function isWrapper(process: TreeProcess): boolean {
   );
 }
 
-// pasta(1) is another name of passt, and runs as a variant for the processor.
+// pasta(1) is another name of passt, which runs as a variant for the processor.
 const sandboxPrograms = [
   "bwrap",
   "pasta",
@@ -99,7 +101,10 @@ const sandboxPrograms = [
   "socat",
 ];
 
-/** With a pid namespace: the process whose innermost pid is 2, bubblewrap's own being 1. Without one: the first that is no part of the sandbox. */
+/**
+ * Returns the main process. With a pid namespace it is the one whose innermost pid is 2 (bubblewrap itself is 1), without one the first
+ * that is not part of the sandbox.
+ */
 function mainProcesses(tree: ProcessTree, shim: ShimPlace): TreeProcess[] {
   const below = tree.descendantsOf(shim.pid);
   if (shim.hasPidNamespace)
@@ -113,7 +118,7 @@ function isOutermostOfApplication(process: TreeProcess, below: readonly TreeProc
   return parent === undefined || sandboxPrograms.includes(parent.name);
 }
 
-/** The last of `NSpid`, which has one number a pid namespace; undefined outside any. */
+/** Returns the last number of `NSpid`, which lists one pid per namespace; undefined outside any. */
 function innermostPid(pid: number): number | undefined {
   const numbers =
     readProcessFile(pid, "status")

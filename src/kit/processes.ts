@@ -1,24 +1,24 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** The processes of this machine at this moment. */
+/** Lists the pids of this machine's processes. */
 export function processIds(): number[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
-/** A process, distinct from a later one with the same pid: pid, start time in clock ticks, and the boot it ran in. */
+/** Identifies a process even if its pid is reused later: pid, start time in clock ticks, and boot id. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly start_time: string;
   readonly boot_id: string;
 }
 
-/** The identity of a living process, or undefined when there is none with this pid. */
+/** Returns the identity of a living process, or undefined when none has this pid. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const stat = readStat(pid);
   return stat && { pid, start_time: stat.startTime, boot_id: bootId() };
 }
 
-/** Whether exactly this process still lives. A zombie does not (kill(pid, 0) would say it does). */
+/** Returns whether exactly this process is still alive. A zombie is not, although kill(pid, 0) succeeds for it. */
 export function isAlive(identity: ProcessIdentity): boolean {
   const stat = readStat(identity.pid);
   return (
@@ -39,7 +39,7 @@ export function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): b
   }
 }
 
-/** proc(5): field 3 is the state, field 22 the start time; the name before them may contain spaces and brackets. */
+/** proc(5): field 3 is the state, field 22 the start time. The name before them may contain spaces and brackets. */
 function readStat(pid: number): { state: string; startTime: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -50,7 +50,7 @@ function readStat(pid: number): { state: string; startTime: string } | undefined
   }
 }
 
-// It stays the same for as long as this process lives.
+// Cached: it can't change while this process lives.
 let boot: string | undefined;
 
 function bootId(): string {
@@ -58,7 +58,7 @@ function bootId(): string {
   return boot;
 }
 
-/** Empty where the kernel does not say. */
+/** Returns an empty text when the kernel does not reveal it. */
 function pidNamespace(): string {
   try {
     return readlinkSync("/proc/self/ns/pid").replaceAll(/\D/g, "");
@@ -72,29 +72,38 @@ export function ownIdentity(): ProcessIdentity {
   return identify(process.pid) as ProcessIdentity;
 }
 
-/** An identity as one word, for a column or a file. */
+/** Formats an identity as one word, for a column or a file. */
 export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.boot_id}/${identity.pid}/${identity.start_time}`;
 }
 
-/** The same for a column that processes of several containers on one machine read: there a pid says nothing without its namespace. */
+/**
+ * Like `formatIdentity`, for a column that processes in several containers of one machine share: it adds the pid namespace, without which a
+ * pid is ambiguous.
+ */
 export function formatOwner(identity: ProcessIdentity): string {
   return `${formatIdentity(identity)}/${pidNamespace()}`;
 }
 
-/** Whether the word names a process of this boot that is gone. Of other machines, boots and containers nothing is known: false. */
+/**
+ * Returns whether the word names a process of this boot that is gone. False for other machines, boots and containers, whose processes are
+ * unknown here.
+ */
 export function isKnownDead(word: string): boolean {
   const [boot, pid, start, namespace = pidNamespace()] = word.split("/");
   if (boot !== bootId() || pid === undefined || start === undefined || namespace !== pidNamespace()) return false;
   return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
 }
 
-/** How long this process was ready to run while others had the processors, since it began; 0 where the kernel does not say. */
+/**
+ * Returns how long a process has been runnable but waiting for a CPU since its start, in milliseconds; 0 when the kernel does not report
+ * it.
+ */
 export function waitedForProcessorMs(pid: number): number {
   return Number(readProcessFile(pid, "schedstat").split(" ")[1] ?? 0) / 1e6;
 }
 
-/** A file of proc(5) of one process; empty when the process has ended, or belongs to another user who hides it. */
+/** Reads a file of proc(5) of one process; empty when the process has exited, or is hidden because it belongs to another user. */
 export function readProcessFile(pid: number, file: "cmdline" | "environ" | "schedstat" | "stat" | "status"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

@@ -2,11 +2,11 @@ import { realpathSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { runOk, type Command } from "./exec.ts";
 
-/** Limits of folders that an XFS file system keeps itself, mounted with `prjquota`. */
+/** Per-folder limits enforced by an XFS file system that is mounted with `prjquota`. */
 export interface ProjectQuota {
   /**
-   * Limits a folder's bytes: a write beyond the limit fails with EDQUOT or ENOSPC. Resolves with the bytes in use, or with null when the
-   * limit could not be set. `id` is the folder's quota project on the file system.
+   * Limits a folder's size: a write beyond the limit fails with EDQUOT or ENOSPC. Resolves with the bytes in use, or null when the limit
+   * could not be set. `id` is the folder's quota project on the file system.
    */
   limit(folder: string, id: number, bytes: number): Promise<number | null>;
 }
@@ -14,7 +14,7 @@ export interface ProjectQuota {
 const blockBytes = 4096;
 const timeoutMs = 60_000;
 
-/** The quotas of the file system that holds `folder`; null where it has none, or where its names could not be given to `xfs_quota`. */
+/** Returns the quotas of the file system that holds `folder`; null when it has none, or when its paths can't be passed to `xfs_quota`. */
 export function openProjectQuota(xfsQuotaBin: string | null, folder: string, mountInfo: string): ProjectQuota | null {
   const mountPoint = quotaMount(mountInfo, realpathSync(folder));
   if (xfsQuotaBin === null || mountPoint === null || !isPlain(folder)) return null;
@@ -25,7 +25,7 @@ export function openProjectQuota(xfsQuotaBin: string | null, folder: string, mou
       if (known.blocks !== blocks)
         for (const command of quotaCommands(xfsQuotaBin, { mountPoint, folder: limited, id, kib: blocks * 4 }))
           await runOk(command, { timeoutMs });
-      // Of a limited folder the file system says that it is as large as its limit: so this also shows whether the limit holds.
+      // The file system reports a limited folder as a volume of the limit's size, so this also verifies that the limit is in force.
       const seen = await statfs(limited);
       return seen.blocks === blocks && seen.bsize === blockBytes ? (seen.blocks - seen.bfree) * blockBytes : null;
     },
@@ -39,7 +39,10 @@ export interface LimitedFolder {
   readonly kib: number;
 }
 
-/** xfs_quota(8): gives the folder with all in it to the project `id`, and limits that. No file of the machine's own projects is read. */
+/**
+ * Builds the xfs_quota(8) commands that assign the folder and its content to the project `id` and set its limit. They do not use the
+ * machine's own project files.
+ */
 export function quotaCommands(xfsQuotaBin: string, { mountPoint, folder, id, kib }: LimitedFolder): readonly Command[] {
   const quota = (words: string): Command => ({
     file: xfsQuotaBin,
@@ -48,7 +51,7 @@ export function quotaCommands(xfsQuotaBin: string, { mountPoint, folder, id, kib
   return [quota(`project -s -p ${folder} ${id}`), quota(`limit -p bhard=${kib}k ${id}`)];
 }
 
-/** Where the file system of a path is mounted, by proc_pid_mountinfo(5), if it is XFS with project quotas that are enforced. */
+/** Returns the mount point that holds a path, from proc_pid_mountinfo(5), if it is XFS with enforced project quotas; otherwise null. */
 export function quotaMount(mountInfo: string, path: string): string | null {
   const mounts = mountInfo.split("\n").flatMap((line) => {
     const [left = "", right = ""] = line.split(" - ");
@@ -58,7 +61,7 @@ export function quotaMount(mountInfo: string, path: string): string | null {
   });
   const holds = ({ mountPoint }: { mountPoint: string }) =>
     mountPoint === "/" || path === mountPoint || path.startsWith(`${mountPoint}/`);
-  // Of two mounts at one place the later one hides the other.
+  // When two mounts share a mount point, the later one hides the earlier.
   const longest = mounts
     .filter(holds)
     .reduce<(typeof mounts)[number] | undefined>(
@@ -69,5 +72,5 @@ export function quotaMount(mountInfo: string, path: string): string | null {
   return isLimited && isPlain(longest.mountPoint) ? longest.mountPoint : null;
 }
 
-/** xfs_quota takes its words apart at blanks and knows no quoting. */
+/** xfs_quota splits its arguments at blanks and has no quoting. */
 const isPlain = (path: string): boolean => /^[\w./@+-]+$/.test(path);

@@ -2,8 +2,8 @@ import { BlockList, isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 
 /**
- * The special-purpose networks of IANA's registries (RFC 6890 and its updates), in which the machine itself, its neighbours and a cloud's
- * metadata service are. NAT64, 6to4 and Teredo carry an IPv4 address inside and would lead around the list.
+ * The special-purpose networks of IANA's registries (RFC 6890 and its updates), which contain the machine itself, its neighbours and a
+ * cloud's metadata service. NAT64, 6to4 and Teredo embed an IPv4 address, which would bypass the list.
  */
 const closed = [
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24",
@@ -12,7 +12,7 @@ const closed = [
   "fec0::/10 ff00::/8",
 ].flatMap((line) => line.split(" "));
 
-/** Whether a text is a network such as `10.0.0.0/8`, or one address. */
+/** Returns whether a text is a network such as `10.0.0.0/8`, or a single address. */
 export function isNetwork(text: string): boolean {
   const [address = "", bits, ...more] = text.split("/");
   const family = isIP(address);
@@ -20,18 +20,18 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
-/** Decides which addresses tenants may make the platform connect to. `allowed` are networks that the operator opens. */
+/** Creates the check for addresses that tenants may make the platform connect to. `allowed` are networks that the operator permits. */
 export function createAddressGuard(allowed: readonly string[]): (address: string) => boolean {
   const isAllowed = memberOf(allowed);
   return (address) => isAllowed(address) || !(isIP(address) === 0 || isPrivateAddress(address) || isOwn(address));
 }
 
-/** Whether an address is in one of these networks; false for what is no address. */
+/** Returns whether an address is in one of these networks; false for other text. */
 export function isPrivateAddress(address: string): boolean {
   return isIP(address) !== 0 && isClosed(address);
 }
 
-// A public address of this machine leads past its firewall to everything that listens here.
+// A connection to this machine's own public address bypasses its firewall and reaches everything that listens here.
 function isOwn(address: string): boolean {
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return own.some((each) => each.address === address);

@@ -1,11 +1,11 @@
 const mark = "[redacted]";
-// Shorter values ("1", "true", "dev") appear in ordinary text; hiding them would garble logs and hide nothing.
+// Shorter values ("1", "true", "dev") occur in ordinary text; redacting them would garble logs and protect nothing.
 const shortestSecret = 6;
 
-/** Hides what must not be seen of a text. */
+/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
-/** Makes a function that replaces every occurrence of a known secret value in a text, also as JSON, in a URL or as Base64. */
+/** Creates a function that replaces every occurrence of a known secret value in a text, including its JSON, URL and Base64 encodings. */
 export function redactor(secrets: Iterable<string>): Redact {
   const values = [...new Set(withParts(secrets))].sort((a, b) => b.length - a.length);
   if (values.length === 0) return (text) => text;
@@ -13,7 +13,7 @@ export function redactor(secrets: Iterable<string>): Redact {
   return (text) => text.replace(pattern, mark);
 }
 
-// A value of several lines reaches a log line by line, so each of its lines is a secret too.
+// A multi-line value reaches a log line by line, so each of its lines is a secret too.
 function* withParts(secrets: Iterable<string>): Generator<string> {
   for (const secret of secrets) {
     if (secret.length < shortestSecret) continue;
@@ -22,7 +22,7 @@ function* withParts(secrets: Iterable<string>): Generator<string> {
   }
 }
 
-// What is careless with secrets seldom prints them bare: whole environments are logged as JSON, addresses with parameters.
+// Programs that leak secrets seldom print them bare: they log whole environments as JSON, or URLs with parameters.
 function* spellings(value: string): Generator<string> {
   yield value;
   yield JSON.stringify(value).slice(1, -1);

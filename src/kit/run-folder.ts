@@ -2,9 +2,9 @@ import { lstatSync, mkdirSync, mkdtempSync, chmodSync, readFileSync, existsSync,
 import { join } from "node:path";
 
 /**
- * A short, stable folder for unix sockets of what lives in `dir`: a socket's path may have 107 bytes only (unix(7)),
- * and other users must be able to reach sockets although `dir` is closed to them. Others may pass through it, not list it.
- * The name is random, so no other process can take it beforehand; it is remembered in `dir` and made anew after a reboot.
+ * Returns a short, stable folder for the Unix sockets of what lives in `dir`: a socket's path may have only 107 bytes (unix(7)), and other
+ * users must reach sockets although `dir` is closed to them. Others may traverse it but not list it. Its random name can't be occupied
+ * beforehand; the name is stored in `dir`, and a reboot leads to a new one.
  */
 export function runFolder(dir: string, base: string = usualBase()): string {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -17,7 +17,7 @@ export function runFolder(dir: string, base: string = usualBase()): string {
   return made;
 }
 
-/** Removes the folder of `dir` once no server listens in it; the next start makes it anew. */
+/** Removes the run folder of `dir` once no server listens in it; the next start creates a new one. */
 export function removeRunFolder(dir: string): void {
   const memory = join(dir, "run-folder");
   if (existsSync(memory)) rmSync(readFileSync(memory, "utf8"), { recursive: true, force: true });

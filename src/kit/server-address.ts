@@ -1,21 +1,24 @@
-/** Where a PostgreSQL server listens, in libpq's words: `host` is a name, an address, or the absolute path of the folder that holds its Unix socket. */
+/**
+ * Where a PostgreSQL server listens, as libpq defines it: `host` is a name, an address, or the absolute path of the folder that holds its
+ * Unix socket.
+ */
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** A Unix socket, and the TCP port of 127.0.0.1 under which an application finds what listens there. */
+/** A Unix socket and the TCP port of 127.0.0.1 that a sandbox forwards to it. */
 export interface ForwardedSocket {
   readonly port: number;
   readonly socket_path: string;
 }
 
-/** The server's Unix socket, as PostgreSQL names it in `unix_socket_directories`; null where it listens on TCP alone. */
+/** Returns the path of the server's Unix socket, as PostgreSQL names it in `unix_socket_directories`; null when it listens only on TCP. */
 export function unixSocketOf({ host, port }: ServerAddress): string | null {
   return host.startsWith("/") ? `${host}/.s.PGSQL.${port}` : null;
 }
 
-/** Which sockets a sandbox forwards for these servers: those on TCP need none. */
+/** Returns the sockets that a sandbox must forward for these servers; servers on TCP need none. */
 export function forwardedSockets(servers: readonly ServerAddress[]): ForwardedSocket[] {
   return servers.flatMap((server) => {
     const socket_path = unixSocketOf(server);
@@ -23,7 +26,7 @@ export function forwardedSockets(servers: readonly ServerAddress[]): ForwardedSo
   });
 }
 
-/** Where an application finds the server when its sandbox forwards Unix sockets to 127.0.0.1:<port>. */
+/** Returns the address that an application uses when its sandbox forwards Unix sockets to 127.0.0.1:<port>. */
 export function forwardedAddress(server: ServerAddress): ServerAddress {
   return unixSocketOf(server) === null ? server : { host: "127.0.0.1", port: server.port };
 }

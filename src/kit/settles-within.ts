@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Waits until `work` has settled, at most `timeoutMs`. False when it is still under way then; rejects when the work does in time. */
+/** Waits at most `timeoutMs` until `work` settles. Returns false when it is still pending then; rejects if it rejects in time. */
 export async function settlesWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const over = new AbortController();
   const late = sleep(timeoutMs, false, { signal: over.signal }).catch(() => false);

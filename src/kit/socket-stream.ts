@@ -1,6 +1,6 @@
 import { Duplex } from "node:stream";
 
-/** What is used of a WebSocket of the package `ws`, on either side. */
+/** The part of a `ws` WebSocket that is used here, on either side. */
 export interface MessageSocket {
   send(data: Buffer | string, sent?: (error?: Error | null) => void): void;
   close(code?: number, reason?: string): void;
@@ -11,19 +11,19 @@ export interface MessageSocket {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** A stream of bytes over a socket's binary messages; its text messages are objects beside the stream. */
+/** A byte stream over a socket's binary messages; its text messages carry JSON objects beside the stream. */
 export interface SocketStream {
   readonly bytes: Duplex;
-  /** Sends an object beside the bytes. */
+  /** Sends a JSON object beside the bytes. */
   tell(message: Readonly<Record<string, unknown>>): void;
-  /** Calls back for each object of the other side. */
+  /** Calls back for each JSON object from the other side. */
   onTold(listener: (message: Readonly<Record<string, unknown>>) => void): void;
 }
 
-// The end of one direction, which WebSockets have no word for.
+// Half-closes the stream, which WebSockets have no frame for.
 const end = { type: "end" } as const;
 
-/** Carries bytes both ways with back-pressure. The stream ends with the socket. */
+/** Creates a bidirectional byte stream with back-pressure over a socket. It ends with the socket. */
 export function socketStream(socket: MessageSocket): SocketStream {
   const listeners: ((message: Readonly<Record<string, unknown>>) => void)[] = [];
   const tell = (message: Readonly<Record<string, unknown>>) => socket.send(JSON.stringify(message), () => {});
@@ -50,7 +50,7 @@ export function socketStream(socket: MessageSocket): SocketStream {
     for (const listener of listeners) listener(message);
   });
   socket.on("error", () => {});
-  // What came before the end may not have been read yet.
+  // Data that arrived before the close may still be unread.
   socket.on("close", () =>
     isEnded && !bytes.readableEnded ? bytes.once("end", () => bytes.destroy()) : bytes.destroy(),
   );

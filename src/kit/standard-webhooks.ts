@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from "node:crypto";
 
-// The scheme: github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Webhook headers" and "Signature scheme" (v1).
+// Specification: github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Webhook headers" and "Signature scheme" (v1).
 const prefix = "whsec_";
 
-/** A new secret: 32 random bytes in base64 behind `whsec_`. */
+/** Creates a secret: `whsec_` and 32 random bytes in base64. */
 export function newWebhookSecret(): string {
   return `${prefix}${randomBytes(32).toString("base64")}`;
 }
@@ -11,12 +11,12 @@ export function newWebhookSecret(): string {
 export interface SignedMessage {
   /** The same for every attempt. */
   readonly id: string;
-  /** When this attempt is made, in seconds. */
+  /** The time of this attempt, in seconds. */
   readonly timestamp: number;
   readonly body: string;
 }
 
-/** The headers that identify and sign one attempt of a message. */
+/** Returns the headers that identify and sign one attempt of a message. */
 export function webhookHeaders(secret: string, message: SignedMessage): Record<string, string> {
   const { id, timestamp } = message;
   return {

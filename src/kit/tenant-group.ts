@@ -1,14 +1,17 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** The control group for what outlives the control plane; undefined when this process is not the service, or the unit does not run. */
+/**
+ * Returns the control group for processes that outlive the control plane; undefined when this process does not run as the service, or that
+ * unit is not running.
+ */
 export function tenantGroup(folder = ownGroup()?.folder): string | undefined {
   if (folder === undefined || basename(folder) !== unitNames.controlPlane) return undefined;
   const beside = join(dirname(folder), unitNames.tenants);
   return existsSync(beside) ? beside : undefined;
 }
 
-/** The systemd unit of the control plane, and the one beside it whose control group holds everything that outlives the control plane. */
+/** The control plane's systemd unit, and the second unit whose control group holds every process that outlives the control plane. */
 export const unitNames = { controlPlane: "berth.service", tenants: "berth-tenants.service" } as const;
 
 export interface OwnGroup {
@@ -16,7 +19,7 @@ export interface OwnGroup {
   readonly folder: string;
 }
 
-/** Where the hierarchy of cgroup v2 is mounted, and this process's group in it; undefined on machines without one. */
+/** Returns the mount point of the cgroup v2 hierarchy and this process's group in it; undefined on machines without one. */
 export function ownGroup(
   mounts = readText("/proc/self/mounts"),
   groups = readText("/proc/self/cgroup"),
@@ -24,7 +27,10 @@ export function ownGroup(
   return groupIn(mounts, ([, , type]) => type === "cgroup2", /^0::(\/.*)$/m.exec(groups));
 }
 
-/** The same of the hierarchy in which systemd keeps its services on machines with cgroup v1 (systemd's "legacy" and "hybrid" set-ups). */
+/**
+ * Like `ownGroup`, for the hierarchy in which systemd keeps its services on machines with cgroup v1 (systemd's "legacy" and "hybrid"
+ * set-ups).
+ */
 export function ownLegacyGroup(
   mounts = readText("/proc/self/mounts"),
   groups = readText("/proc/self/cgroup"),
@@ -46,11 +52,14 @@ function groupIn(
   return root === undefined || path === null ? undefined : { root, folder: join(root, path[1] ?? "") };
 }
 
-/** The file that a process writes 0 to before it becomes a program that outlives the control plane; undefined where it need not. */
+/**
+ * Returns the file to which a process writes 0 before it executes a program that outlives the control plane; undefined when that is not
+ * necessary.
+ */
 export function companionsFile(): string | undefined {
   const tenants = tenantGroup() ?? tenantGroup(ownLegacyGroup()?.folder);
   if (tenants === undefined) return undefined;
-  // A group whose children have limits may hold no processes itself.
+  // A group whose child groups have limits must not hold processes itself.
   const folder = join(tenants, "companions");
   mkdirSync(folder, { recursive: true });
   return join(folder, "cgroup.procs");

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Asks `probe` again and again until it answers something other than undefined, or the time is over (then undefined).
- * The pause grows from `firstMs` to `atMostMs`, so that a fast answer is seen fast.
+ * Calls `probe` repeatedly until it returns something other than undefined, or the time is over (then undefined). The pause grows from
+ * `firstMs` to `atMostMs`, so that a fast result is noticed fast.
  */
 export async function until<T>(
   probe: () => Promise<T | undefined> | T | undefined,

@@ -13,18 +13,19 @@ export interface Database {
 }
 
 /**
- * Opens the control plane's database. Rows come out as they go over the wire: timestamps as RFC 3339 text in UTC with
- * milliseconds, bigints as numbers. A lost connection is logged and replaced; only the query under way fails.
+ * Opens the control plane's database. Values have the API's format: timestamps as RFC 3339 text in UTC with milliseconds, bigints as
+ * numbers. A lost connection is logged and replaced; only its current query fails.
  */
 export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
   const pool = new pg.Pool({ max: 10, connectionTimeoutMillis: 5000, ...options.connection, ...session });
-  // The pool listens to idle connections only; an error on one in use, unheard, would end the process. Its query fails anyway.
+  // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails
+  // anyway.
   pool.on("connect", (client) => client.on("error", () => {}));
   pool.on("error", (error) => options.log.warn({ error: error.message }, "lost an idle connection to the database"));
   return { db: fromPool(pool), pool, close: () => pool.end() };
 }
 
-/** The typed view of a pool. Closing it closes the pool. */
+/** Wraps a pool in a typed view. Closing the view closes the pool. */
 function fromPool(pool: pg.Pool): Db {
   const names = new Map<string, string>();
   const named = new WeakMap<pg.PoolClient, PostgresPoolClient>();
@@ -39,8 +40,8 @@ function fromPool(pool: pg.Pool): Db {
   });
 }
 
-// Measured: a statement that the server has parsed before costs a fifth less. The bound keeps generated texts (lists of
-// different lengths) from filling the server's memory.
+// Measured: a prepared statement costs a fifth less. The limit keeps generated statements (lists of different lengths) from filling the
+// server's memory.
 const mostNames = 500;
 
 function withNamedStatements(client: pg.PoolClient, names: Map<string, string>): PostgresPoolClient {
@@ -55,7 +56,7 @@ function withNamedStatements(client: pg.PoolClient, names: Map<string, string>):
     return client.query(name === undefined ? { text, values: [...values] } : { name, text, values: [...values] });
   };
   const release = (discard?: boolean) => client.release(discard);
-  // Kysely's type has a second form for cursors, which nothing here uses.
+  // Kysely's type has an overload for cursors, which is not used here.
   return { query, release } as unknown as PostgresPoolClient;
 }
 
@@ -74,15 +75,15 @@ const types: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** What every connection of ours has in common: UTC, and our own reading of types. */
+/** Settings of every connection: UTC, and Berth's own type parsers. */
 const session = {
   types,
-  // No transaction of ours waits for anything but the database; one that does is broken and must not hold its locks for ever.
-  // Compiling a statement of 15 ms took a second and more on a server of the operator's, from 300 projects on.
+  // Our transactions wait only for the database, so one that idles is broken and must not hold its locks. JIT is off: from 300 projects on,
+  // an operator's server took over a second to compile a statement that runs for 15 ms.
   options: "-c TimeZone=UTC -c jit=off -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 } as const;
 
-/** `2026-01-02 03:04:05.678901+00` to `2026-01-02T03:04:05.678Z`, without the cost of a Date for the usual form. */
+/** Converts `2026-01-02 03:04:05.678901+00` to `2026-01-02T03:04:05.678Z`, without creating a Date for the usual form. */
 export function timestampText(text: string): string {
   const found = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/.exec(text);
   if (!found) return new Date(text).toISOString();

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** The vault's keys, by number. The current one seals; the others only open. */
+/** The vault's keys by number. The current key seals; the others only open. */
 export interface Keyring {
   readonly current: number;
   readonly keys: ReadonlyMap<number, Buffer>;
@@ -25,7 +25,7 @@ class KeyringRefused extends Error {
 
 const keyBytes = 32;
 
-/** Makes the key file with a first key, unless it exists. Two at once are safe: one wins, both use it. */
+/** Creates the key file with a first key, unless it exists. Concurrent calls are safe: one wins, and both use its file. */
 export function createKeyring(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })) return;
   const temporary = writeBeside(file, { current: 1, keys: new Map([[1, randomBytes(keyBytes)]]) });
@@ -39,7 +39,7 @@ export function createKeyring(file: string): void {
   }
 }
 
-/** Reads the key file; refuses one that others may read or that is damaged. */
+/** Reads the key file. Refuses a file that other users can read or that is damaged. */
 export function readKeyring(file: string): Keyring {
   if ((statSync(file).mode & 0o077) !== 0)
     throw new KeyringRefused("The key file may be read by others. Make it mode 0600.");
@@ -65,7 +65,7 @@ export function addKey(file: string): Keyring {
   return replace(file, { current: number, keys: new Map([...keys, [number, randomBytes(keyBytes)]]) });
 }
 
-/** Throws keys away that nothing is sealed with any more. The current one always stays. */
+/** Removes keys that no sealed value uses any more. The current key always stays. */
 export function dropKeys(file: string, numbers: readonly number[]): Keyring {
   const { current, keys } = readKeyring(file);
   return replace(file, {
@@ -80,7 +80,7 @@ function replace(file: string, keyring: Keyring): Keyring {
   return keyring;
 }
 
-// Secrets are sealed under the new key at once: after a loss of power the folder must not know the old file alone.
+// Secrets are sealed under the new key at once, so the renamed file must survive a power failure.
 function syncFolder(file: string): void {
   const folder = openSync(dirname(file), "r");
   try {
@@ -90,7 +90,7 @@ function syncFolder(file: string): void {
   }
 }
 
-/** A complete, durable file in the same folder, ready to be renamed or linked into place. */
+/** Writes a complete, durable file in the same folder, ready to be renamed or linked into place. */
 function writeBeside(file: string, keyring: Keyring): string {
   const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
   const keys = Object.fromEntries([...keyring.keys].map(([number, key]) => [number, key.toString("base64")]));

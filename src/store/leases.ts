@@ -3,7 +3,7 @@ import { linkSignals } from "../kit/link-signals.ts";
 import { isKnownDead } from "../kit/processes.ts";
 import type { Db, Tx } from "./database.ts";
 
-/** The tables whose rows are work that one process at a time may do. */
+/** Tables whose rows are work that only one process at a time may do. */
 export type LeasedTable =
   | "build"
   | "deployment"
@@ -18,7 +18,7 @@ export type LeasedTable =
   | "project_follow"
   | "image_pruning";
 
-/** The right to change one row. Each taking has a higher fence, so that a worker that lost its lease changes nothing. */
+/** The exclusive right to change one row. Each claim gets a higher fence, so a worker that lost its lease can change nothing. */
 export interface Lease {
   readonly table: LeasedTable;
   readonly id: string;
@@ -32,29 +32,29 @@ const heartbeatMs = 5000;
 /** SQL for a `lease_until` that starts now. */
 export const freshLease = sql<string>`now() + make_interval(secs => ${sql.lit(leaseSeconds)})`;
 
-/** SQL that is true of the lease's row while no other owner has taken it. */
+/** SQL condition that is true for the lease's row until another owner claims it. */
 export function holds(lease: Lease) {
   return sql<boolean>`id = ${lease.id} and fence = ${lease.fence}`;
 }
 
-/** SQL that is true of rows that are none of these. */
+/** SQL condition that is true for rows with none of these ids. */
 export function isNoneOf(ids: readonly string[], column = "id") {
   return sql<boolean>`${sql.ref(column)} <> all(${ids}::text[])`;
 }
 
-/** Prolongs a lease, also one that has run out and that no other owner has taken; false when it was lost. */
+/** Renews a lease, even an expired one that no other owner has claimed. Returns false when the lease was lost. */
 export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
   const done = await sql`update ${sql.table(lease.table)} set lease_until = ${freshLease}
     where ${holds(lease)} and lease_owner = ${lease.owner}`.execute(db);
   return done.numAffectedRows === 1n;
 }
 
-/** For what must not be done twice: throws when the lease was lost, which the signal may not know yet. */
+/** Throws when the lease was lost, which the abort signal may not reflect yet. For work that must not happen twice. */
 export async function requireLease(db: Db | Tx, lease: Lease): Promise<void> {
   if (!(await renewLease(db, lease))) throw new Error("the lease was lost");
 }
 
-/** Does the work while a heartbeat keeps the lease; the signal given to it aborts when the lease is lost or `stop` aborts. */
+/** Runs work while a heartbeat renews the lease. The work's signal aborts when the lease is lost or `stop` aborts. */
 export async function holdLease<T>(
   db: Db,
   lease: Lease,
@@ -63,7 +63,7 @@ export async function holdLease<T>(
 ): Promise<T> {
   const lost = linkSignals(stop);
   const beat = async () => {
-    // A database that is away for a moment is no loss: the lease outlasts several beats, and the fence guards the rest.
+    // A brief database outage does not lose the lease: it outlasts several heartbeats, and the fence protects the row otherwise.
     const kept = await renewLease(db, lease).catch(() => true);
     if (!kept) lost.abort(new Error("the lease was lost"));
   };
@@ -76,7 +76,7 @@ export async function holdLease<T>(
   }
 }
 
-/** Ends the leases of processes of this machine that are known to be dead, so that no worker waits for them to run out. */
+/** Expires leases of processes on this machine that are known to be dead, so that workers can claim them at once. */
 export async function releaseDeadLeases(db: Db, table: LeasedTable): Promise<void> {
   const owners = await sql<{ lease_owner: string }>`select distinct lease_owner from ${sql.table(table)}
     where lease_owner is not null and lease_until > now()`.execute(db);

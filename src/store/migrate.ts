@@ -6,7 +6,7 @@ import pg from "pg";
 
 export interface MigrateOptions {
   readonly connection: pg.ClientConfig;
-  /** Where the numbered SQL files are; the checkout's `sql` when left out. */
+  /** The folder with the numbered SQL files. Defaults to the checkout's `sql`. */
   readonly folder?: string;
 }
 
@@ -16,8 +16,8 @@ class MigrationRefused extends Error {
 }
 
 /**
- * Brings the database to the newest schema and answers with the names of the files it applied, in their order.
- * Forward only, each file in one transaction; safe when two starters do it at once: the second waits and finds nothing to do.
+ * Migrates the database to the newest schema and returns the names of the files it applied, in order. Forward only, one transaction per
+ * file. Concurrent calls are safe: the second waits and finds nothing to do.
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = await readMigrations(options.folder ?? ownFolder);
@@ -42,12 +42,12 @@ interface Migration {
 }
 
 const ownFolder = fileURLToPath(new URL("../../sql", import.meta.url));
-// Any number will do, as long as nothing else in this database locks it: "berth" in ASCII.
+// An arbitrary number that nothing else in this database locks: "berth" in ASCII.
 const lockNumber = "422542504040";
 const ledger = `create table if not exists schema_migration (
   name text primary key, sha256 text not null, applied_at timestamptz not null default now())`;
 
-/** The migrations of a folder, in their order: `NNNN-name.sql`. */
+/** Reads the migrations of a folder, in order: `NNNN-name.sql`. */
 export async function readMigrations(folder: string = ownFolder): Promise<readonly Migration[]> {
   const names = (await readdir(folder)).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name)).sort();
   return Promise.all(
@@ -79,7 +79,7 @@ async function compare(client: pg.Client, files: readonly Migration[]): Promise<
   return files.filter((file) => !applied.has(file.name));
 }
 
-// The ledger row comes first: should two ever get here, the second waits on its key and then fails before it changes anything.
+// Inserts the ledger row first: a concurrent process would wait on its key and then fail before it changes anything.
 async function apply(client: pg.Client, file: Migration): Promise<void> {
   await client.query("begin");
   try {

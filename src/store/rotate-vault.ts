@@ -3,7 +3,7 @@ import type { Db } from "./database.ts";
 import { addKey, dropKeys, readKeyring } from "./keyring.ts";
 import { keyOf, openVault, type Vault } from "./vault.ts";
 
-/** Every column with sealed secrets: where it is, and the name its content was sealed under. */
+/** Every column with sealed secrets: its table, and the name under which the content was sealed. */
 const sealedColumns = [
   {
     table: "project_variable",
@@ -69,9 +69,9 @@ export interface Rotation {
 }
 
 /**
- * Seals everything anew under a new key. Interrupted, the next call goes on with the key that was already made.
- * Keys of earlier rotations that nothing uses any more are thrown away; the one just replaced stays until the next
- * rotation, because a running process may be about to write with it.
+ * Seals all secrets again under a new key. After an interruption, the next call continues with the key that was already created. Deletes
+ * unused keys of earlier rotations; the key just replaced stays until the next rotation, because a running process may still be writing
+ * with it.
  */
 export async function rotateVault(options: { readonly db: Db; readonly keyFile: string }): Promise<Rotation> {
   const { db, keyFile } = options;
@@ -114,7 +114,7 @@ async function resealColumn(db: Db, vault: Vault, column: SealedColumn): Promise
   }
 }
 
-// Rows are locked, so that a value set meanwhile is not overwritten with the old one.
+// Locks the rows, so that a concurrent update is not overwritten with the old value.
 async function resealBatch(db: Db, vault: Vault, column: SealedColumn): Promise<number> {
   const current = Buffer.alloc(4);
   current.writeUInt32BE(vault.currentKey());

@@ -1,15 +1,15 @@
 import type { Topic, Wakeups } from "./wakeups.ts";
 
-/** Wakes a loop that polls: it waits for a notification or for a time limit. */
+/** Wakes a polling loop: it waits for a notification or a time limit. */
 export interface Signal {
   notify(): void;
-  /** Resolves to true on a notification, also one since the last wait; to false after `atMostMs` or when `signal` aborts. */
+  /** Resolves to true on a notification, including one since the last wait; to false after `atMostMs` or when `signal` aborts. */
   wait(atMostMs: number, signal?: AbortSignal): Promise<boolean>;
   /** Unsubscribes. */
   stop(): void;
 }
 
-/** Subscribes to wake-ups of these topics, or with an id to those of that id alone. A notification between two waits is kept. */
+/** Subscribes to wake-ups of these topics, limited to `id` if given. A notification between two waits is kept. */
 export function createSignal(wakeups: Pick<Wakeups, "on">, topics: readonly Topic[], id?: string): Signal {
   let isSignalled = false;
   let end = () => {};

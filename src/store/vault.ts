@@ -2,21 +2,24 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { createKeyring, readKeyring, type Keyring } from "./keyring.ts";
 
-/** Seals secrets for the database with a key that is never in it. What was sealed for one project and name opens for no other. */
+/**
+ * Seals secrets for the database with a key that is never stored in it. A value sealed for one project and name can't be opened for
+ * another.
+ */
 export interface Vault {
   seal(projectId: string, name: string, text: string): Buffer;
-  /** Throws `VaultRefused` when the text was sealed under another key, project or name, or was changed. */
+  /** Throws `VaultRefused` when the value was sealed under another key, project or name, or was modified. */
   open(projectId: string, name: string, sealed: Buffer): string;
-  /** The number of the key that seals now. */
+  /** Returns the number of the key that currently seals. */
   currentKey(): number;
 }
 
-/** Thrown when something cannot be opened; the message is a sentence for the operator and holds no secret. */
+/** Thrown when a sealed value can't be opened. The message is a sentence for the operator and holds no secret. */
 class VaultRefused extends Error {
   override readonly name = "VaultRefused";
 }
 
-/** Opens the vault of a key file, which is made (mode 0600) when it does not exist. Notices when a rotation adds a key. */
+/** Opens the vault of a key file and creates the file (mode 0600) if it does not exist. Picks up keys that a rotation adds. */
 export function openVault(options: { readonly keyFile: string }): Vault {
   createKeyring(options.keyFile);
   const keys = watchedKeyring(options.keyFile);
@@ -38,7 +41,7 @@ export function openVault(options: { readonly keyFile: string }): Vault {
   };
 }
 
-/** The number of the key that something was sealed with. */
+/** Returns the number of the key that sealed a value. */
 export function keyOf(sealed: Buffer): number {
   if (sealed.length < headerBytes + tagBytes || sealed[0] !== format)
     throw new VaultRefused("A sealed secret of the database is damaged.");
@@ -55,8 +58,8 @@ interface NumberedKey {
   readonly key: Buffer;
 }
 
-// Layout: format (1), key number (4), nonce (12), ciphertext, tag (16). NIST SP 800-38D: a random 96-bit nonce is good for
-// 2^32 seals under one key.
+// Layout: format (1), key number (4), nonce (12), ciphertext, tag (16). NIST SP 800-38D: random 96-bit nonces are safe for 2^32 values per
+// key.
 const format = 1;
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -86,12 +89,12 @@ function openWith({ number, key }: NumberedKey, binding: Binding, sealed: Buffer
   }
 }
 
-// JSON keeps the parts apart whatever they contain.
+// JSON keeps the parts distinct, whatever they contain.
 function associated(binding: Binding, number: number): Buffer {
   return Buffer.from(JSON.stringify(["berth", binding.projectId, binding.name, number]));
 }
 
-/** Reads the file again when it was replaced, so that a rotation reaches running processes. */
+/** Reads the file again after it was replaced, so that a rotation reaches running processes. */
 function watchedKeyring(file: string): () => Keyring {
   let stamp = "";
   let keyring: Keyring | undefined;

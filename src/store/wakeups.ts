@@ -4,7 +4,7 @@ import pg from "pg";
 import type { Log } from "../kit/log.ts";
 import type { Db, Tx } from "./database.ts";
 
-/** What may have changed. */
+/** The kind of data that may have changed. */
 export type Topic =
   | "builds"
   | "releases"
@@ -28,13 +28,13 @@ export type Topic =
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 
-/** Hints between processes that something changed. A hint may be lost; each listener also looks by itself from time to time. */
+/** Notifies processes that something changed. Only a hint, which may be lost: every listener must also poll from time to time. */
 export interface Wakeups {
-  /** Wakes all listeners once `tx` is committed. */
+  /** Wakes all listeners once `tx` commits. */
   send(tx: Db | Tx, topic: Topic, id?: string): Promise<void>;
-  /** Calls the listener with the id that was sent, or with `""` when it should look at everything. Returns how to stop it. */
+  /** Calls the listener with the id that was sent, or with `""` when anything may have changed. Returns a function that unsubscribes. */
   on(topic: Topic, listener: WakeupListener): () => void;
-  /** Whether hints arrive at this moment. */
+  /** Returns whether notifications currently arrive. */
   isListening(): boolean;
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface WakeupsOptions {
   readonly log: Log;
 }
 
-/** Listens on a connection of its own, which is opened again whenever it breaks; then every listener is called with `""`. */
+/** Listens on a dedicated connection and reconnects when it breaks; after a reconnect every listener is called with `""`. */
 export async function openWakeups(options: WakeupsOptions): Promise<Wakeups> {
   const listeners = new Map<Topic, Set<WakeupListener>>();
   const line = new Line(options, (topic, id) => tell(listeners, options.log, topic, id));
@@ -80,7 +80,7 @@ function tell(listeners: ReadonlyMap<Topic, Set<WakeupListener>>, log: Log, topi
   }
 }
 
-/** The one connection that listens. */
+/** The one listening connection. */
 class Line {
   readonly #options: WakeupsOptions;
   readonly #tell: (topic: Topic | null, id: string) => void;
@@ -117,7 +117,7 @@ class Line {
     await this.#client?.end().catch(() => {});
   }
 
-  // A peer that vanished without a word (a cable, a firewall) is only noticed by asking.
+  // Only a query reveals a peer that disappeared silently (a cable, a firewall).
   #beat(client: pg.Client): void {
     const silent = setTimeout(() => this.#lost(client), heartbeatMs);
     client.query("select 1").then(
@@ -144,7 +144,7 @@ class Line {
         this.#options.log.info({}, "listening for wake-ups again");
         return this.#tell(null, "");
       } catch {
-        // The next attempt follows; the loss itself has been logged.
+        // The next attempt follows, and the loss has already been logged.
       }
     }
   }
