@@ -3,15 +3,15 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { writeWhole } from "./instance-files.ts";
 
-/** The TCP ports that instances get, `count` of them from `first` on. */
+/** The TCP ports for instances: `count` ports from `first` on. */
 export interface PortRange {
   readonly first: number;
   readonly count: number;
 }
 
 /**
- * The port of the instance in `dir/id`: the one it has had, else one made from its number or the next that is free.
- * It is remembered, so it stays the same over restarts. `except` is given when that port turned out to be taken.
+ * Returns the port of the instance in `dir/id`: its stored port, else one derived from its number or the next free one. Stores it, so that
+ * it stays the same over restarts. `except` is a port that turned out to be in use.
  */
 export async function choosePort(
   dir: string,
@@ -32,10 +32,10 @@ export async function choosePort(
   throw new Error(`no port between ${first} and ${first + count - 1} is free for a database`);
 }
 
-/** Below the range that Linux takes ports for outgoing connections from (32768–60999): one of those may be in use at any time. */
+/** Below the range from which Linux picks ports of outgoing connections (32768–60999); one of those may be in use at any time. */
 export const usualPorts: PortRange = { first: 15_500, count: 15_500 };
 
-/** The port that an instance has; undefined before it got one. */
+/** Returns the instance's stored port; undefined if it has none yet. */
 export function readPort(dir: string, id: string): number | undefined {
   const file = join(dir, id, "port");
   return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;

@@ -11,7 +11,7 @@ import {
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
 
-/** The folders of an instance as its server sees them. */
+/** The paths of an instance's folders as its server sees them. */
 export interface Places {
   readonly binDir: string;
   readonly data: string;
@@ -20,7 +20,7 @@ export interface Places {
   readonly initialPassword: string;
 }
 
-/** What the server sees where: fixed names in a sandbox, the real ones without. */
+/** Returns the paths that the server sees: fixed ones in a sandbox, the real ones without. */
 export function placesOf(confinement: Confinement, dir: string, socketDir: string): Places {
   const real = instanceFiles(dir);
   if (confinement.bwrap === null) return { ...real, binDir: confinement.binDir, sockets: socketDir };
@@ -33,7 +33,7 @@ export function placesOf(confinement: Confinement, dir: string, socketDir: strin
   };
 }
 
-/** What of the instance's folder a program gets to see. */
+/** The parts of the instance's folder that a program can see. */
 export interface Bindings {
   readonly data: string;
   readonly config: string;
@@ -42,9 +42,9 @@ export interface Bindings {
 }
 
 /**
- * The command that runs `program` confined: it sees the system's programs, its own folders and nothing of other projects.
- * Its process namespace ends all backends with the postmaster, so that a killed one leaves nothing behind.
- * The IPC namespace stays the machine's: PostgreSQL's guard against two servers on one data folder is a segment in it.
+ * Returns the command that runs `program` confined: it sees the system's programs and its own folders, and nothing of other projects. Its
+ * PID namespace kills all backends with the postmaster. The IPC namespace stays the machine's: PostgreSQL's guard against two servers on
+ * one data folder is a shared memory segment in it.
  */
 export function confined(confinement: Confinement, program: Command, bindings: Bindings): Command {
   if (confinement.bwrap === null) return program;

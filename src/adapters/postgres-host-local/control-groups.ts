@@ -5,20 +5,20 @@ import { joinGroups, openCgroups, type Cgroups } from "../../sandbox/cgroups.ts"
 import type { SandboxLimits } from "../../sandbox/spec.ts";
 import { findProcesses } from "./find-processes.ts";
 
-/** Control groups with the same limits for every instance below one folder; on a machine that lets us write none, they do nothing. */
+/** Control groups below one folder, with the same limits for every instance. Does nothing on a machine where they can't be written. */
 export interface ControlGroups {
   of(id: string): ControlGroup;
-  /** Removes the empty parents. Only when no instance has a group. */
+  /** Removes the empty parent groups. Call it only when no instance has a group. */
   dismantle(): void;
 }
 
-/** What the processes of one instance may use together: a session may ask for as much memory as it likes. */
+/** Limits what the processes of one instance use together: without it, a session could allocate any amount of memory. */
 export interface ControlGroup {
-  /** The command that joins the group before it becomes `command`. */
+  /** Returns a command that joins the group and then executes `command`. */
   enter(command: Command): Command;
-  /** Puts a running server under the present limits, which it may have been started without. */
+  /** Puts a running server under the current limits, in case it was started without them. */
   take(mark: string, uid: number): void;
-  /** Frees the group of a server that has ended. */
+  /** Removes the group of a server that has stopped. */
   remove(): Promise<void>;
 }
 
@@ -34,13 +34,13 @@ function groupOf(cgroups: Cgroups, id: string, limits: SandboxLimits): ControlGr
     take(mark, uid) {
       try {
         const files = cgroups.open(id, limits);
-        // The postmaster first: whom it starts from then on is born into the group.
+        // Move the postmaster first: processes that it starts afterwards are in the group from the start.
         const { postmaster } = findProcesses(mark, uid);
         if (postmaster === undefined || files.every((file) => membersOf(file).has(postmaster.pid))) return;
         join(files, postmaster.pid);
         for (const { pid } of findProcesses(mark, uid).others) join(files, pid);
       } catch {
-        // A limit below what it uses now, or a server that has just ended: the limits hold from its next start on.
+        // The limit is below the current usage, or the server has just stopped; the limits apply from its next start on.
       }
     },
     remove: () => cgroups.remove(id),

@@ -4,13 +4,13 @@ import { identify, isAlive, processIds, readProcessFile, type ProcessIdentity } 
 
 export interface ServerProcesses {
   readonly postmaster: ProcessIdentity | undefined;
-  /** The postmaster's children, which a killed postmaster leaves behind. */
+  /** The postmaster's children, which survive if the postmaster is killed. */
   readonly others: readonly ProcessIdentity[];
 }
 
 /**
- * The living processes of the instance with this mark. The mark is its `cluster_name`, which the postmaster has among
- * its arguments and every child in its title; `uid` guards against a foreign process with a borrowed title.
+ * Finds the live processes of the instance with this mark. The mark is its `cluster_name`, which is an argument of the postmaster and part
+ * of every child's title; `uid` rules out foreign processes with an imitated title.
  */
 export function findProcesses(mark: string, uid: number): ServerProcesses {
   const others: ProcessIdentity[] = [];

@@ -7,9 +7,9 @@ import { until } from "../../kit/until.ts";
 const waitMs = 120_000;
 
 /**
- * Does `work` while no other process (and no other call in this one) does work under the same lock file.
- * A lock whose holder died is taken over. Throws when it cannot be had for two minutes. A disk that accepts no writes holds no lock, and
- * nothing can be started on it: work goes on without one there, so that what runs can still be stopped.
+ * Runs `work` while no other process and no other call in this one holds the same lock file. Takes over a lock whose holder has died;
+ * throws when the lock is not free within two minutes. On a read-only disk there can be no lock and no server can be started, so `work`
+ * runs without one: it can still stop what is running.
  */
 export async function withFolderLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const held = await until(() => take(path), { timeoutMs: waitMs });
@@ -21,7 +21,7 @@ export async function withFolderLock<T>(path: string, work: () => Promise<T>): P
   }
 }
 
-// Linked, not created: the lock appears together with its holder's name.
+// Links a complete file instead of creating the lock, so that the lock and its holder's identity appear together.
 function take(path: string): "locked" | "unlockable" | undefined {
   const mine = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
   try {
@@ -42,7 +42,7 @@ function take(path: string): "locked" | "unlockable" | undefined {
   }
 }
 
-// Renamed before it is deleted: of two who see the same abandoned lock, one only gets it out of the way.
+// Renames the lock before deleting it: if two processes see the same abandoned lock, only one can move it away.
 function dropIfAbandoned(path: string): void {
   const aside = `${path}.${process.pid}.abandoned`;
   try {
@@ -51,7 +51,7 @@ function dropIfAbandoned(path: string): void {
     if (isAbandoned(readFileSync(aside, "utf8"))) rmSync(aside);
     else renameSync(aside, path);
   } catch {
-    // Someone else was faster; the next attempt sees how it stands.
+    // Another process was faster; the next attempt checks again.
   }
 }
 

@@ -10,12 +10,12 @@ import { pgHbaConf, postgresqlConf, superuser, type ServerSettings } from "./set
 const initdbTimeoutMs = 120_000;
 const unfinishedPrefix = "data.new.";
 
-/** Makes the instance's data folder, unless it exists. It appears in one step: an interrupted attempt is begun anew. */
+/** Creates the instance's data folder if it does not exist. The folder appears atomically; an interrupted attempt starts over. */
 export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
   const files = instanceFiles(dir);
   if (isInitialised(dir)) return;
   removeUnfinished(dir);
-  // A name of its own for each attempt: the program of an interrupted one may still be writing.
+  // A new name for each attempt: the program of an interrupted one may still be writing.
   const unfinished = join(dir, unfinishedPrefix + randomBytes(4).toString("hex"));
   ensureFolder(unfinished, 0o700, confinement.uid);
   writeWhole(files.initialPassword, ensureSecret(files.secret));
@@ -41,7 +41,7 @@ export async function initialise(confinement: Confinement, dir: string, socketDi
   renameSync(unfinished, files.data);
 }
 
-// Retried, because a program that is still writing puts new files into the folder under our hands.
+// Retries, because a program that is still writing may add files during the removal.
 function removeUnfinished(dir: string): void {
   const names = readdirSync(dir).filter(
     (name) => name.startsWith(unfinishedPrefix) || name.startsWith("initial-password"),
@@ -49,12 +49,12 @@ function removeUnfinished(dir: string): void {
   for (const name of names) rmSync(join(dir, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
-/** Whether the instance's data folder exists, whole. */
+/** Returns whether the instance's data folder exists, which means that it is complete. */
 export function isInitialised(dir: string): boolean {
   return existsSync(join(instanceFiles(dir).data, "PG_VERSION"));
 }
 
-/** Writes the server's configuration, which it can read and not change. In effect from its next start on. */
+/** Writes the server's configuration, which the server can read but not change. It takes effect at the next start. */
 export function configure(
   confinement: Confinement,
   dir: string,
@@ -66,12 +66,12 @@ export function configure(
   const socketFolder = placesOf(confinement, dir, settings.socketDir).sockets;
   writeWhole(join(config, "postgresql.conf"), postgresqlConf({ ...settings, socketFolder }), 0o644);
   writeWhole(join(config, "pg_hba.conf"), pgHbaConf(), 0o644);
-  // initdb wants to know the name of the user it runs as (getpwuid); the machine has none for a project's uid.
+  // initdb looks up the name of its user (getpwuid), but the machine has no user for a project's uid.
   writeWhole(join(config, "passwd"), `postgres:x:${uid}:${uid}::/berth:/bin/false\n`, 0o644);
   writeWhole(join(config, "group"), `postgres:x:${uid}:\n`, 0o644);
 }
 
-/** Throws, in words for the operator, when the data was made by another major version than the programs are of. */
+/** Throws, with a message for the operator, if another major version of PostgreSQL created the data. */
 export function requireSameVersion(dir: string, engineVersion: string): void {
   const made = readFileSync(join(instanceFiles(dir).data, "PG_VERSION"), "utf8").trim();
   if (engineVersion.split(".")[0] === made) return;
@@ -80,7 +80,7 @@ export function requireSameVersion(dir: string, engineVersion: string): void {
   );
 }
 
-/** The version of the programs, such as `15.14`. Throws, in words for the operator, when there are none. */
+/** Returns the version of the programs, such as `15.14`. Throws, with a message for the operator, when they are missing. */
 export async function engineVersionOf(binDir: string): Promise<string> {
   if (!existsSync(join(binDir, "postgres"))) {
     throw new Error("PostgreSQL 15 or later is not installed on this machine: apt-get install postgresql");

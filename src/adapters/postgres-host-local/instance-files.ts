@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import type { ProcessIdentity } from "../../kit/processes.ts";
 
-/** Where the parts of one instance's folder are. Only `data` belongs to the server's own user. */
+/** Returns the paths in one instance's folder. Only `data` belongs to the server's own user. */
 export function instanceFiles(dir: string) {
   return {
     data: join(dir, "data"),
@@ -26,7 +26,7 @@ export function instanceFiles(dir: string) {
   };
 }
 
-/** A folder with exactly this owner and mode, made when it is missing. `uid` null leaves it to the current user. */
+/** Creates the folder if missing, and sets exactly this owner and mode. For `uid` null the current user keeps it. */
 export function ensureFolder(path: string, mode: number, uid: number | null = null): void {
   mkdirSync(path, { recursive: true, mode });
   const now = statSync(path);
@@ -34,7 +34,7 @@ export function ensureFolder(path: string, mode: number, uid: number | null = nu
   if ((now.mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
-/** Replaces a file in one step, so that a crash leaves the old or the new text. */
+/** Replaces a file atomically, so that a crash leaves the old or the new text. */
 export function writeWhole(path: string, text: string, mode = 0o600): void {
   const next = `${path}.${randomBytes(4).toString("hex")}.new`;
   writeFileSync(next, text, { mode, flush: true });
@@ -42,13 +42,13 @@ export function writeWhole(path: string, text: string, mode = 0o600): void {
   renameSync(next, path);
 }
 
-/** The secret word in `path`, made at first: 256 random bits that only the platform can read. */
+/** Returns the secret in `path`, created on first use: 256 random bits that only the platform can read. */
 export function ensureSecret(path: string): string {
   if (!existsSync(path)) writeWhole(path, randomBytes(32).toString("base64url"));
   return readFileSync(path, "utf8");
 }
 
-/** The process that was last seen as this instance's postmaster. */
+/** Returns the process that was last seen as this instance's postmaster. */
 export function readRunning(dir: string): ProcessIdentity | undefined {
   try {
     return JSON.parse(readFileSync(instanceFiles(dir).running, "utf8")) as ProcessIdentity;

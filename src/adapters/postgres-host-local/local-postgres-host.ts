@@ -21,23 +21,23 @@ import { PortTaken } from "./start-server.ts";
 export interface LocalPostgresHostOptions {
   /** The folder with `initdb` and `postgres`, 15 or later. */
   readonly binDir: string;
-  /** The bubblewrap program; null where there is none, which is for ordinary users only. */
+  /** The bubblewrap program; null where it is missing, which is allowed only for ordinary users. */
   readonly bwrap: string | null;
-  /** Holds a folder per instance. */
+  /** The folder that contains a folder for each instance. */
   readonly dir: string;
-  /** As root: a project's instance runs as user `uidBase + project_number`. Null: as the current, ordinary user. */
+  /** For root: a project's instance runs as user `uidBase + project_number`. Null: as the current, ordinary user. */
   readonly uidBase: number | null;
   readonly ports?: PortRange;
-  /** What each instance may use; left out, there is no limit. */
+  /** The limits of each instance; if missing, there are none. */
   readonly groups?: ControlGroups;
-  /** Where the short folder for sockets is made; default `/run` for root and `/tmp` for others. */
+  /** The parent of the short folder for sockets; default `/run` for root and `/tmp` for others. */
   readonly runBase?: string;
-  /** The client programs; default: those beside the server's. Null: there are none, and dumps say so. */
+  /** The client programs; default: those next to the server's. Null: there are none, and dumps fail with that reason. */
   readonly pgDump?: string | null;
   readonly pgRestore?: string | null;
 }
 
-/** A running instance, where it listens and how the platform enters it. */
+/** A running instance: its address and the platform's way to log in. */
 interface Instance {
   readonly server: LocalServer;
   readonly dir: string;
@@ -48,7 +48,7 @@ interface Instance {
 
 const portAttempts = 5;
 
-/** PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
+/** Runs PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
   return {
     ensure: (spec, signal) => ensure(options, spec, signal),

@@ -16,41 +16,47 @@ import { askServer, superuserConnection } from "./superuser-connection.ts";
 export interface LocalServerOptions {
   /** The folder with `initdb` and `postgres`, all of one major version, 15 or later. */
   readonly binDir: string;
-  /** The bubblewrap program, or null. As root it is necessary. */
+  /** The bubblewrap program, or null. Required for root. */
   readonly bwrap: string | null;
-  /** The instance's own folder, made when missing. May lie below a folder that is closed to all but root. */
+  /** The instance's own folder, created if missing. It may be inside a folder that only root can enter. */
   readonly dir: string;
-  /** Where the unix socket goes; short (see `runFolder`). Made when missing; the folder above must let others pass. */
+  /**
+   * The folder of the Unix socket; its path must be short (see `runFolder`). Created if missing; other users must be able to enter its
+   * parent.
+   */
   readonly socketDir: string;
-  /** The TCP port on 127.0.0.1, outside the machine's range for outgoing connections; null: the unix socket alone. */
+  /** The TCP port on 127.0.0.1, outside the machine's range for outgoing connections; null for the Unix socket only. */
   readonly port: number | null;
-  /** As root: the unprivileged user that the server runs as, which needs no name on the machine. Otherwise null. */
+  /** For root: the unprivileged user that the server runs as, which needs no name on the machine. Otherwise null. */
   readonly uid: number | null;
-  /** `shared`: any user may reach the socket and has to know a password. Default `private`: the server's own user and root. */
+  /** `shared`: any user can reach the socket and must know a password. Default `private`: only the server's own user and root can. */
   readonly socketMode?: "private" | "shared";
-  /** What its processes may use together; left out, there is no limit. */
+  /** The limit for all of its processes together; if missing, there is none. */
   readonly group?: ControlGroup;
-  /** Settings of `postgresql.conf` that differ from a project's small instance. */
+  /** Settings in `postgresql.conf` that replace those of a project's small instance. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** One PostgreSQL instance as a thing. It outlives the process that started it. */
+/** One PostgreSQL instance. It outlives the process that started it. */
 export interface LocalServer {
-  /** Makes the instance exist and run; resolves when it lets its superuser in. Idempotent, also among several processes. An aborted signal ends the waiting. */
+  /**
+   * Creates and starts the instance as needed; resolves when its superuser can log in. Idempotent, also across processes. Aborting `signal`
+   * only stops waiting.
+   */
   ensure(signal?: AbortSignal): Promise<void>;
-  /** What is there, without changing anything but its log, which is kept small. */
+  /** Returns the instance's state. Changes nothing, except that it limits the size of the instance's log. */
   observe(): Promise<"absent" | "stopped" | "running">;
-  /** Whether its postmaster lives, also while it is too busy to answer or recovers after a crash. */
+  /** Returns whether its postmaster is alive, even if it is too busy to respond or recovers after a crash. */
   hasProcess(): boolean;
-  /** Ends its processes, keeps its data. Idempotent. */
+  /** Stops its processes and keeps its data. Idempotent. */
   stop(): Promise<void>;
-  /** How the superuser logs in. Holds a secret; throws before the first `ensure`. */
+  /** Returns the superuser's login, which holds a secret. Throws before the first `ensure`. */
   superuserConnection(database?: string): ServerConnection;
-  /** The version of the programs, such as `15.14`. */
+  /** Returns the version of the programs, such as `15.14`. */
   engineVersion(): Promise<string>;
 }
 
-/** A PostgreSQL server in a folder: a project's, or the control plane's own. Nothing happens before `ensure`. */
+/** Creates the handle of a PostgreSQL server in a folder: a project's, or the control plane's own. Nothing happens before `ensure`. */
 export function createLocalServer(options: LocalServerOptions): LocalServer {
   const address = { dir: options.dir, socketDir: options.socketDir, port: options.port };
   return {
@@ -99,7 +105,7 @@ function uidOf(options: LocalServerOptions): number {
   return options.uid ?? process.getuid?.() ?? 0;
 }
 
-/** The word by which the instance's processes are known; random, because a title can be borrowed. */
+/** Returns the mark that identifies the instance's processes; random, because any process can imitate a title. */
 function ensureMark(dir: string): string {
   const { mark } = instanceFiles(dir);
   if (!existsSync(mark)) writeWhole(mark, `berth-${randomBytes(8).toString("hex")}`);

@@ -1,7 +1,7 @@
-/** The superuser's role. It is only let in over the unix socket, with the secret that lies in the instance's folder. */
+/** The superuser's role. It can log in only over the Unix socket, with the secret in the instance's folder. */
 export const superuser = "berth";
 
-/** What makes one server different from the next. `port` null: it listens on its unix socket alone. */
+/** Settings that differ between servers. For `port` null, the server listens on its Unix socket only. */
 export interface ServerSettings {
   readonly port: number | null;
   readonly socketFolder: string;
@@ -9,12 +9,12 @@ export interface ServerSettings {
   readonly overrides: Readonly<Record<string, string>>;
 }
 
-/** The number that names the socket of a server without a TCP port. */
+/** The number in the socket's file name for a server without a TCP port. */
 export const socketOnlyPort = 5432;
 
 /**
- * The text of `postgresql.conf`. Sizes are small because there is a server per project: about 28 MB of memory each.
- * The superuser keeps reserved connections, so that a project that uses up its own cannot lock the platform out.
+ * Returns `postgresql.conf`. Sizes are small because each project has a server: about 28 MB of memory each. The superuser has reserved
+ * connections, so that a project that uses up its own can't lock the platform out.
  */
 export function postgresqlConf(settings: ServerSettings): string {
   const values: Record<string, string> = {
@@ -53,13 +53,13 @@ const everyServer = {
   log_timezone: "UTC",
   log_line_prefix: "%m [%p] ",
   log_statement: "none",
-  // A statement may hold secrets; what is logged of an error is its message.
+  // Statements may hold secrets, so the log gets only the messages of errors.
   log_min_error_statement: "panic",
   log_parameter_max_length_on_error: "0",
   log_checkpoints: "off",
 };
 
-/** The text of `pg_hba.conf`: the first line that fits decides. Which database a role may enter is a matter of grants. */
+/** Returns `pg_hba.conf`, in which the first matching line decides. Grants determine which database a role may enter. */
 export function pgHbaConf(): string {
   return [
     `local all ${superuser} scram-sha-256`,

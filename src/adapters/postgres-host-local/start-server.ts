@@ -12,25 +12,25 @@ import { instanceFiles, writeWhole } from "./instance-files.ts";
 import { stopServer } from "./stop-server.ts";
 import { askServer, socketFile, type ServerAddress } from "./superuser-connection.ts";
 
-/** A server to be started: where it is, how it is confined, and the mark its processes carry. */
+/** A server to start: its address, its confinement, and the mark of its processes. */
 export interface StartPlan extends ServerAddress {
   readonly confinement: Confinement;
   readonly mark: string;
   readonly uid: number;
   readonly group?: ControlGroup | undefined;
-  /** Ends the waiting; the server goes on starting, and the next call adopts it. */
+  /** Stops waiting; the server continues to start, and the next call adopts it. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const attempts = 5;
 // The fifth line of `postmaster.pid`.
 const socketFolderLine = 4;
-// A server that does not answer for this long, while none of its processes recovers anything, hangs.
+// A server that does not respond for this long while it is not recovering hangs.
 const readyTimeoutMs = 300_000;
 
 /**
- * Starts the server, or adopts the one that runs, and waits until it lets its superuser in. What a killed postmaster left
- * behind is ended first. Throws `PortTaken`, or an error with the end of the server's own log.
+ * Starts the server, or adopts the running one, and waits until its superuser can log in. First stops what a killed postmaster left behind.
+ * Throws `PortTaken`, or an error with the end of the server's own log.
  */
 export async function startServer(plan: StartPlan): Promise<void> {
   let reason = "";
@@ -39,7 +39,7 @@ export async function startServer(plan: StartPlan): Promise<void> {
     const outcome = await bringUp(plan);
     if (outcome === "ready") return remember(plan);
     plan.signal?.throwIfAborted();
-    // A stop in the middle of a recovery makes the next one longer: the server is left to itself, and adopted by the next call.
+    // Leave the server running: stopping it during recovery would make the next recovery longer. The next call adopts it.
     if (outcome === "recovering") throw new Error(`PostgreSQL in ${plan.dir} is still recovering`);
     reason = readLog(plan.dir, logStart);
     if (/could not bind|Address already in use/i.test(reason)) throw new PortTaken(plan.port);
@@ -50,7 +50,7 @@ export async function startServer(plan: StartPlan): Promise<void> {
   throw new Error(`PostgreSQL in ${plan.dir} does not start: ${reason.trim() || "it gave no reason"}`);
 }
 
-/** The server could not have its port on 127.0.0.1, because something else listens there. */
+/** The server could not listen on its port of 127.0.0.1, because something else does. */
 export class PortTaken extends Error {
   constructor(port: number | null) {
     super(`port ${port} of 127.0.0.1 is in use by another program`);
@@ -77,8 +77,9 @@ async function bringUp(plan: StartPlan): Promise<"ready" | "ended" | "mute" | "r
 }
 
 /**
- * Whether a living server's socket was removed, so that it can never answer. On an overloaded machine a server makes its socket late
- * and answers late: neither is a reason to stop it, because a restart adds to the load. It notes the socket's folder once it listens.
+ * Returns whether a running server's socket file was removed, so that nothing can reach it. A missing socket or a late answer alone is no
+ * reason to stop a server: on an overloaded machine it creates its socket late, and a restart adds to the load. It records the socket's
+ * folder once it listens.
  */
 export function hasLostSocket(data: string, socket: string): boolean {
   if (existsSync(socket)) return false;
@@ -86,7 +87,7 @@ export function hasLostSocket(data: string, socket: string): boolean {
   return existsSync(lockFile) && (readFileSync(lockFile, "utf8").split("\n")[socketFolderLine] ?? "") !== "";
 }
 
-/** Starts the server's programs; the process named is the sandbox's outermost one, or the postmaster itself. */
+/** Starts the server; resolves with the sandbox's outermost process, or the postmaster itself without a sandbox. */
 async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   const { confinement, dir, socketDir, mark } = plan;
   const files = instanceFiles(dir);
@@ -107,17 +108,17 @@ async function launch(plan: StartPlan): Promise<ProcessIdentity> {
   return identify(pid) ?? { pid, start_time: "0", boot_id: "" };
 }
 
-// Want of memory ends a session's process, never the postmaster: the server then recovers by itself.
-// Sessions stand above the score that the platform itself was started with (`OOMScoreAdjust=` of a unit), at most 1000.
+// Makes the OOM killer end a backend, never the postmaster, so that PostgreSQL recovers on its own. Backends get a score above the one that
+// the platform was started with (`OOMScoreAdjust=` of a unit), at most 1000.
 function outOfMemory(): Record<string, string> {
   const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
   return { PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: String(Math.min(1000, own + 100)) };
 }
 
 /**
- * `postmaster.pid` names a process that is not a postmaster of ours (a zombie, or a later process with the same number): PostgreSQL cannot
- * know that and would refuse to start. It also names the socket of a server that is gone, which the next one has not lost. The caller has
- * made sure that no process of the instance lives.
+ * Removes a `postmaster.pid` whose process is not a postmaster of ours (a zombie, or a later process with the same pid): PostgreSQL can't
+ * tell and would refuse to start. The file also names the old server's socket, which would make the new server look as if it had lost its
+ * own. The caller has ensured that no process of the instance is alive.
  */
 function dropStaleLockFile(data: string): void {
   rmSync(join(data, "postmaster.pid"), { force: true });

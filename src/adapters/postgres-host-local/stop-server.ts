@@ -2,14 +2,14 @@ import { isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.t
 import { until } from "../../kit/until.ts";
 import { findProcesses } from "./find-processes.ts";
 
-// A fast shutdown writes all changed pages first.
+// A fast shutdown writes all dirty pages first.
 const fastShutdownMs = 30_000;
 const immediateShutdownMs = 5000;
 const killMs = 5000;
 
 /**
- * Ends the server with this mark: a fast shutdown, then an immediate one, then by force, and whatever a dead postmaster
- * left behind. Resolves when none of its processes lives; throws when one outlives even SIGKILL.
+ * Stops the server with this mark: by a fast shutdown, then an immediate one, then SIGKILL; also stops what a dead postmaster left behind.
+ * Resolves when none of its processes is alive; throws when one survives even SIGKILL.
  */
 export async function stopServer(mark: string, uid: number): Promise<void> {
   for (const [signal, waitMs] of [
@@ -25,7 +25,7 @@ export async function stopServer(mark: string, uid: number): Promise<void> {
     throw new Error(`processes of PostgreSQL do not end: ${left.map(({ pid }) => pid).join(", ")}`);
 }
 
-/** Sends a signal to each and waits for all of them to end; false when the time is over before. */
+/** Sends a signal to each process and waits for all to exit; returns false on timeout. */
 async function endProcesses(
   processes: readonly ProcessIdentity[],
   signal: NodeJS.Signals,

@@ -4,25 +4,25 @@ import { withConnection, type ServerConnection } from "../../postgres/connection
 import { instanceFiles } from "./instance-files.ts";
 import { socketOnlyPort, superuser } from "./settings.ts";
 
-/** Where an instance is and how its superuser gets in. */
+/** The address of an instance and what its superuser needs to log in. */
 export interface ServerAddress {
   readonly dir: string;
   readonly socketDir: string;
   readonly port: number | null;
 }
 
-/** The superuser's way in: over the unix socket, with the secret of the instance's folder. Throws before the first `ensure`. */
+/** Returns the superuser's login: over the Unix socket, with the secret in the instance's folder. Throws before the first `ensure`. */
 export function superuserConnection(address: ServerAddress, database = "postgres"): ServerConnection {
   const password = readFileSync(instanceFiles(address.dir).secret, "utf8");
   return { host: address.socketDir, port: address.port ?? socketOnlyPort, user: superuser, password, database };
 }
 
-/** The file a client connects to. */
+/** Returns the socket file that clients connect to. */
 export function socketFile(address: ServerAddress): string {
   return join(address.socketDir, `.s.PGSQL.${address.port ?? socketOnlyPort}`);
 }
 
-/** `ready` when the server lets its superuser in, `starting` when it says so, `down` without an answer. */
+/** Probes the server: `ready` if its superuser can log in, `starting` if it answers that it is starting, `down` without an answer. */
 export async function askServer(address: ServerAddress): Promise<"ready" | "starting" | "down"> {
   if (!existsSync(socketFile(address))) return "down";
   try {
@@ -33,7 +33,7 @@ export async function askServer(address: ServerAddress): Promise<"ready" | "star
   }
 }
 
-// 57P03: starting up, recovering or shutting down. 53300: every connection is taken, so it runs.
+// 57P03: starting up, recovering or shutting down. 53300: every connection is in use, so the server is running.
 function meaningOf(error: Error & { code?: string }): "ready" | "starting" | "down" {
   if (error.code === "57P03") return "starting";
   if (error.code === "53300") return "ready";

@@ -6,7 +6,7 @@ import type { SuiteLogin, SuiteSession } from "../../ports/postgres-host.suite.t
 import { serversFolder } from "../../../tools/template-db/servers-folder.ts";
 import type { LocalPostgresHostOptions } from "./local-postgres-host.ts";
 
-/** A place for a test's instances, below a folder that is closed to all but its owner. */
+/** A place for a test's instances, inside a folder that only its owner can enter. */
 export interface TestPlace {
   readonly options: LocalPostgresHostOptions;
   readonly dir: string;
@@ -18,12 +18,12 @@ const bubblewrap = "/usr/bin/bwrap";
 const installed = "/usr/lib/postgresql";
 const asRoot = process.getuid?.() === 0;
 
-/** Why the tests with real servers cannot run on this machine; false when they can. */
+/** Why tests with real servers can't run on this machine; false when they can. */
 export const missingPart: string | false =
   (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") ||
   (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
 
-/** Makes a place for instances. `below` makes its path longer; ports are another file's neighbours by chance only. */
+/** Creates a place for instances. `below` makes its path longer. The port range is random, so that test files seldom share one. */
 export function makeTestPlace(below = ""): TestPlace {
   const top = mkdtempSync(join(serversFolder(), "bt-"));
   const runBase = join(top, "r");
@@ -46,7 +46,7 @@ export function makeTestPlace(below = ""): TestPlace {
   return { options, dir, runBase, remove: () => rmSync(top, { recursive: true, force: true }) };
 }
 
-/** Logs in as a project's application does. */
+/** Logs in the way a project's application does. */
 export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise<SuiteSession> {
   const host = as.way === "tcp" ? "127.0.0.1" : endpoint.host;
   const client = new pg.Client({
@@ -67,7 +67,7 @@ export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise
   };
 }
 
-/** The newest installed PostgreSQL, as Debian lays it out. */
+/** Finds the newest installed PostgreSQL in Debian's layout. */
 function findPrograms(): string | undefined {
   const versions = existsSync(installed) ? readdirSync(installed).map(Number) : [];
   const folders = versions.sort((a, b) => b - a).map((version) => join(installed, String(version), "bin"));
