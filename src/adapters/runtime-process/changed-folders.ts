@@ -7,12 +7,12 @@ import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
 export interface ChangedFolder {
   readonly folder: InstanceFolder;
-  /** What its application's changes to its own folder take of the disk. */
+  /** Disk space used by the application's changes to its own folder. */
   readonly bytes: number;
   readonly isOver: boolean;
 }
 
-/** Measures the changes of running instances. One that is just being started has none. */
+/** Measures the changes of running instances; skips those that are just starting. */
 export async function measureChanges(
   sandbox: Sandbox,
   running: readonly InstanceFolder[],
@@ -31,7 +31,7 @@ export async function measureChanges(
 
 const sentence = "[ended: the application wrote more to its own folder than it may; $STORAGE_DIR is for what lasts]\n";
 
-/** Ends instances whose folder, for want of namespaces a copy without a limit, holds more than it may. */
+/** Kills instances whose folder exceeds its limit. Needed only without namespaces, where the folder is a copy that nothing else limits. */
 export async function endOverFull(sandbox: Sandbox, running: readonly InstanceFolder[]): Promise<void> {
   if (hasPidNamespace(sandbox)) return;
   for (const { folder, isOver } of await measureChanges(sandbox, running)) {

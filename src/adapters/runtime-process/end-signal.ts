@@ -7,8 +7,8 @@ export interface EndSignal {
 }
 
 /**
- * Calls `onEnd` with the pid of each shim as it ends: shims leave a file of that name in one folder (shim.sh), so that one watch of the
- * kernel serves all instances. Where the kernel gives none, ends are seen by looking.
+ * Calls `onEnd` with the pid of each shim that exits. Shims write a file named after their pid to one folder (shim.sh), so that one inotify
+ * watch serves all instances; where watching is impossible, polling notices exits.
  */
 export function watchEnds(stateDir: string, onEnd: (pid: number) => void): EndSignal {
   const folder = join(stateDir, "ended");

@@ -6,22 +6,22 @@ import type { Terminal, TerminalSize } from "../../ports/runtime.ts";
 const session = readFileSync(join(import.meta.dirname, "terminal.sh"), "utf8");
 const script = ["script", "--quiet", "--return", "--flush", "--echo", "always", "--command"];
 
-/** How a command runs in a terminal inside the sandbox. */
+/** A command to run in a terminal inside the sandbox, and its streams. */
 interface InTerminal {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly input: Readable;
-  /** The sizes, as terminal.sh reads them. */
+  /** The terminal's size changes, in the format that terminal.sh reads. */
   readonly control: Readable;
 }
 
-/** script(1) makes the terminal inside the sandbox, so that its name, its signals and its end are the sandbox's own. */
+/** Runs a command in a terminal that script(1) creates inside the sandbox, so that its name, signals and end belong to the sandbox. */
 export function inTerminal({ type, size, input, onResize }: Terminal, command: string): InTerminal {
   const control = new PassThrough();
   onResize((next) => void control.write(`${sizeWords(next)}\n`));
   return {
     argv: [...script, `set -- ${sizeWords(size)} ${quoted(command)}\n${session}`, "/dev/null"],
-    // script(1) takes its shell from there.
+    // script(1) starts the shell named in SHELL.
     env: { TERM: type, SHELL: "/bin/sh" },
     input,
     control,

@@ -4,7 +4,7 @@ import type { InstanceAddress, InstanceExit, InstanceKey, WorkloadLimits } from 
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
 import { readObject, readText } from "./state-files.ts";
 
-/** What is stored about an instance before it starts. It holds no secret: the environment exists in the process alone. */
+/** The stored record of an instance, written before it starts. It holds no secrets: the environment exists only in the process. */
 export interface InstanceRecord extends InstanceKey {
   readonly project_id: string;
   readonly image_ref: string;
@@ -15,7 +15,7 @@ export interface InstanceRecord extends InstanceKey {
   readonly address: InstanceAddress | null;
 }
 
-/** One attempt's files. */
+/** The files of one attempt. */
 export class InstanceFolder {
   readonly path: string;
   readonly record: InstanceRecord;
@@ -28,13 +28,13 @@ export class InstanceFolder {
     this.record = record;
   }
 
-  /** Undefined when a power cut left no record of it: then it never started, or it ended with the machine. */
+  /** Returns undefined when a power failure left no record: the attempt never started, or stopped with the machine. */
   static read(path: string): InstanceFolder | undefined {
     const record = readObject(join(path, "instance.json"));
     return record ? new InstanceFolder(path, record as InstanceRecord) : undefined;
   }
 
-  /** Completes the record. It needs no flush to the disk: after a power cut nothing of it runs. */
+  /** Adds the address to the record. Needs no flush to disk: after a power failure, nothing of the attempt is running. */
   withAddress(address: InstanceAddress | null): InstanceFolder {
     const record = { ...this.record, address };
     const file = join(this.path, "instance.json");
@@ -43,7 +43,7 @@ export class InstanceFolder {
     return new InstanceFolder(this.path, record);
   }
 
-  /** The shim, if it has started: proc(5) field 1 is the pid, field 22 the start time. */
+  /** Returns the shim if it has started. In proc(5), field 1 is the pid and field 22 the start time. */
   shim(): ProcessIdentity | undefined {
     this.#shim ??= this.#readShim();
     return this.#shim;
@@ -58,14 +58,14 @@ export class InstanceFolder {
     return { pid, start_time: startTime, boot_id: this.record.boot_id };
   }
 
-  /** Makes a shim that has not written its pid yet give up; false when it has, or when that cannot be known now. */
+  /** Cancels the start if the shim has not written its pid yet. Returns false if it has, or if that can't be determined now. */
   giveUp(): boolean {
     try {
       writeFileSync(join(this.path, "pid"), "given up\n", { flag: "wx", mode: 0o600 });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") return false;
-      // A file without a pid is of an earlier giving up, or of a shim that ended because the disk was full.
+      // A file without a pid was left by an earlier cancellation, or by a shim that exited because the disk was full.
       return this.shim() === undefined;
     }
   }
@@ -76,7 +76,7 @@ export class InstanceFolder {
     return code === undefined ? undefined : { code: Number(code), at: statSync(file).mtime };
   }
 
-  /** How it ended, where that was written down. Read once: from then on only `settle` writes it. */
+  /** Returns how the attempt ended, if recorded. Reads the file once; after that, only `settle` changes the result. */
   settledExit(): InstanceExit | undefined {
     if (!this.#isExitRead) this.#exit = this.#readExit();
     this.#isExitRead = true;
@@ -87,12 +87,12 @@ export class InstanceFolder {
     const file = join(this.path, "ended.json");
     const exit = readObject(file) as { code: number | null; out_of_memory: boolean; at: string } | null | undefined;
     if (exit === undefined) return undefined;
-    // A power cut has taken what was written. That it ended is known from the file being there.
+    // A power failure emptied the file. Its existence still proves that the attempt ended.
     if (exit === null) return { code: null, out_of_memory: false, at: statSync(file).mtime };
     return { ...exit, at: new Date(exit.at) };
   }
 
-  /** Records how the attempt ended. Does nothing on a full disk: the next look tries again. */
+  /** Records how the attempt ended. Does nothing on a full disk: the next check tries again. */
   settle(exit: InstanceExit): void {
     const file = join(this.path, "ended.json");
     try {
@@ -100,11 +100,11 @@ export class InstanceFolder {
       renameSync(`${file}.new`, file);
       this.#exit = exit;
     } catch {
-      // It stays unsettled.
+      // The attempt stays unsettled.
     }
   }
 
-  /** Remembers that the platform itself ended it for its memory. */
+  /** Records that the platform killed the instance because of its memory. */
   markOutOfMemory(): void {
     writeFileSync(join(this.path, "out-of-memory"), "");
   }
@@ -114,7 +114,7 @@ export class InstanceFolder {
   }
 }
 
-/** The boot that processes started now belong to. */
+/** Returns the id of the current boot. */
 export function currentBoot(): string {
   const own = identify(process.pid);
   if (own === undefined) throw new Error("/proc cannot be read");

@@ -7,8 +7,8 @@ import { namesIn, numbersIn } from "./state-files.ts";
 const keptAttempts = 3;
 
 /**
- * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code), `ended.json`
- * (how it ended, settled) and `output`. The newest attempts are read once and then kept in memory: one process uses the folder.
+ * `<root>/live/<workload>/<ordinal>/<attempt>/` holds `instance.json`, `pid` (the shim's stat line), `exit` (its code), `ended.json` (how
+ * it ended, settled) and `output`. The newest attempts are read once and then kept in memory, because only one process uses the folder.
  */
 export class InstanceFolders {
   readonly #live: string;
@@ -21,17 +21,17 @@ export class InstanceFolders {
     for (const workloadId of this.workloads()) this.#read(workloadId);
   }
 
-  /** All with a folder, be it an empty one. */
+  /** Returns all workloads that have a folder, even an empty one. */
   workloads(): string[] {
     return namesIn(this.#live);
   }
 
-  /** The newest attempts of all workloads. */
+  /** Returns the newest attempts of all workloads. */
   all(): InstanceFolder[] {
     return [...this.#latest.values()].flatMap((ordinals) => [...ordinals.values()]);
   }
 
-  /** The newest attempt of each ordinal, or of these ordinals. */
+  /** Returns the newest attempt of each ordinal, or of the given ordinals. */
   latest(workloadId: string, ordinals?: readonly number[]): InstanceFolder[] {
     const known = [...(this.#latest.get(workloadId)?.values() ?? [])];
     return known.filter(({ record }) => ordinals === undefined || ordinals.includes(record.ordinal));
@@ -41,7 +41,7 @@ export class InstanceFolders {
     return this.#latest.get(workloadId)?.get(ordinal);
   }
 
-  /** Where the instance's files are; undefined when it is forgotten. */
+  /** Returns the instance's files; undefined when they have been deleted. */
   find(key: InstanceKey): InstanceFolder | undefined {
     const latest = this.latestOf(key.workload_id, key.ordinal);
     if (latest?.record.attempt === key.attempt) return latest;
@@ -59,7 +59,7 @@ export class InstanceFolders {
       closeSync(openSync(output, "wx", 0o600));
       if (process.geteuid?.() === 0) chownSync(output, owner, owner);
       writeFileSync(join(draft, "instance.json"), JSON.stringify(record), { mode: 0o600 });
-      // A power cut may have left a folder without a record.
+      // A power failure may have left a folder without a record.
       if (InstanceFolder.read(path) === undefined) rmSync(path, { recursive: true, force: true });
       renameSync(draft, path);
     } catch (error) {
@@ -69,7 +69,7 @@ export class InstanceFolders {
     return this.keep(new InstanceFolder(path, record));
   }
 
-  /** Makes it the newest attempt of its ordinal, and deletes all but the last three. */
+  /** Makes this the newest attempt of its ordinal, and deletes all but the last three. */
   keep(folder: InstanceFolder): InstanceFolder {
     const { workload_id, ordinal } = folder.record;
     const ordinals = this.#latest.get(workload_id) ?? new Map<number, InstanceFolder>();
@@ -87,7 +87,7 @@ export class InstanceFolders {
     this.#read(record.workload_id);
   }
 
-  /** Deletes everything of a workload, or of these ordinals. */
+  /** Deletes everything of a workload, or of the given ordinals. */
   forget(workloadId: string, ordinals?: readonly number[]): void {
     const folder = join(this.#live, workloadId);
     for (const path of ordinals?.map((ordinal) => join(folder, String(ordinal))) ?? [folder])
@@ -103,7 +103,7 @@ export class InstanceFolders {
     this.#latest.set(workloadId, new Map(found.map((folder) => [folder.record.ordinal, folder])));
   }
 
-  /** The newest attempt that there is a record of. */
+  /** Returns the newest attempt that has a record. */
   #newest(workloadId: string, ordinal: number): InstanceFolder | undefined {
     const parent = join(this.#live, workloadId, String(ordinal));
     for (const attempt of numbersIn(parent).sort((a, b) => b - a)) {

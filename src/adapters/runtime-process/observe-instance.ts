@@ -5,26 +5,26 @@ import type { Sandbox } from "../../sandbox/spec.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 import { currentBoot, type InstanceFolder } from "./instance-folder.ts";
 
-/** Whether the shim of this very attempt lives, or is about to. */
+/** Returns whether the shim of this attempt is alive or about to start. */
 export function isRunning(folder: InstanceFolder): boolean {
   if (folder.settledExit()) return false;
   const shim = folder.shim();
   return shim ? isAlive(shim) && folder.writtenExit() === undefined : mayStillStart(folder);
 }
 
-// A start is given up after ten seconds; one that a crash interrupted is older than that or of another boot.
+// A start is cancelled after ten seconds; one that a crash interrupted is older than that or belongs to an earlier boot.
 const startingMs = 15_000;
 
 function mayStillStart({ record }: InstanceFolder): boolean {
   return record.boot_id === currentBoot() && Date.now() - Date.parse(record.started_at) < startingMs;
 }
 
-/** How an attempt that runs no more ended, written down for good as soon as the disk takes it. Undefined while it runs. */
+/** Returns how a stopped attempt ended, and records it permanently once the disk accepts it. Undefined while it is running. */
 export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceExit | undefined {
   const known = folder.settledExit();
   if (known) return known;
   if (isRunning(folder)) return undefined;
-  // The shim writes its exit before it ends, so an exit that is missing now will never come, unless it never started.
+  // The shim writes its exit code before it exits, so a code that is missing now will never come, unless the shim has yet to start.
   const mayStart = !folder.shim() && folder.record.boot_id === currentBoot();
   if (mayStart && !folder.giveUp()) return undefined;
   const written = folder.writtenExit();
@@ -38,7 +38,7 @@ export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceEx
   return exit;
 }
 
-/** The port's view of an attempt. */
+/** Converts an attempt to the port's format. */
 export function toInstance(folder: InstanceFolder, exit: InstanceExit | undefined): Instance {
   const { workload_id, ordinal, attempt, project_id, image_ref, address, started_at } = folder.record;
   const output = statSync(join(folder.path, "output"), { throwIfNoEntry: false });

@@ -17,16 +17,16 @@ import { readLineBytes } from "../../kit/log-lines.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
 
 const readBytes = 256 * 1024;
-// Calling a program to free less than this is not worth it.
+// Running a program to free less than this is not worth it.
 const worthFreeingBytes = 1024 * 1024;
-// An application may set the length of its output to anything, and positions must stay numbers that can be counted with.
+// An application may set its output's length to anything, but positions must stay exact numbers.
 const longestBytes = 2 ** 40;
 
 /**
- * The file an application appends to. Positions count from its first byte for ever: what was read is blanked at once, because it may
- * hold secrets that the log leaves out, and freed later by punching a hole, or where the file system cannot do that by truncating (the
- * application's descriptor appends, so it goes on at the new end). `freed.json` remembers up to where bytes are gone (`floor`), how many
- * were truncated away (`base`), and up to where the disk was given back (`punched`).
+ * The file that an application appends its output to. Positions always count from the first byte ever written. Bytes that were read are
+ * blanked at once, because they may hold secrets that the log omits, and freed later: by punching a hole or, where the file system can't do
+ * that, by truncating (the application's descriptor appends, so it continues at the new end). `freed.json` stores where the remaining bytes
+ * start (`floor`), how many bytes were truncated away (`base`), and up to where disk space was freed (`punched`).
  */
 export class OutputFile {
   readonly #path: string;
@@ -37,7 +37,7 @@ export class OutputFile {
     this.#freedPath = join(instanceFolder, "freed.json");
   }
 
-  /** Complete lines from the cursor on; with `isEnded` also a last one without a line feed. Throws on a cursor that is not its own. */
+  /** Returns complete lines from the cursor on; with `isEnded`, also a last line without a line feed. Throws for an invalid cursor. */
   read(cursor: string | null, isEnded: boolean): OutputChunk {
     const { floor, base } = this.#freed();
     const asked = parseCursor(cursor, floor);
@@ -49,7 +49,7 @@ export class OutputFile {
     return { lines, cursor: `${from.position + used}${isInsideCutLine ? "c" : ""}`, dropped_bytes: droppedBytes };
   }
 
-  /** Blanks what lies before the cursor, and frees it sooner or later. */
+  /** Blanks the bytes before the cursor; frees their disk space once that is worth it. */
   async discard(cursor: string): Promise<void> {
     const { position } = parseCursor(cursor, 0);
     const { punched } = this.#freed();
@@ -57,7 +57,7 @@ export class OutputFile {
     if (position - punched >= worthFreeingBytes) await this.#free(position);
   }
 
-  /** Frees the oldest output when more than `maxBytes` are kept; half is left. */
+  /** Frees the oldest output when more than `maxBytes` are kept; keeps half of `maxBytes`. */
   async cap(maxBytes: number): Promise<void> {
     this.#dropTooLong();
     const { floor, base } = this.#freed();
@@ -65,13 +65,13 @@ export class OutputFile {
     if (end - floor > maxBytes) await this.#free(end - Math.floor(maxBytes / 2));
   }
 
-  /** A longer file was stretched by the program (truncate, seek), not filled with output: it counts as truncated. */
+  /** A longer file was stretched by the program (truncate, seek), not filled with output, so treat it as truncated. */
   #dropTooLong(): void {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > longestBytes) truncateSync(this.#path, 0);
   }
 
-  /** Undefined when the file ends before the offset. */
+  /** Returns undefined when the file ends before the offset. */
   #bytes(offset: number): Buffer | undefined {
     if (!existsSync(this.#path)) return Buffer.alloc(0);
     const fd = openSync(this.#path, "r");
@@ -85,7 +85,7 @@ export class OutputFile {
     }
   }
 
-  /** The program truncated its own output, as `> /dev/stdout` does: its new first byte follows what was read. */
+  /** Handles a program that truncated its own output, as `> /dev/stdout` does: the new first byte follows what was read. */
   #startAnew(position: number): Buffer {
     this.#remember({ floor: position, base: position, punched: position });
     return this.#bytes(0) ?? Buffer.alloc(0);
@@ -103,7 +103,7 @@ export class OutputFile {
   #blank(position: number): void {
     const { floor, base, punched } = this.#freed();
     if (position <= floor || !existsSync(this.#path)) return;
-    // The floor is known before the bytes are gone: a reader never takes blanks for output.
+    // Store the floor before the bytes are overwritten, so that a reader never takes blanks for output.
     this.#remember({ floor: position, base, punched });
     const fd = openSync(this.#path, "r+");
     try {
@@ -124,7 +124,7 @@ export class OutputFile {
   async #free(position: number): Promise<void> {
     const { floor, base, punched } = this.#freed();
     if (position <= punched || !existsSync(this.#path)) return;
-    // The floor is known before the bytes are gone: a reader never takes a hole for output.
+    // Store the floor before the bytes are freed, so that a reader never takes a hole for output.
     this.#remember({ floor: Math.max(floor, position), base, punched: position });
     const args = ["--punch-hole", "--offset", "0", "--length", String(position - base), this.#path];
     const punch = await run({ file: "fallocate", args }, { timeoutMs: 30_000 }).catch(() => undefined);
@@ -143,7 +143,7 @@ interface Freed {
 
 interface Cursor {
   readonly position: number;
-  /** The position is inside a line whose beginning was already given, cut. */
+  /** True if the position is inside a line whose truncated beginning was already returned. */
   readonly isInsideCutLine: boolean;
 }
 
@@ -170,7 +170,9 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
   return { lines, used, isInsideCutLine };
 }
 
-/** The beginning of a line that is far too long, never half a character. Its reader hides secrets before it cuts further. */
+/**
+ * Returns a line's text, truncated at `readLineBytes` but never within a character. The caller removes secrets before it truncates further.
+ */
 function textOf(line: Buffer): string {
   const whole = line.at(-1) === 13 ? line.subarray(0, -1) : line;
   if (whole.length <= readLineBytes) return whole.toString("utf8");

@@ -35,13 +35,13 @@ import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 
 export interface ProcessRuntime extends Runtime {
-  /** Stops watching; the instances go on. */
+  /** Stops watching; the instances keep running. */
   close(): void;
 }
 
 /**
- * The runtime of one machine without an engine: an instance is a sandboxed process below a shim that outlives this process.
- * What an earlier process of Berth started here is found again. One process of Berth at a time may use the folder.
+ * Creates the runtime for a machine without a container engine: an instance is a sandboxed process below a shim that outlives this process.
+ * Adopts what an earlier process of Berth started here. Only one process of Berth at a time may use the folder.
  */
 export async function createProcessRuntime(options: ProcessRuntimeOptions): Promise<ProcessRuntime> {
   const folders = new InstanceFolders(options.stateDir);
@@ -56,7 +56,7 @@ class SandboxedProcesses implements ProcessRuntime {
   readonly #options: ProcessRuntimeOptions;
   readonly #folders: InstanceFolders;
   readonly #watch: InstanceWatch;
-  // One action at a time for each replica.
+  // Runs one action at a time for each replica.
   readonly #runExclusive = createKeyedMutex();
 
   constructor(options: ProcessRuntimeOptions, folders: InstanceFolders, watch: InstanceWatch) {
@@ -65,7 +65,7 @@ class SandboxedProcesses implements ProcessRuntime {
     this.#watch = watch;
   }
 
-  /** Settles what ended while no control plane ran, and frees sandboxes that a crash left without a record. */
+  /** Settles instances that stopped while no control plane was running, and removes sandboxes that a crash left without a record. */
   async adopt(): Promise<void> {
     const log = this.#options.log ?? silentLog;
     const kept: string[] = [];
@@ -73,7 +73,7 @@ class SandboxedProcesses implements ProcessRuntime {
     const runIsolated = createFaultIsolation(log, "an application could not be adopted");
     for (const workloadId of this.#folders.workloads())
       if (!(await runIsolated(workloadId, () => this.#adoptWorkload(workloadId, kept)))) isComplete = false;
-    // The sandboxes of what could not be read are unknown, and they may be in use.
+    // An unreadable workload may still use its sandboxes, so sweep only if all were read.
     const left = isComplete ? await this.#options.sandbox.sweep("run", kept) : [];
     if (left.length > 0) log.warn({ sandboxes: left }, "what a crash left of applications could not be removed");
     log.info({ adopted: this.#folders.all().filter(isRunning).length }, "adopted running applications");
@@ -81,7 +81,7 @@ class SandboxedProcesses implements ProcessRuntime {
 
   #adoptWorkload(workloadId: string, kept: string[]): void {
     const latest = this.#folders.latest(workloadId);
-    // A crash left a folder between two steps.
+    // A crash between two steps left the folder.
     if (latest.length === 0) this.#folders.forget(workloadId);
     for (const folder of latest) settleExit(folder, this.#options.sandbox);
     kept.push(...latest.map(({ record }) => record.sandbox_id));
@@ -107,7 +107,9 @@ class SandboxedProcesses implements ProcessRuntime {
     return this.#folders.all().map((folder) => this.#toInstance(folder));
   }
 
-  /** One whose end cannot be read now counts as running, until it can: taken for missing it would be started twice. */
+  /**
+   * An instance whose exit can't be read now counts as running until it can be read: if it counted as missing, it would be started twice.
+   */
   #toInstance(folder: InstanceFolder): Instance {
     if (this.#watch.seesRunning(folder)) return toInstance(folder, undefined);
     try {
@@ -190,12 +192,12 @@ class SandboxedProcesses implements ProcessRuntime {
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.#options.storageDir(project_id, project_number);
     if (!existsSync(folder)) return;
-    // An application may have closed its folders to its own user.
+    // An application may have removed its own user's access to its folders.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
     await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
   }
 
-  /** A release folder brings no check. */
+  /** A release folder has no health check of its own. */
   async checkHealth(): Promise<OwnCheck> {
     return { outcome: "none" };
   }
@@ -227,7 +229,7 @@ class SandboxedProcesses implements ProcessRuntime {
     this.#watch.stop();
   }
 
-  /** Ends it and frees its network for others. */
+  /** Stops the instance and releases its network. */
   async #end(folder: InstanceFolder, graceMs: number): Promise<void> {
     await stopInstance(folder, this.#options.sandbox, graceMs);
     settleExit(folder, this.#options.sandbox);
@@ -243,7 +245,9 @@ class SandboxedProcesses implements ProcessRuntime {
   }
 }
 
-/** Without control groups: the sum over its processes, which counts shared pages more than once and forgets the time of ended ones. */
+/**
+ * Without control groups, adds up the instance's processes: counts shared pages more than once and omits the CPU time of exited processes.
+ */
 function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   const shim = folder.shim();
   if (!shim) return undefined;
@@ -257,7 +261,7 @@ function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
   };
 }
 
-/** Waits for all before it throws the first fault, so that nothing goes on after the caller has continued. */
+/** Waits for all operations before it throws the first error, so that nothing still runs when the caller continues. */
 async function allOrFirstFault(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find((result) => result.status === "rejected");
   if (failed) throw failed.reason;

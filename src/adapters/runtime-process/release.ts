@@ -10,7 +10,7 @@ export interface Release {
   readonly binds: readonly SandboxBind[];
 }
 
-/** Opens the release of an image. Throws when it does not exist or cannot be read. */
+/** Opens the release of an image. Throws when the release is missing or unreadable. */
 export function openRelease(
   releasesDir: string,
   dataDir: string,

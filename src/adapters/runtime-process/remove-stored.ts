@@ -8,8 +8,8 @@ const missing = 66;
 const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
 
 /**
- * Deletes below a storage folder in a sandbox that sees nothing else: a link on the way may lead anywhere, and the folder belongs
- * to the user that the project's code runs as.
+ * Deletes below a storage folder, in a sandbox that sees nothing else: the folder belongs to the user that runs the project's code, so
+ * links in it may point anywhere.
  */
 export async function removeStored(
   options: ProcessRuntimeOptions,

@@ -4,7 +4,7 @@ import type { OneOffCommand, OneOffResult, Workload } from "../../ports/runtime.
 import { inTerminal } from "./in-terminal.ts";
 import { sandboxSpec, shellWords, type ProcessRuntimeOptions } from "./settings.ts";
 
-/** Runs one command of the workload's image to its end, in a sandbox that lives no longer than this process. */
+/** Runs one command of the workload's image to completion, in a sandbox that ends with this process at the latest. */
 export async function runOnce(
   options: ProcessRuntimeOptions,
   workload: Workload,

@@ -9,18 +9,18 @@ import { openRelease } from "./release.ts";
 
 export interface ProcessRuntimeOptions {
   readonly sandbox: Sandbox;
-  /** Where instances are kept. */
+  /** The folder of the instances. */
   readonly stateDir: string;
   readonly releasesDir: string;
-  /** What relative sources of a release's binds are relative to. Default the parent of `releasesDir`. */
+  /** The base of relative sources in a release's binds. Default: the parent of `releasesDir`. */
   readonly dataDir?: string;
-  /** The persistent folder of a project; made, and given to the project's user, at every start. */
+  /** Returns the persistent folder of a project, which is created and given to the project's user at every start. */
   readonly storageDir: (projectId: string, projectNumber: number) => string;
-  /** Limits of folders that the file system of the storage folders keeps itself, where it does. */
+  /** Limits on the storage folders that the file system itself enforces, where it can. */
   readonly quota?: ProjectQuota | null;
-  /** The project's user is this plus `project_number`. Default 20000. */
+  /** The base of user ids: a project's user is this plus `project_number`. Default 20000. */
   readonly uidBase?: number;
-  /** How much unread output an instance keeps; older output is dropped. Default 32 MiB. */
+  /** How much unread output to keep for an instance; older output is dropped. Default 32 MiB. */
   readonly maxOutputBytes?: number;
   readonly log?: Log;
 }
@@ -30,13 +30,13 @@ const defaultUidBase = 20_000;
 export const uidOf = (options: ProcessRuntimeOptions, project: Pick<Workload, "project_number">): number =>
   (options.uidBase ?? defaultUidBase) + project.project_number;
 
-/** The number of a storage folder's quota: those of another data folder on the same file system differ in the upper bits. */
+/** Returns the quota id of a storage folder; ids of another data folder on the same file system differ in the upper bits. */
 export function quotaId(stateDir: string, projectNumber: number): number {
   const tag = createHash("sha256").update(stateDir).digest().readUInt16BE(0) & 0xfff;
   return tag * 2 ** 19 + 1 + projectNumber;
 }
 
-/** What a command of the workload's image may see, whether it serves or runs once. */
+/** Returns the sandbox of a command of the workload's image, whether it serves or runs once. */
 export function sandboxSpec(
   options: ProcessRuntimeOptions,
   workload: Workload,
@@ -66,5 +66,5 @@ function makeStorage(options: ProcessRuntimeOptions, workload: Workload, uid: nu
   return folder;
 }
 
-/** The user's own command line: the one text that a shell reads, inside the sandbox. */
+/** The user's own command line, the only text that a shell interprets, inside the sandbox. */
 export const shellWords = (command: string): string[] => ["/bin/sh", "-c", command];

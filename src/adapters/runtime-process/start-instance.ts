@@ -11,7 +11,7 @@ import { sandboxSpec, shellWords, uidOf, type ProcessRuntimeOptions } from "./se
 
 const shim = join(import.meta.dirname, "shim.sh");
 
-/** Starts one attempt of an ordinal and resolves once its shim has written its pid. A fault leaves nothing of the attempt behind. */
+/** Starts one attempt of an ordinal and resolves once its shim has written its pid. A failed start leaves nothing behind. */
 export async function startInstance(
   options: ProcessRuntimeOptions,
   folders: InstanceFolders,

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Undefined when there is none, empty when it cannot be read ever again. */
+/** Reads a file; undefined when it is missing, empty when it is permanently unreadable. */
 export function readText(path: string): string | undefined {
   return readOr("", () => readFileSync(path, "utf8"));
 }
 
-/** The object in a JSON file; undefined when there is no such file, null when a power cut left something else of it. */
+/** Reads the object in a JSON file; undefined when the file is missing, null when a power failure left invalid content. */
 export function readObject(path: string): object | null | undefined {
   const text = readText(path);
   if (text === undefined) return undefined;
@@ -18,22 +18,23 @@ export function readObject(path: string): object | null | undefined {
   }
 }
 
-/** What lies in a folder; nothing when there is none, or when it cannot be read ever again. */
+/** Returns the names in a folder; none when the folder is missing or permanently unreadable. */
 export function namesIn(folder: string): string[] {
   return readOr([], () => readdirSync(folder)) ?? [];
 }
 
-/** The folders below a folder that have a number for a name. */
+/** Returns the numeric names in a folder. */
 export function numbersIn(...path: readonly string[]): number[] {
   return namesIn(join(...path))
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 }
 
-// Of these the file knows nothing: what cannot be read for now must not count as missing, or a running application as ended.
+// These errors say nothing about the file itself. A file that is unreadable for the moment must not count as missing, nor a running
+// application as stopped.
 const passing = new Set(["EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "EINTR"]);
 
-/** A damaged disk must not stop the care of all applications, so that what it holds no more counts as emptied. */
+/** Treats a permanently unreadable file as empty: a damaged disk must not stop the reconciliation of all applications. */
 function readOr<T>(damaged: T, read: () => T): T | undefined {
   try {
     return read();

@@ -4,7 +4,10 @@ import type { Sandbox } from "../../sandbox/spec.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { readProcessTree, terminationTargets, type ShimPlace } from "../../kit/process-tree.ts";
 
-/** SIGTERM to the application, time to finish, then SIGKILL to all of it. Resolves when nothing of it runs. Throws when even that fails. */
+/**
+ * Sends SIGTERM to the application, waits, then sends SIGKILL to all of its processes. Resolves when none is running; throws when even
+ * SIGKILL fails.
+ */
 export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, graceMs: number): Promise<void> {
   const shim = folder.shim();
   if (!shim) folder.giveUp();
@@ -17,10 +20,10 @@ export async function stopInstance(folder: InstanceFolder, sandbox: Sandbox, gra
   await killInstance(folder, sandbox, shim);
 }
 
-/** Whether applications here have a pid namespace, so that their main process has a known number in it. */
+/** Returns whether applications here have a PID namespace, in which their main process has a known pid. */
 export const hasPidNamespace = (sandbox: Sandbox): boolean => sandbox.describe().isolation.includes("namespaces");
 
-/** A sandbox that was just started has no application yet to hear the signal. */
+/** Repeats SIGTERM until a process received it: a sandbox that was just started has no application yet. */
 async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: number): Promise<void> {
   const ask = () => {
     const targets = terminationTargets(readProcessTree(), place);
@@ -30,7 +33,10 @@ async function askToEnd(shim: ProcessIdentity, place: ShimPlace, timeoutMs: numb
   await until(ask, { timeoutMs, atMostMs: 50 });
 }
 
-/** SIGKILL to everything below the shim, which then writes how it ended. Again and again: a sandbox in the making has joined no group yet. */
+/**
+ * Sends SIGKILL to everything below the shim, which then records the exit. Repeats it, because a sandbox that is being set up has not
+ * joined its group yet.
+ */
 export async function killInstance(folder: InstanceFolder, sandbox: Sandbox, shim: ProcessIdentity): Promise<void> {
   const kill = () => {
     if (!isAlive(shim)) return true;
@@ -51,6 +57,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // The process has already exited.
   }
 }

@@ -1,7 +1,7 @@
 import type { Workload } from "../../ports/runtime.ts";
 import { makeGround } from "./test-ground.ts";
 
-// A control plane to be killed: applies the workload given as JSON in the folder given, says so, and waits for its death.
+// A control plane for tests to kill: applies the workload (JSON) in the given folder, reports that, and waits to be killed.
 const [root, workload] = process.argv.slice(2) as [string, string];
 const ground = await makeGround({ root });
 const runtime = await ground.open();

@@ -10,7 +10,7 @@ import type { ReleaseManifest } from "../../ports/release-folder.ts";
 import { createProcessRuntime, type ProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 
-/** A data folder for one test file, below a folder that only its owner may enter, as /root is. */
+/** A data folder for one test file, inside a folder that only its owner can enter, like /root. */
 export interface TestGround {
   readonly root: string;
   readonly sandbox: Sandbox;
@@ -24,7 +24,7 @@ export interface TestGround {
   close(): Promise<void>;
 }
 
-/** The programs of this machine. */
+/** Finds the programs of this machine. */
 export function findParts(): SandboxParts {
   const find = (name: string) =>
     systemPath
@@ -41,7 +41,7 @@ export function findParts(): SandboxParts {
   };
 }
 
-/** Makes one; `close` leaves nothing behind on the machine. */
+/** Creates the folder; `close` removes all traces from the machine. */
 export async function makeGround(
   options: { root?: string; parts?: SandboxParts; network?: "auto" | NetworkMode; layerBytes?: number } = {},
 ): Promise<TestGround> {

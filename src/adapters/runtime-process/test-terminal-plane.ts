@@ -2,7 +2,7 @@ import { atTerminal } from "../../../test/support/at-terminal.ts";
 import type { Workload } from "../../ports/runtime.ts";
 import { makeGround } from "./test-ground.ts";
 
-// A control plane to be killed: runs a command in a terminal, says so once it shows something, and waits for its death.
+// A control plane for tests to kill: runs a command in a terminal, reports its first output, and waits to be killed.
 const [root, workload, command] = process.argv.slice(2) as [string, string, string];
 const ground = await makeGround({ root });
 const runtime = await ground.open();

@@ -14,14 +14,15 @@ import type { ProcessRuntimeOptions } from "./settings.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
 /**
- * Sees within a quarter of a second that an instance ended, and keeps the limits of output and memory. Instances that rest cost next to
- * nothing: one reading of /proc shows whose shim is gone, a shim that ends rings, and only every few seconds each is looked at by itself.
+ * Notices within a quarter of a second that an instance has stopped, and enforces the limits on output and memory. Idle instances cost next
+ * to nothing: one listing of /proc shows missing shims, a shim that exits sends a signal, and each instance is checked individually only
+ * every few seconds.
  */
 export interface InstanceWatch {
   start(): void;
   stop(): void;
   add(folder: InstanceFolder): void;
-  /** Whether the latest look found the instance running. */
+  /** Returns whether the latest check found the instance running. */
   seesRunning(folder: InstanceFolder): boolean;
   listen(listener: (workloadId: string) => void): () => void;
 }
@@ -29,18 +30,18 @@ export interface InstanceWatch {
 const lookMs = 250;
 const memoryEveryLooks = 4;
 const outputEveryLooks = 2;
-// A shim whose parent does not wait for it stays in /proc as a zombie.
+// A shim whose parent does not reap it stays in /proc as a zombie, so each instance is also checked individually.
 const closerEveryLooks = 20;
 const folderEveryLooks = 60;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
-/** Watches what runs in these folders. */
+/** Watches the instances in these folders. */
 export function watchInstances(options: ProcessRuntimeOptions, folders: InstanceFolders): InstanceWatch {
   const living = new Map<string, InstanceFolder>();
   const listeners = new Set<(workloadId: string) => void>();
   const log = options.log ?? silentLog;
   const notify = (workloadId: string) => listeners.forEach((listener) => listener(workloadId));
-  // Also when the disk is full, and when one application's folder is broken, the control plane and the other applications go on.
+  // A full disk or one application's broken folder must not affect the control plane or other applications.
   const runIsolated = createFaultIsolation(log, "an application could not be watched");
   const look = (folder: InstanceFolder) => {
     if (isRunning(folder)) return;
@@ -95,7 +96,7 @@ async function keepLimits(
 ): Promise<void> {
   const maxBytes = options.maxOutputBytes ?? defaultMaxOutputBytes;
   for (const folder of living) {
-    // A file below the limit keeps less than the limit.
+    // A small file can't hold more output than the limit.
     if ((statSync(join(folder.path, "output"), { throwIfNoEntry: false })?.size ?? 0) <= maxBytes) continue;
     await runIsolated(join(folder.path, "output"), () => new OutputFile(folder.path).cap(maxBytes));
   }
@@ -106,7 +107,7 @@ async function keepLimits(
     await runIsolated(join(folder.path, "memory"), () => endWhenOverMemory(options, folder, tree));
 }
 
-/** What control groups do where they can be written. */
+/** Enforces the memory limit where control groups can't. */
 async function endWhenOverMemory(
   { sandbox }: ProcessRuntimeOptions,
   folder: InstanceFolder,
@@ -119,7 +120,7 @@ async function endWhenOverMemory(
   try {
     folder.markOutOfMemory();
   } catch {
-    // The limit holds on a full disk too; only the reason of the end is not known then.
+    // The limit also applies on a full disk; only the reason of the kill is then lost.
   }
   await killInstance(folder, sandbox, shim);
 }
