@@ -138,8 +138,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async openRequests(): Promise<ReadonlyMap<string, number>> {
     const sum = new Map<string, number>();
-    // A worker that responds late must not count as idle: its replicas would be stopped in the middle of requests. So throw unless it has
-    // exited.
+    // A late answer must not count as no open requests: replicas would be stopped in the middle of requests.
     for (const worker of await this.#allWorkers()) {
       const open = await Promise.all([connectionsOf(worker), openRequestsOf(worker)]).catch((error: Error) => {
         if (identify(worker.pid) !== undefined) throw error;
@@ -246,10 +245,7 @@ class ControlledHaproxy implements HaproxyEdge {
     }
   }
 
-  /**
-   * Updates a worker to this table; returns false when it has too few backends. A replaced worker (`size` 0) is only updated for the
-   * projects it knows.
-   */
+  /** Updates a worker to this table; false if it has too few backends. `size` 0: a replaced worker, updated only for known projects. */
   async #change(worker: Worker, size: number, table: RouteTable): Promise<boolean> {
     const pool = await this.#pool(worker, size);
     // A replaced worker of an earlier version finishes with the routes it has.
@@ -272,10 +268,7 @@ class ControlledHaproxy implements HaproxyEdge {
     return true;
   }
 
-  /**
-   * Computes the change for this table. A backend that needs a server can reuse one without open connections, so only such backends are
-   * queried.
-   */
+  /** Computes the change for this table. Queries only backends that need a server, because one without connections can be reused. */
   async #changeOf(worker: Worker, pool: RoutePool, table: RouteTable): Promise<PoolChange | undefined> {
     const change = changePool(pool, table, { has: () => true });
     const growing = backendsToGrow(change?.commands ?? []).filter((backend) => pool.servers.has(backend));

@@ -116,7 +116,7 @@ async function ensureRunning(
   throw new Error(`the database ${spec.id} found no free port in ${portAttempts} attempts`);
 }
 
-/** The server's version when everything of `spec` is in place and its role gets in; undefined when there is work to do. */
+/** Returns the server's version if everything in `spec` is applied and its role can log in; otherwise undefined. */
 async function logInAsRole(instance: Instance, spec: DatabaseSpec): Promise<string | undefined> {
   const { server } = instance;
   if (!(await withConnection(server.superuserConnection(), (client) => isIntact(client, instance, spec))))
@@ -133,7 +133,7 @@ async function applyAll(options: LocalPostgresHostOptions, instance: Instance, s
   return version;
 }
 
-/** Compares the role with what was applied last, which is written down beside the data. */
+/** Returns whether the role is still as last applied, according to the record next to the data. */
 async function isIntact(client: Client, { dir }: Instance, spec: DatabaseSpec): Promise<boolean> {
   const applied = join(dir, "applied");
   const [known, verifier] = existsSync(applied) ? readFileSync(applied, "utf8").split("\n") : [];
@@ -183,7 +183,7 @@ function instanceOf(
   return { server, dir, ...placement, socketDir };
 }
 
-/** The instance as it was made: its port is remembered and its user owns the data. */
+/** Returns the instance as created: with its stored port, and as the user that owns its data. Undefined if it does not exist. */
 function existingInstance(options: LocalPostgresHostOptions, id: string): Instance | undefined {
   const { data } = instanceFiles(instanceFolder(options, id));
   const port = readPort(options.dir, id);
