@@ -3,11 +3,11 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openFolder, readSmallFile } from "../../kit/open-folder.ts";
 
-// The source of a build is byte-equal to the commit: no attribute in it may convert line ends or encodings. `export-subst` would besides
-// let one commit's message fill a file many thousand times over. `!` leaves an attribute undefined; git refuses to unset an encoding.
+// A build's source must be byte-equal to the commit, so no attribute in it may convert line endings or encodings. `export-subst` could also
+// make one commit's message fill a file many thousand times over. `!` leaves an attribute undefined; git can't unset an encoding.
 const text = "* -export-subst -export-ignore -ident -text !eol !working-tree-encoding !filter\n";
 
-/** Writes a repository's own attributes, which outrank those that are pushed (gitattributes(5)). */
+/** Writes a repository's own attributes, which override those in pushed files (gitattributes(5)). */
 export async function writeAttributes(repositoryDir: string): Promise<void> {
   await mkdir(join(repositoryDir, "info")).catch(() => {});
   await using info = await openFolder(repositoryDir, "info");

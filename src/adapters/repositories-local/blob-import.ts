@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { signalTo, start, type Command, type ExecOptions } from "../../kit/exec.ts";
 
-/** Stores files as git's blobs in one pass, without a copy on the disk. */
+/** Stores files as git blobs in one pass, without temporary copies on disk. */
 export interface BlobImport {
-  /** Adds a blob and returns its place in `finish`'s answer. */
+  /** Adds a blob; resolves with its index in the result of `finish`. */
   add(sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<number>;
-  /** The ids of all blobs, once they are stored. */
+  /** Resolves with the ids of all blobs once they are stored. */
   finish(): Promise<readonly string[]>;
-  /** Ends git and forgets what was added. */
+  /** Kills git and discards what was added. */
   abort(): void;
 }
 
-/** Starts `git fast-import`, which writes the blobs where `place` says. */
+/** Starts `git fast-import`, which writes the blobs to the object folder of `place`. */
 export function startBlobImport(command: Command, place: ExecOptions): BlobImport {
   const child = start(command, place);
   const ids: string[] = [];
@@ -43,7 +43,7 @@ export function startBlobImport(command: Command, place: ExecOptions): BlobImpor
       if (code !== 0 || ids.length !== count) throw failed(errors);
       return ids;
     },
-    // The whole group: a sandbox killed while it is being set up leaves its inner process behind, and our pipes open with it.
+    // Kill the whole process group: a sandbox killed during its setup leaves its inner process behind, which holds our pipes open.
     abort: () => signalTo(child, "SIGKILL", place),
   };
 }

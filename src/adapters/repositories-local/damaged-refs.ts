@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { openFolder, readSmallFile, visitFiles } from "../../kit/open-folder.ts";
 
 /**
- * Removes a ref's file that holds nothing: git writes refs aside and renames them, so only a machine that lost its power leaves one,
- * and no push could move it any more. Another value in packed-refs shows again. Answers whether there was one.
+ * Removes a ref's file if it is empty or all zeros; returns whether it was. git writes refs to a temporary file and renames it, so only a
+ * power failure leaves such a file, and it would block every push to the ref. An older value in packed-refs then applies again.
  */
 export async function removeDamagedRef(repositoryDir: string, ref: string): Promise<boolean> {
   const names = ref.split("/");
@@ -16,7 +16,7 @@ export async function removeDamagedRef(repositoryDir: string, ref: string): Prom
   return true;
 }
 
-/** Removes all of them. */
+/** Removes all damaged refs of a repository. */
 export async function removeDamagedRefs(repositoryDir: string): Promise<void> {
   await using refs = await openFolder(repositoryDir, "refs");
   if (refs === undefined) return;
@@ -25,7 +25,7 @@ export async function removeDamagedRefs(repositoryDir: string): Promise<void> {
   });
 }
 
-/** Makes a HEAD that holds nothing name a branch again: without one git sees no repository. */
+/** Points a damaged HEAD at a branch again: without a valid HEAD, git does not recognise the repository. */
 export async function repairHead(repositoryDir: string): Promise<void> {
   const file = join(repositoryDir, "HEAD");
   if (!(await holdsNothing(file))) return;
@@ -34,7 +34,7 @@ export async function repairHead(repositoryDir: string): Promise<void> {
   await rename(draft, file);
 }
 
-/** A file system gives back nothing, or zeros, of what it had no time to write. */
+/** Returns whether a file is empty or all zeros, which is what remains of data that was not written in time. */
 async function holdsNothing(file: string): Promise<boolean> {
   return (await readSmallFile(file))?.every((byte) => byte === 0) ?? false;
 }

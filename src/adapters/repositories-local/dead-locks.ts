@@ -7,19 +7,20 @@ const topLocks = ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"
 const runExclusive = createKeyedMutex();
 
 /**
- * Removes the locks that a killed git (the machine ran out of memory) left in a repository where no git runs any more: each would refuse
- * every push of its branch.
+ * Removes locks that a killed git left behind (for example, killed for memory) if no git is running in the repository: each lock would make
+ * every push to its branch fail.
  */
 export function removeDeadLocks(repositoryDir: string): Promise<void> {
   return runExclusive(repositoryDir, async () => {
-    // Found before the processes are looked at: the holder of one of them is seen then, and a git that starts later cannot take it.
+    // Find the locks before checking processes: if a lock's holder is alive, the check sees it, and a git that starts later can't acquire
+    // these locks.
     const locks = await findLocks(repositoryDir);
     if (locks.length === 0 || (await isGitAtWork(repositoryDir))) return;
     for (const names of locks) await removeLock(repositoryDir, names);
   });
 }
 
-/** The names that lead to each lock. */
+/** Returns the path of each lock as folder names. */
 async function findLocks(repositoryDir: string): Promise<readonly (readonly string[])[]> {
   const found: (readonly string[])[] = [];
   for (const name of topLocks) if (await lstat(`${repositoryDir}/${name}`).catch(() => undefined)) found.push([name]);
@@ -36,7 +37,10 @@ async function removeLock(repositoryDir: string, names: readonly string[]): Prom
   if (folder !== undefined) await rm(`${folder.path}/${names.at(-1)}`, { force: true });
 }
 
-/** Whether a process works in the repository, judged by its arguments, environment and folder. One of an earlier control plane counts too. */
+/**
+ * Returns whether a process uses the repository, judged by its arguments, environment and working directory. Processes of an earlier
+ * control plane count, too.
+ */
 async function isGitAtWork(repositoryDir: string): Promise<boolean> {
   for (const pid of processIds()) {
     if (pid === process.pid) continue;

@@ -11,10 +11,10 @@ import type { GitCommands } from "./commands.ts";
 import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
 import { openRelay, tooMuch, type Relay } from "./relay.ts";
 
-/** What fetching needs beside git. */
+/** What fetching needs besides git. */
 export interface RemoteAccess {
   readonly addresses: AddressPolicy;
-  /** The file of certificates that git trusts; null where there is none. */
+  /** The file of CA certificates that git trusts; null if there is none. */
   readonly certificates: string | null;
 }
 
@@ -22,16 +22,16 @@ export interface Fetching {
   readonly remote: Remote;
   readonly access: RemoteAccess;
   readonly confinement: Confinement;
-  /** git in the repository, with what it is shown besides, started by another program. */
+  /** Returns the git commands for the repository, with additional files visible to git and another program that starts it. */
   readonly git: (
     shown: Pick<Shown, "writable" | "readable" | "placed">,
     startBy: (command: Command) => Command,
   ) => GitCommands;
-  /** Where the repositories are. */
+  /** The folder of the repositories. */
   readonly dir: string;
-  /** The folder that gets the objects. */
+  /** The folder that receives the objects. */
   readonly quarantine: string;
-  /** Where and how git runs; its objects go to the quarantine that `env` names. */
+  /** How git runs; its objects go to the quarantine that `env` names. */
   readonly place: RunOptions;
 }
 
@@ -46,19 +46,19 @@ const withKey = join(here, "with-key.sh");
 const socat = "/usr/bin/socat";
 const hasSocat = existsSync(socat);
 const relayPrograms = [reachSh, ...(hasSocat ? [] : [reachMjs, process.execPath])];
-// Inside the sandbox, whose loopback is its own.
+// In the sandbox, which has its own loopback interface.
 const relayPort = 1080;
 const lookMs = 60_000;
 const slackBytes = 8 * 1024 * 1024;
 
 /**
- * Fetches with git itself, which has no network but a relay to the one address that was looked up and allowed: whatever a redirect, a
- * configuration or a fault of git names, nothing else is reached. The key comes by stdin into an agent and lies in no file.
+ * Fetches with git itself, whose only network is a relay to the one address that was resolved and allowed: nothing else is reachable,
+ * whatever a redirect, a configuration or a bug in git names. The key goes to an agent over stdin and is never in a file.
  */
 export async function fetchRemote(fetching: Fetching): Promise<FetchedCommit> {
   const { remote, access } = fetching;
   const url = new URL(remote.url);
-  // URL spells addresses in one way only under the schemes of the web.
+  // URL normalises IP addresses only for the web's schemes.
   const pinned = await pinAddress(new URL(`http://${url.hostname}`).hostname, access.addresses);
   if (pinned.outcome !== "found") return { outcome: "failed", reason: pinned.reason };
   const isSsh = url.protocol === "ssh:";
@@ -103,7 +103,7 @@ async function fetchBy(fetching: Fetching, relay: Relay, folder: string): Promis
   return { outcome: "fetched", commit, hostKeys };
 }
 
-/** What was fetched, as a push of it would be counted. */
+/** Returns the size of the fetched packs, counted as for a push. */
 async function packBytes(quarantine: string): Promise<number> {
   const folder = join(quarantine, "pack");
   const names = await readdir(folder).catch(() => []);
@@ -113,7 +113,7 @@ async function packBytes(quarantine: string): Promise<number> {
   return packs.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** git with its way to the relay and what it needs for TLS or SSH. */
+/** Prepares git's connection to the relay and its files for TLS or SSH. */
 async function prepareClient({ remote, access, confinement, git }: Fetching, relay: Relay, folder: string) {
   const knownHosts = join(folder, "known_hosts");
   const passwd = join(folder, "passwd");
@@ -152,7 +152,7 @@ const ofAll: Readonly<Record<string, string>> = {
   "protocol.allow": "never",
   "transfer.fsckObjects": "true",
   "transfer.bundleURI": "false",
-  // The pack is kept as it is, and what is under way here is nothing to tidy up.
+  // Keep the pack as received, and run no maintenance on the temporary quarantine.
   "fetch.unpackLimit": "1",
   "maintenance.auto": "false",
 };
@@ -166,7 +166,7 @@ function httpsEnv(port: number, token: string | null): Record<string, string> {
       "http.followRedirects": "false",
       "http.lowSpeedLimit": "1",
       "http.lowSpeedTime": "60",
-      // GitHub, GitLab and Gitea take a token as the password of any user.
+      // GitHub, GitLab and Gitea accept a token as the password of any user.
       ...(basic === null ? {} : { "http.extraHeader": `Authorization: Basic ${basic}` }),
     }),
     GIT_ASKPASS: "/bin/false",
@@ -177,7 +177,7 @@ function sshEnv(ssh: { port: number; knownHosts: string; isKnown: boolean }): Re
   const options = {
     HostName: "127.0.0.1",
     Port: ssh.port,
-    // One name for the one host of this file, whatever it is called.
+    // The file has one host only, so use the same alias whatever the host's name is.
     HostKeyAlias: "repository",
     UserKnownHostsFile: ssh.knownHosts,
     GlobalKnownHostsFile: "/dev/null",
@@ -197,7 +197,7 @@ function sshEnv(ssh: { port: number; knownHosts: string; isKnown: boolean }): Re
   };
 }
 
-// In the environment, where a token is seen by git's own user alone; arguments are seen by all.
+// Passes settings in the environment: only git's own user can read the token there, while arguments are visible to all users.
 function configEnv(own: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries({ ...ofAll, ...own });
   const variables = pairs.flatMap(([key, value], index) => [
@@ -231,7 +231,7 @@ const known: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/certificate|SSL|TLS/, "The certificate of the repository's host is not valid for its name."],
 ];
 
-/** What went wrong, as a sentence. */
+/** Returns the reason of a failed fetch as a sentence for the user. */
 function reasonOf({ stderr, timedOut, exitCode }: ExecResult): string {
   if (timedOut) return "The repository's host did not send everything in time.";
   const found = known.find(([pattern]) => pattern.test(stderr));
@@ -244,7 +244,7 @@ function reasonOf({ stderr, timedOut, exitCode }: ExecResult): string {
   return said === "" ? `git could not fetch it (${exitCode ?? "it was ended"}).` : `git could not fetch it: ${said}`;
 }
 
-/** In the run folder, which is in memory where root has one. */
+/** Creates a deploy key in the run folder, which is in memory if root has one. */
 export async function makeDeployKey(dir: string, comment: string) {
   const folder = await mkdtemp(join(runFolder(dir), "key-"));
   const file = join(folder, "key");

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 
 /**
- * The one configuration of all repositories, in a file that git reads instead of the machine's and the user's.
- * Hooks never run here: what this adapter does with a repository is not a push.
+ * The only configuration of all repositories; git reads it instead of the machine's and the user's. Hooks never run here, because this
+ * adapter's operations are not pushes.
  */
 const text = `[core]
 \thooksPath = /dev/null
@@ -30,10 +30,10 @@ const text = `[core]
 \tdirectory = *
 `;
 
-/** Writes the configuration to `file`, replacing what an older version wrote, in one step. */
+/** Writes the configuration to `file`, atomically replacing that of an older version. */
 export async function writeGlobalConfig(file: string): Promise<void> {
   const draft = `${file}.${randomBytes(4).toString("hex")}`;
-  // git runs as a user of its own, and passes over a file that it may not read.
+  // Readable for all: git runs as another user and silently skips a file that it can't read.
   await writeFile(draft, text, { mode: 0o644 });
   await rename(draft, file);
 }

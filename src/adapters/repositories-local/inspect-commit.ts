@@ -3,7 +3,7 @@ import type { Inspection, TreeLimits } from "../../ports/repositories.ts";
 import type { GitCommands } from "./commands.ts";
 import { createTreeScanner, type TreeScan } from "./tree-scan.ts";
 
-/** Listing 200 000 entries takes git about a second; a tree that needs longer is refused. */
+/** git lists 200,000 entries in about a second; a tree that takes longer than this is refused. */
 const listTimeoutMs = 20_000;
 const readTimeoutMs = 10_000;
 const longestMessage = 200;
@@ -13,7 +13,7 @@ interface Place {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Says what a commit is and whether its tree is small enough to be built. Never reads the contents of files. */
+/** Describes a commit and checks whether its tree is small enough to build. Never reads file contents. */
 export async function inspectCommit(
   git: GitCommands,
   place: Place,
@@ -49,7 +49,7 @@ async function scanTree(git: GitCommands, place: Place, commit: string, limits: 
   };
   const ended = await run(git.listTree(commit), options);
   const scan = scanner.result();
-  // git's own recursion ends in a crash for absurdly deep trees; like a time-out, that is the tree's fault.
+  // git's recursion crashes on absurdly deep trees; like a timeout, that is the tree's fault.
   return scan.broken !== null || (ended.exitCode === 0 && !ended.timedOut) ? scan : null;
 }
 

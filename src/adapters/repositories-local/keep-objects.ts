@@ -2,9 +2,9 @@ import { link, mkdir, readdir } from "node:fs/promises";
 import { openFolder, type OpenFolder } from "../../kit/open-folder.ts";
 
 /**
- * Gives the objects of a quarantine (a folder's name in `objects`) a second name in the repository's own store: hard links, so that
- * 256 MiB cost nothing, in the order in which git itself migrates them — a pack's index last, because the index is what makes the pack
- * visible. git finds identical names when the push ends and accepts them. `own` gives a new folder to git's user. Idempotent.
+ * Hard-links the objects of a quarantine (a folder in `objects`) into the repository's own store, so that even 256 MiB need no copy.
+ * Follows git's own order for migrating them: a pack's index comes last, because it makes the pack visible. When the push ends, git finds
+ * the identical names and accepts them. `own` gives a new folder to git's user. Idempotent.
  */
 export async function keepObjects(
   repositoryDir: string,
@@ -46,7 +46,7 @@ function byVisibility(a: string, b: string): number {
   return Number(a.endsWith(".idx")) - Number(b.endsWith(".idx"));
 }
 
-/** Whether something was made; false when it was there before. */
+/** Returns true if the operation created something, false if it already existed. */
 async function isNew(making: Promise<void>): Promise<boolean> {
   try {
     await making;

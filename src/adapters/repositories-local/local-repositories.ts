@@ -36,12 +36,12 @@ import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
 import { entriesOf, writeCommit } from "./write-commit.ts";
 
 export interface LocalRepositoriesOptions {
-  /** The folder that holds one bare repository per project, named by the project's id. Made when missing. */
+  /** The folder with one bare repository per project, named by the project's id. Created if missing. */
   readonly dir: string;
   readonly gitBin?: string;
-  /** How git is kept apart from the machine while it reads what was pushed. Default: not at all. */
+  /** How git is isolated while it reads pushed data. Default: not at all. */
   readonly confinement?: Confinement;
-  /** Default: no repository elsewhere can be reached. */
+  /** Default: no remote repository can be fetched. */
   readonly access?: RemoteAccess;
   readonly log: Log;
 }
@@ -55,13 +55,16 @@ const commandTimeoutMs = 30_000;
 const packTimeoutMs = 10 * 60_000;
 const noCommit = "0".repeat(40);
 
-/** Repositories as folders on this machine, worked on with git's plumbing. Faults are thrown as `CommandFailed` or file errors. */
+/**
+ * Stores repositories as folders on this machine and works on them with git's plumbing commands. Failures are thrown as `CommandFailed` or
+ * file errors.
+ */
 export async function createLocalRepositories(options: LocalRepositoriesOptions): Promise<Repositories> {
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = resolve(options.dir);
   const { confinement = unconfined, gitBin = "git", access = noAccess, log } = options;
   await writeGlobalConfig(join(dir, "gitconfig"));
-  // An older version made repositories without attributes, and root's own.
+  // Older versions created repositories without attributes and owned by root.
   for (const repository of await repositoriesIn(dir)) {
     await adopt(repository, confinement).catch((error: unknown) =>
       log.error({ err: error, repository }, "a repository could not be adopted"),
@@ -82,7 +85,7 @@ async function repositoriesIn(dir: string): Promise<string[]> {
     .map((entry) => join(dir, entry.name));
 }
 
-/** How git is started beyond the usual. */
+/** Additional options for starting git. */
 interface GitStart {
   readonly shown?: Partial<Shown>;
   readonly startBy?: (command: Command) => Command;
@@ -123,7 +126,7 @@ class LocalRepositories implements Repositories {
       await removeDeadLocks(dir);
       return dir;
     }
-    // Made aside and renamed, so that a crash leaves no half repository and two at once are safe.
+    // Create under another name and rename, so that a crash leaves no partial repository and concurrent calls are safe.
     const draft = join(this.#dir, `.new-${randomBytes(6).toString("hex")}`);
     await mkdir(draft, { mode: 0o700 });
     await this.#confinement.ownOne(draft);
@@ -187,7 +190,7 @@ class LocalRepositories implements Repositories {
       GIT_QUARANTINE_PATH: folder,
     };
     const place = this.#place(projectId, quarantine);
-    // git forbids changes of refs where it knows of a quarantine, also the empty one that fast-import opens at its end.
+    // git refuses to update refs if it knows of a quarantine, even for the empty one that fast-import opens at its end.
     const { GIT_QUARANTINE_PATH: _, ...env } = place.env as Readonly<Record<string, string>>;
     return { dir, folder, quarantine, place: { ...place, env } };
   }
@@ -351,7 +354,7 @@ class LocalRepositories implements Repositories {
     return { ...this.#place(projectId, quarantine), timeoutMs: commandTimeoutMs };
   }
 
-  /** Renamed first, so that a crash leaves no half repository under the project's name; `sweep` deletes the rest. */
+  /** Renames the repository first, so that a crash leaves no partial one under the project's name; `sweep` deletes the rest. */
   async remove(projectId: string): Promise<void> {
     const doomed = join(this.#dir, `.new-removed-${projectId}`);
     const dir = this.#folder(projectId);
@@ -361,7 +364,7 @@ class LocalRepositories implements Repositories {
 
   #place(projectId: string, quarantine: Quarantine | null = null) {
     const dir = this.#folder(projectId);
-    // In a process group of its own: a signal to that of the control plane must not end git in the middle of a push.
+    // Own process group: a signal to the control plane's group must not kill git in the middle of a push.
     return {
       cwd: dir,
       env: { ...gitEnv(this.#configFile, quarantine), GIT_DIR: dir },
@@ -378,7 +381,7 @@ class LocalRepositories implements Repositories {
 
 const moment = () => ({ nowMs: Date.now(), bootMs: Date.now() - uptime() * 1000 });
 
-// Arguments of git are checked here once, so that no name from outside can become an option or an expression.
+// All arguments of git are validated here, so that no external name can become an option or an expression.
 function commitId(commit: string): string {
   if (!/^[0-9a-f]{40}$/.test(commit)) throw new Error("Not a full commit id.");
   return commit;

@@ -12,13 +12,13 @@ export interface ArchivedFile {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Takes what an archive holds: its files one after the other, and second names of files that came before. */
+/** Receives an archive's contents: its files one after the other, and hard links to earlier files. */
 export interface ArchiveReader {
   file(file: ArchivedFile): Promise<void>;
   hardLink(path: string, target: string): void;
 }
 
-/** How large an archive may be: as it comes, and unpacked. */
+/** The size limits of an archive: as received, and unpacked. */
 export interface ArchiveLimits {
   readonly archiveBytes: number;
   readonly bytes: number;
@@ -27,7 +27,10 @@ export interface ArchiveLimits {
 
 const mib = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Reads a tar archive, gzip or not. Throws `SourceRefused` for what is no archive, is too large, or is no file, folder or link. */
+/**
+ * Reads a tar archive, gzipped or not. Throws `SourceRefused` when it is not an archive, is too large, or contains anything but files,
+ * folders and links.
+ */
 export async function readArchive(
   source: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,
@@ -86,7 +89,7 @@ async function readEntry(entry: ReadEntry, reader: ArchiveReader): Promise<void>
 
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 
-/** The archive's bytes, decompressed, counted before and after. */
+/** Yields the archive's bytes, decompressed. Counts them before and after decompression. */
 async function* unpacked(source: AsyncIterable<Uint8Array>, limits: ArchiveLimits): AsyncIterable<Buffer> {
   const raw = bounded(source, limits.archiveBytes, `The archive is larger than ${mib(limits.archiveBytes)}.`);
   const first = await raw.next();
@@ -97,7 +100,7 @@ async function* unpacked(source: AsyncIterable<Uint8Array>, limits: ArchiveLimit
     yield* raw;
   })();
   const isZipped = first.value.subarray(0, 2).equals(gzipMagic);
-  // A header of 512 bytes comes with each file.
+  // Allow for tar's header of 512 bytes per file.
   const most = limits.bytes + limits.entries * 1024;
   const plain = isZipped ? unzipped(whole) : whole;
   yield* bounded(plain, most, `The source unpacks to more than ${mib(limits.bytes)}.`);

@@ -2,22 +2,22 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** What a relay leads to, and how much it lets in. */
+/** The destination of a relay, and how much it may receive. */
 export interface RelayTarget {
-  /** The address that was looked up and allowed. */
+  /** The address that was resolved and allowed. */
   readonly address: string;
   readonly port: number;
-  /** The client asks by HTTP's CONNECT, as curl asks a proxy; whatever host it names, it gets this one. */
+  /** Clients use HTTP's CONNECT, as curl does with a proxy; whatever host they name, they reach this address. */
   readonly asProxy: boolean;
   readonly maxBytes: number;
-  /** What comes beside the pack: handshakes, lists of refs, headers. */
+  /** Allowance for bytes besides the pack: handshakes, lists of refs, headers. */
   readonly slackBytes: number;
 }
 
 export interface Relay {
-  /** Where clients connect: the path of a unix socket, or a port of 127.0.0.1. */
+  /** The address for clients: the path of a Unix socket, or a port of 127.0.0.1. */
   readonly place: string | number;
-  /** Why the other side could not be reached, or was cut off; null while there is no reason. */
+  /** Why the destination could not be reached or was cut off; null without a failure. */
   problem(): string | null;
   close(): void;
 }
@@ -25,14 +25,14 @@ export interface Relay {
 const connectMs = 20_000;
 const mostConnections = 4;
 
-/** The only way out for a process without a network: a socket whose connections all lead to one address. */
+/** Opens the only way out for a process without a network: a socket whose connections all lead to one address. */
 export async function openRelay(target: RelayTarget, socketPath: string | null): Promise<Relay> {
   const sockets = new Set<Duplex>();
   let problem: string | null = null;
   let bytes = 0;
   const joinTarget = (client: Duplex, greeting = "") => {
     const upstream = connect({ host: target.address, port: target.port });
-    // Counted before it is piped, so that bytes over the limit never reach the client.
+    // Registered before the pipe, so that bytes over the limit never reach the client.
     upstream.on("data", (part: Buffer) => {
       bytes += part.length;
       if (bytes <= target.maxBytes + target.slackBytes) return;
@@ -84,7 +84,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return `The connection to the repository's host broke${code === undefined ? "" : ` (${code})`}.`;
 }
 
-/** Why a repository is not fetched whole. */
+/** Returns the message for a repository over the size limit. */
 export function tooMuch(maxBytes: number): string {
   return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
 }

@@ -3,7 +3,10 @@ import { posix } from "node:path";
 const longestPath = 4096;
 const deepest = 200;
 
-/** The path of a file below the source's root, as git has it. Refuses what could lead out of it or into git's own folder. */
+/**
+ * Normalises a file's path, relative to the source's root, to git's form. Throws `SourceRefused` if it could lead outside or into git's own
+ * folder.
+ */
 export function sourcePath(given: string): string {
   const path = given.replace(/^(?:\.\/+)+/, "").replace(/\/+$/, "");
   const parts = path.split("/");
@@ -19,7 +22,7 @@ export function sourcePath(given: string): string {
   return path;
 }
 
-/** Refuses a symbolic link that leaves the source. */
+/** Throws `SourceRefused` for a symbolic link that leaves the source. */
 export function requireInside(path: string, target: string): void {
   const lands = posix.normalize(posix.join(posix.dirname(path), target));
   if (target !== "" && !target.startsWith("/") && !target.includes("\0") && lands !== ".." && !lands.startsWith("../"))
@@ -27,7 +30,7 @@ export function requireInside(path: string, target: string): void {
   throw new SourceRefused("invalid", `The link ${shown(path)} leads out of the source, to ${shown(target)}.`);
 }
 
-/** Thrown for files that can become no commit; the message says which and why. */
+/** Thrown for files that can't become a commit; the message says which and why. */
 export class SourceRefused extends Error {
   readonly code: "invalid" | "too_large";
   constructor(code: SourceRefused["code"], summary: string) {

@@ -2,12 +2,12 @@ import { lstat, readdir } from "node:fs/promises";
 import { runOk } from "../../kit/exec.ts";
 import { openFolder } from "../../kit/open-folder.ts";
 
-/** No push lives this long: build, queue and start together are bounded well below it. */
+/** Longer than any push: build, queue and start together have much lower limits. */
 const quarantineAgeMs = 6 * 3600_000;
-/** A repository is made within seconds. */
+/** Creating a repository takes seconds. */
 const draftAgeMs = 10 * 60_000;
 
-/** When this is, and when the machine was started: nothing that is older than that belongs to a living process. */
+/** The current time and the boot time. Files from before the boot belong to no running process. */
 export interface Moment {
   readonly nowMs: number;
   readonly bootMs: number;
@@ -23,7 +23,7 @@ export async function sweepLeftovers(repositoryDir: string, moment: Moment): Pro
   await sweepFolder([repositoryDir], /^gc\.pid$/, beforeMs);
 }
 
-/** Removes repositories that were being made, or removed, when the process died. */
+/** Removes repositories whose creation or removal a crash interrupted. */
 export async function sweepDrafts(repositoriesDir: string, moment: Moment): Promise<void> {
   await sweepFolder([repositoriesDir], /^\.new-/, deadBefore(moment, draftAgeMs));
 }
@@ -38,7 +38,7 @@ async function sweepFolder([root, ...names]: readonly [string, ...string[]], pat
   }
 }
 
-/** `rm` goes down by descriptors, so that a process that rearranges the folder meanwhile leads it nowhere else. */
+/** `rm` descends by file descriptors, so that a process that rearranges the folder meanwhile can't redirect it. */
 async function removeIn(folder: string, name: string): Promise<void> {
   await runOk({ file: "rm", args: ["--recursive", "--force", "--", name] }, { cwd: folder });
 }

@@ -1,23 +1,23 @@
 import type { TreeLimits } from "../../ports/repositories.ts";
 
-/** What a walk over a tree has found so far. */
+/** The results of scanning a tree so far. */
 export interface TreeScan {
   readonly entries: number;
   readonly bytes: number;
   readonly submodules: readonly string[];
-  /** The limit that the tree breaks, as soon as it is known to. */
+  /** The first limit that the tree exceeds, if any. */
   readonly broken: "entries" | "bytes" | "path" | null;
 }
 
 export interface TreeScanner {
-  /** Takes the next piece of `ls-tree -z` output; false when a limit is broken and the rest need not be read. */
+  /** Processes the next chunk of `ls-tree -z` output; returns false when a limit is exceeded and the rest need not be read. */
   add(chunk: Buffer): boolean;
   result(): TreeScan;
 }
 
-// Linux's PATH_MAX: a longer path could never be unpacked.
+// Linux's PATH_MAX: a file with a longer path could never be unpacked.
 const longestPath = 4096;
-// So many are named to the pusher or looked into; a tree with more of them is not wrong, only long-winded.
+// At most this many submodules are recorded and reported to the pusher; more of them are no error.
 const mostNamed = 100;
 
 /** Counts a tree while git lists it, so that a tree bomb costs no more than the limits allow. */
@@ -46,7 +46,7 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
       start = end + 1;
     }
     rest = rest.subarray(start);
-    // A record that never ends is a path that is too long, and must not be collected.
+    // An unterminated record means that the path is too long; stop, so that it does not fill the memory.
     if (rest.length > longestPath + 128) broken ??= "path";
     return broken === null;
   };

@@ -8,7 +8,7 @@ import { SourceRefused, sourcePath } from "./source-path.ts";
 
 type Mode = "100644" | "100755" | "120000";
 
-/** What is to be at a path: a mode, and which of the imported blobs. */
+/** The new content of a path: a mode, and the index of an imported blob. */
 interface Planned {
   readonly mode: Mode;
   readonly blob: number;
@@ -16,7 +16,7 @@ interface Planned {
 
 const importTimeoutMs = 240_000;
 
-/** Makes the commit in the quarantine that `place` names, whose own index it uses. Throws `SourceRefused`. */
+/** Creates a commit in the quarantine of `place`, using that quarantine's own index. Throws `SourceRefused`. */
 export async function writeCommit(git: GitCommands, place: RunOptions, commit: NewCommit): Promise<string> {
   const before = commit.base === null ? [] : await entriesOf(git, place, commit.base);
   const removed = removals(commit.removed, before);
@@ -86,7 +86,7 @@ export interface Entry {
   readonly path: string;
 }
 
-/** All files and links of a commit, or those below one path. */
+/** Returns all files and links of a commit, or those below one path. */
 export async function entriesOf(git: GitCommands, place: RunOptions, commit: string, path?: string): Promise<Entry[]> {
   const listed = await runOk(git.listTree(commit, path), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
   return listed.stdout.split("\0").flatMap((record) => {
@@ -96,7 +96,7 @@ export async function entriesOf(git: GitCommands, place: RunOptions, commit: str
   });
 }
 
-/** The files that go: those named, and all in a folder that is named. */
+/** Returns the paths to delete: the given files, and all files in given folders. */
 function removals(named: readonly string[], before: readonly Entry[]): readonly string[] {
   return named.flatMap((given) => {
     const path = sourcePath(given);
@@ -123,7 +123,7 @@ async function fillIndex(git: GitCommands, place: RunOptions, { base, removed, p
   };
   const done = await run(git.updateIndex(), { ...place, stdin: Readable.from(records(), { objectMode: false }) });
   if (done.exitCode !== 0) throw new Error(`git could not make the index: ${done.stderr.trim().slice(-500)}`);
-  // git leaves out what it does not take, and goes on.
+  // git skips paths that it does not accept, and continues.
   const path = /^Ignoring path (.+)/m.exec(done.stderr)?.[1];
   if (path !== undefined)
     throw new SourceRefused("invalid", `git does not take the path ${JSON.stringify(path.slice(0, 200))}.`);
@@ -144,7 +144,9 @@ async function commitTree(
   return (await runOk(git.commitTree(tree, parent), { ...place, env, stdin: message })).stdout.trim();
 }
 
-/** git checks every push for files that attack those who clone it; only `.gitmodules` can hold such here. */
+/**
+ * Checks the commit for files that attack those who clone it, as git checks every push. Only `.gitmodules` can contain such an attack here.
+ */
 async function check(git: GitCommands, place: RunOptions, commit: string, before: readonly Entry[]): Promise<void> {
   const known = new Set(before.map(({ path }) => path));
   const after = await entriesOf(git, place, commit);
