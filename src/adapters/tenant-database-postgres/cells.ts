@@ -2,12 +2,12 @@ import { escapeIdentifier } from "pg";
 import type { ShownRow } from "../../ports/tenant-database.ts";
 import type { Column } from "./catalogue.ts";
 
-/** Longer texts are cut: semantics, "Browser". */
+/** Longer texts are truncated: semantics, "Browser". */
 const mostCellBytes = 4096;
 
 /**
- * The expression that shows a column of `alias` as text, a little longer than what is shown of it. It goes by the type's own
- * output function, because a cast may be the owner's; only long texts and bytes are cut before they are read whole.
+ * Returns the expression for a column of `alias` as text, slightly longer than the browser shows. It uses the type's own output function,
+ * because the owner may have defined the cast; only long texts and bytes are truncated before they are read completely.
  */
 export function cellExpression(alias: string, column: Column): string {
   const value = `${alias}.${escapeIdentifier(column.name)}`;
@@ -18,11 +18,11 @@ export function cellExpression(alias: string, column: Column): string {
     const bytes = `pg_catalog.substring(${value}::pg_catalog.bytea, 1, ${mostCellBytes / 2})`;
     return `'\\x' || pg_catalog.encode(${bytes}, 'hex')`;
   }
-  // Of a composite value whose fields are all null, IS NULL would be true.
+  // IS NULL would be true for a composite value whose fields are all null.
   return `CASE WHEN ${value} IS DISTINCT FROM NULL THEN pg_catalog.left(pg_catalog.format('%s', ${value}), ${letters}) END`;
 }
 
-/** A row of texts, one for each column, as it is shown. */
+/** Converts a row of texts, one for each column, to the browser's form. */
 export function presentRow(columns: readonly Column[], texts: readonly (string | null)[]): ShownRow {
   const cut: string[] = [];
   const entries = columns.map((column, index) => {
@@ -30,11 +30,11 @@ export function presentRow(columns: readonly Column[], texts: readonly (string |
     if (cell.cut) cut.push(column.name);
     return [column.name, cell.value] as const;
   });
-  // Object.fromEntries defines properties, so that a column may be called __proto__.
+  // Object.fromEntries defines properties, so a column named __proto__ is safe.
   return { row: Object.fromEntries(entries), cut };
 }
 
-/** A text as PostgreSQL wrote it, as it is shown. */
+/** Converts a text from PostgreSQL to the value that the browser shows. */
 export function presentCell(
   baseType: string | null,
   text: string | null,
@@ -48,7 +48,7 @@ function cutText(text: string): string {
   if (text.length * 3 <= mostCellBytes) return text;
   const bytes = Buffer.from(text);
   if (bytes.length <= mostCellBytes) return text;
-  // As part of a stream: a letter that is cut through waits for its other half and is left out.
+  // In stream mode, the decoder omits an incomplete character at the end.
   return new TextDecoder().decode(bytes.subarray(0, mostCellBytes), { stream: true });
 }
 
@@ -71,10 +71,12 @@ interface Source {
   readonly source?: string;
 }
 
-// Not yet in TypeScript's library: a number that keeps its spelling when it is written as JSON again.
+// Not yet in TypeScript's library: creates a number that keeps its spelling when serialised as JSON.
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
-/** JSON with its numbers as they were written: 12345678901234567890 stays itself. Nested deeper than readers bear: the text. */
+/**
+ * Parses JSON but keeps the spelling of its numbers, such as 12345678901234567890. Returns the text itself when it is nested too deeply.
+ */
 function parseExactly(text: string): unknown {
   if (isDeep(text)) return text;
   try {
@@ -87,10 +89,10 @@ function parseExactly(text: string): unknown {
   }
 }
 
-// Some readers of JSON end at a depth of 1,000, and none of a cell's readers wants a hundredth of it.
+// Some JSON parsers fail at a depth of 1,000, and no reader of a cell needs more than a few levels.
 const mostDepth = 100;
 
-/** Counts brackets in strings as well, which only shows a rare text as text. */
+/** Also counts brackets inside strings; at worst, a rare JSON value is shown as text. */
 function isDeep(text: string): boolean {
   let depth = 0;
   for (const letter of text) {

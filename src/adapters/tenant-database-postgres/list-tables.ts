@@ -4,7 +4,7 @@ import type { Session } from "./session.ts";
 
 type Sizes = "exact" | "estimated";
 
-/** A page of the tables. Sizes are exact unless a table is locked, such as by a migration. */
+/** Returns a page of the tables. Sizes are exact unless a table is locked, such as by a migration. */
 export async function listTables(session: Session, query: TablesQuery): Promise<TablesPage> {
   try {
     return await list(session, query, "exact");
@@ -24,7 +24,7 @@ async function list(session: Session, query: TablesQuery, sizes: Sizes): Promise
   return { total: found?.total ?? 0, tables: found?.tables ?? [] };
 }
 
-// The functions of the select list run after LIMIT, for one page's tables, unless the list is sorted by them.
+// The functions in the select list run after LIMIT, only for one page's tables, unless the list is sorted by them.
 function statement({ sort, dir }: TablesQuery, sizes: Sizes): string {
   const order = `${sort} ${dir === "desc" ? "DESC" : "ASC"} NULLS LAST, schema, name`;
   return `WITH relation AS (
@@ -51,7 +51,7 @@ const rows = `CASE WHEN c.relkind IN ('r', 'm') THEN ${rowsOf("c")} WHEN c.relki
 const exactSize = `CASE WHEN c.relkind IN ('r', 'm') THEN pg_catalog.pg_total_relation_size(c.oid)
   WHEN c.relkind = 'p' THEN COALESCE((${leaves("pg_catalog.pg_total_relation_size(l.oid)")}), 0) END`;
 
-// What vacuum and analyze last saw; needs no lock on the table.
+// Uses the sizes that vacuum and analyze recorded last, which needs no lock on the table.
 const pagesOf = (
   table: string,
 ) => `(SELECT pg_catalog.sum(x.relpages) FROM pg_catalog.pg_class x WHERE x.oid IN (${table}.oid, ${table}.reltoastrelid)

@@ -8,16 +8,16 @@ import { createSlots } from "./slots.ts";
 import { deleteRow, findRow, insertRow } from "./write-rows.ts";
 
 export interface PostgresTenantDatabaseOptions {
-  /** How many calls look into one database at once; the application has the same role's connections to share with them. */
+  /** How many calls may read one database at the same time; they share the role's connections with the application. */
   readonly connections: number;
-  /** Ends a session of the project's role from outside, whatever it is doing. */
+  /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: SessionOptions["endSession"];
 }
 
-// A page of the dashboard asks for a few things at once; a call that waits longer than this gets `unavailable`.
+// Dashboard pages send a few requests at once; a request that waits longer than this gets `unavailable`.
 const slotWaitMs = 2000;
 
-/** Projects' databases through their sockets, as their own roles. */
+/** Reads projects' databases over their sockets, as the projects' own roles. */
 export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOptions): TenantDatabase {
   const slots = createSlots({ count: options.connections, waitMs: slotWaitMs });
   const session: SessionOptions = { slots, endSession: options.endSession };

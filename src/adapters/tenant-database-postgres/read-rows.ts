@@ -5,15 +5,15 @@ import { cellExpression, presentRow } from "./cells.ts";
 import type { Session } from "./session.ts";
 import { Stopped } from "./unable.ts";
 
-// What is counted exactly: 50,000 rows take milliseconds, and beyond that the last digit does not matter.
+// The most rows to count exactly: 50,000 rows take milliseconds, and above that, the last digit does not matter.
 const mostCounted = 50_000;
 const countTimeoutMs = 1000;
-// In the planner's units: about half a second.
+// In the planner's cost units: about half a second.
 const mostCountCost = 50_000;
-// An answer is held in memory until its client has read it.
+// A response stays in memory until its client has read it.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** A page of a table's rows. */
+/** Reads a page of a table's rows. */
 export async function readRows(session: Session, table: Table, query: RowsQuery): Promise<RowsPage> {
   if (query.sort !== undefined && columnOf(table, query.sort) === undefined)
     throw new Stopped({ outcome: "invalid", field: "sort", problem: "is not a column of the table" });
@@ -41,7 +41,7 @@ export async function readRows(session: Session, table: Table, query: RowsQuery)
 
 const notCounted = { total: null, estimated: true };
 
-/** Asks for one row more than wanted, to know whether there are more; stops at 2 MiB. */
+/** Reads one row more than requested, to see whether there are more; stops at 2 MiB. */
 async function readPage(session: Session, table: Table, query: RowsQuery) {
   const rows: ShownRow[] = [];
   let bytes = 0;
@@ -60,7 +60,7 @@ async function readPage(session: Session, table: Table, query: RowsQuery) {
   return { rows, more, isWhole };
 }
 
-// No ordering operator: json, xml, point and the like.
+// 42883: the type has no ordering operator, such as json, xml and point.
 function refuseOrder(error: unknown, { sort }: RowsQuery): never {
   const { code, where } = error as { code?: string; where?: string };
   if (code === "42883" && where === undefined && sort !== undefined)
@@ -68,7 +68,7 @@ function refuseOrder(error: unknown, { sort }: RowsQuery): never {
   throw error;
 }
 
-/** What is shown is made from the rows of the page alone, not from all that are sorted or skipped. */
+/** Formats only the rows of the page, not all that are sorted or skipped. */
 function pageStatement(table: Table, query: RowsQuery): { text: string; values: string[] } {
   const { from, values } = fromWhere(table, query.q);
   const shown = table.columns.map((column) => cellExpression("page", column)).join(", ");
@@ -77,7 +77,7 @@ function pageStatement(table: Table, query: RowsQuery): { text: string; values: 
   return { text: `SELECT ${shown} FROM (SELECT ${inner} ${from} ${orderBy(table, query)} ${bounds}) AS page`, values };
 }
 
-/** The sorted column, then a key, so that pages neither repeat nor miss rows. */
+/** Sorts by the chosen column, then by a key, so that pages neither repeat nor miss rows. */
 function orderBy(table: Table, { sort, dir }: RowsQuery): string {
   const key = table.keys[0]?.columns.map((column) => `t.${name(column)}`) ?? (sort === undefined ? [] : placeOf(table));
   const terms = [...(sort === undefined ? [] : [`t.${name(sort)}`]), ...key];
@@ -85,7 +85,7 @@ function orderBy(table: Table, { sort, dir }: RowsQuery): string {
   return terms.length === 0 ? "" : `ORDER BY ${[...new Set(terms)].map((term) => `${term} ${word}`).join(", ")}`;
 }
 
-// Where a row lies; what has no storage of its own has no place either.
+// Returns the columns of a row's physical position; views and foreign tables have none.
 function placeOf({ kind }: Table): string[] {
   return kind === "view" || kind === "foreign_table" ? [] : ["t.tableoid", "t.ctid"];
 }
@@ -106,19 +106,19 @@ function isTextLike({ category, base_type }: Column): boolean {
   return category === "S" || category === "E" || furtherTexts.includes(base_type ?? "");
 }
 
-// With the database's own collation: one that a column brings may be unable to search.
+// Uses the database's default collation: a column's own may not support searching.
 function searched({ name: column }: Column): string {
   return `pg_catalog.lower((t.${name(column)})::pg_catalog.text COLLATE pg_catalog."default")`;
 }
 
-/** A table's quoted name with its schema. */
+/** Returns a table's quoted name with its schema. */
 export function tableName({ schema, name: table }: Table): string {
   return `${name(schema)}.${name(table)}`;
 }
 
 /**
- * Exact for up to 50,000 rows when the planner thinks that counting is cheap and it is, else what the planner expects of the
- * whole table. Of a search it knows nothing.
+ * Counts up to 50,000 rows exactly if the planner expects that to be cheap; otherwise returns the planner's estimate for the whole table.
+ * There is no estimate for a search.
  */
 async function countRows(
   session: Session,

@@ -5,10 +5,10 @@ import type { LimitedResult, Session } from "./session.ts";
 import { refuseStatement } from "./unable.ts";
 
 const mostRows = 500;
-// An answer is held in memory until its client has read it.
+// A response stays in memory until its client has read it.
 const mostBytes = 2 * 1024 * 1024;
 
-/** Runs a user's statement. The transaction cannot become one that writes, because a snapshot was taken before. */
+/** Runs a user's statement. The first query takes a snapshot, after which the transaction can't be switched to read-write. */
 export async function runQuery(session: Session, statement: string): Promise<QueryResult> {
   await session.query("SELECT");
   const { fields, rows, more } = await session.limited(statement, mostRows).catch(refuseStatement);
@@ -27,7 +27,7 @@ export async function runQuery(session: Session, statement: string): Promise<Que
   return { columns, ...result, more: more || result.rows.length < rows.length };
 }
 
-// Only JSON is neither text nor small, and its text was at most as long as a cell.
+// Counts 16 for anything but text: only JSON can be larger, and its text was no longer than a cell.
 function sizeOf(value: unknown): number {
   return typeof value === "string" ? value.length : 16;
 }
@@ -35,13 +35,13 @@ function sizeOf(value: unknown): number {
 interface TypeName {
   /** PostgreSQL's internal name, `int4`. */
   readonly name: string;
-  /** As SQL spells it, `integer`. */
+  /** The name in SQL, such as `integer`. */
   readonly shown: string;
 }
 
 const builtinNames = new Map(Object.entries(pg.types.builtins).map(([name, oid]) => [oid, name.toLowerCase()]));
 
-/** The types of the columns. A statement such as COMMIT has no columns, and nothing is asked after it. */
+/** Returns the columns' types. A statement such as COMMIT has no columns, and no query may follow it. */
 async function typeNames(session: Session, fields: LimitedResult["fields"]): Promise<readonly TypeName[]> {
   if (fields.length === 0) return [];
   const oids = fields.map(({ dataTypeID }) => dataTypeID);

@@ -8,13 +8,15 @@ import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
 
 /** One connection as the project's role, for one call. */
 export interface Session {
-  /** Rows of a single statement of a user's as lists of text, `most` of them at most; what is behind them is not read. */
+  /**
+   * Runs a single statement of a user's and returns its rows as lists of text. Reads at most `most` of them and one more, to set `more`.
+   */
   limited(statement: string, most: number): Promise<LimitedResult>;
-  /** The rows of a statement, by column. */
+  /** Runs a statement and returns its rows as objects. */
   query<T extends object>(text: string, values?: readonly (string | null)[]): Promise<T[]>;
-  /** How many rows a statement changed. */
+  /** Runs a statement and returns the number of changed rows. */
   change(text: string, values: readonly (string | null)[]): Promise<number>;
-  /** Rows as arrays of text, until `take` answers false: then the session is over. Resolves with whether it got them all. */
+  /** Passes rows as arrays of text to `take` until that returns false, which ends the session. Resolves with whether all rows were read. */
   each(
     text: string,
     values: readonly (string | null)[],
@@ -30,7 +32,7 @@ export interface LimitedResult {
 
 export interface SessionOptions {
   readonly slots: Slots;
-  /** Ends a session of the project's role from outside, whatever it is doing. */
+  /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: (login: TenantLogin, processId: number) => Promise<void>;
 }
 
@@ -38,10 +40,11 @@ const statementTimeoutMs = 5000;
 const sessionTimeoutMs = 6000;
 const connectTimeoutMs = 3000;
 const closeTimeoutMs = 1000;
-// A page is at most 2 MiB and one row more, which may have 26; the rest would be notices and errors, which a function makes as large as it likes.
+// A page is at most 2 MiB plus one row, which may have 26 MiB. The rest leaves room for notices and errors, which a function can make
+// arbitrarily large.
 const mostBytes = 64 * 1024 * 1024;
 
-/** Logs in, works in a transaction and leaves. Whatever goes wrong on the owner's or the user's side becomes an outcome. */
+/** Connects, runs `work` in a transaction and disconnects. Failures that the owner or the user causes become an outcome. */
 export async function inSession<T>(
   options: SessionOptions,
   access: { readonly login: TenantLogin; readonly mode: "READ ONLY" | "READ WRITE"; readonly search_path?: string },
@@ -53,7 +56,7 @@ export async function inSession<T>(
     try {
       return { outcome: "done", found: await connection.run(access.mode, work) };
     } finally {
-      // The place stays taken until the connection is gone; the caller does not wait for that.
+      // The slot is released when the connection has closed; the caller does not wait for that.
       void connection.close().finally(release);
     }
   } catch (error) {
@@ -76,7 +79,7 @@ class TenantConnection implements Session {
     this.#login = login;
     this.#socket = new Socket();
     this.#client = new pg.Client({ ...clientConfig(login, search_path), stream: () => this.#socket });
-    // What breaks shows as an error of the query under way.
+    // The query that is running reports a broken connection.
     this.#client.on("error", () => {});
     this.#socket.on("data", () => {
       if (this.#socket.bytesRead <= mostBytes) return;
@@ -88,7 +91,7 @@ class TenantConnection implements Session {
   async run<T>(mode: string, work: (session: Session) => Promise<T>): Promise<T> {
     const deadline = sleep(sessionTimeoutMs, "late" as const, { ref: false });
     const done = this.#work(mode, work);
-    // When the deadline comes first, the outcome of the work is of no interest.
+    // After the deadline, the outcome of the work no longer matters.
     done.catch(() => {});
     const first = await Promise.race([done, deadline]);
     if (first === "late") {
@@ -156,7 +159,9 @@ class TenantConnection implements Session {
     });
   }
 
-  /** Leaves. A session that does not end by itself is ended from outside: it may be in a function that ignores everything else. */
+  /**
+   * Disconnects. If the session does not end by itself, terminates it from outside: it may be in a function that ignores everything else.
+   */
   async close(): Promise<void> {
     if (!this.#isLate && !this.#socket.destroyed && (await this.#leave())) return;
     this.#socket.destroy();
@@ -178,13 +183,13 @@ const tooLarge = {
   hint: "Select fewer rows and columns, or parts of large values: left(value, 1000).",
 } as const;
 
-// `rows` makes node-postgres use the extended protocol, in which PostgreSQL takes one statement only, and fetch so many rows.
+// With `rows`, node-postgres uses the extended protocol, in which PostgreSQL accepts one statement only, and fetches that many rows.
 class LimitedQuery extends pg.Query<(string | null)[]> {
   constructor(text: string, rows: number) {
     super({ text, rows, rowMode: "array", types: { getTypeParser: () => String } } as unknown as pg.QueryConfig);
   }
 
-  // node-postgres would fetch the next rows here.
+  // Ends the query here, where node-postgres would fetch the next rows.
   handlePortalSuspended(connection: { sync(): void }): void {
     connection.sync();
   }
@@ -211,8 +216,8 @@ function clientConfig(login: TenantLogin, searchPath: string): pg.ClientConfig {
   };
 }
 
-// Settings of the start-up packet win over those that the owner gave to the role or the database. The second part fixes how
-// values look as text.
+// Settings in the startup packet override those that the owner set for the role or the database. The second part fixes the text format of
+// values.
 const settings = {
   local_preload_libraries: "",
   role: "none",

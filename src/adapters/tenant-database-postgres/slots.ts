@@ -1,12 +1,12 @@
 import { Stopped } from "./unable.ts";
 
-/** Places per key: so many callers at once, and a short wait for the next. */
+/** Limits the concurrent callers for each key; further callers wait briefly. */
 export interface Slots {
-  /** Resolves with the function that gives the place back. Throws `Stopped` (unavailable) when none came free in time. */
+  /** Resolves with a function that releases the slot. Throws `Stopped` (unavailable) if none becomes free in time. */
   take(key: string): Promise<() => void>;
 }
 
-/** Makes places: `count` for each key, and `waitMs` of patience. */
+/** Creates `count` slots for each key; callers wait for `waitMs` at most. */
 export function createSlots({ count, waitMs }: { readonly count: number; readonly waitMs: number }): Slots {
   const queues = new Map<string, Queue>();
   const release = (key: string, queue: Queue) => {
@@ -31,7 +31,7 @@ interface Queue {
   readonly waiting: (() => void)[];
 }
 
-// A place is handed over directly, so it never counts as free in between.
+// Waits until a slot is handed over directly; it never counts as free in between.
 function turn(queue: Queue, waitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const called = () => {

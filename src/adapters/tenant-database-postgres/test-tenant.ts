@@ -6,13 +6,13 @@ import type { TenantLogin } from "../../ports/tenant-database.ts";
 import { testServer } from "../../../tools/template-db/test-server.ts";
 import { createPostgresTenantDatabase } from "./postgres-tenant-database.ts";
 
-/** A role and its database on the tests' server, made like a project's, and the adapter looking into it. */
+/** A role with its database on the tests' server, created like a project's, and the adapter that reads it. */
 export interface TenantFixture extends TenantDatabaseFixture {
-  /** The process ids of sessions that the platform ended. */
+  /** The process ids of the sessions that the platform terminated. */
   readonly ended: number[];
 }
 
-/** Makes one. `close` drops everything again. */
+/** Creates a tenant; `close` drops everything again. */
 export async function testTenant(connections = 3): Promise<TenantFixture> {
   const server = await testServer();
   const id = randomBytes(6).toString("hex");

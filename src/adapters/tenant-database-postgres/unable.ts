@@ -1,6 +1,6 @@
 import type { Unable } from "../../ports/tenant-database.ts";
 
-/** Thrown inside the adapter to end a call with an outcome. */
+/** Thrown in the adapter to end a call with an outcome. */
 export class Stopped extends Error {
   readonly why: Unable;
   constructor(why: Unable) {
@@ -10,7 +10,7 @@ export class Stopped extends Error {
   }
 }
 
-/** What PostgreSQL tells of an error. Its own texts may hold values, so they are never handed on. */
+/** The parts of PostgreSQL's errors that are used. Their texts may contain values, so they are never passed on. */
 export interface ServerError {
   readonly code?: string;
   readonly constraint?: string;
@@ -18,17 +18,17 @@ export interface ServerError {
   readonly where?: string;
 }
 
-/** The outcome of an error while logging in. Undefined: not an error of the server's or of its socket. */
+/** Returns the outcome of an error during login; undefined when it came neither from the server nor from its socket. */
 export function whyNoLogin(error: ServerError & Error): Unable | undefined {
   const { code = "" } = error;
-  // A database that does not exist, that the role may not enter, or that takes no connections.
+  // The database does not exist, the role may not enter it, or it accepts no connections.
   if (["3D000", "42501", "55000"].includes(code)) return { outcome: "missing" };
   if (code === "53300") return unavailable("The application uses all connections of its database.");
   if (/^(?:08|28|57P)/.test(code) || isConnectionFault(error)) return unavailable("The database does not answer.");
   return undefined;
 }
 
-/** The outcome of an error while working. Undefined: not an error of the server's or of its socket. */
+/** Returns the outcome of an error during work; undefined when it came neither from the server nor from its socket. */
 export function whyNot(error: ServerError & Error): Unable | undefined {
   const { code = "" } = error;
   if (isConnectionFault(error) || /^(?:08|57P)/.test(code)) return unavailable("The connection to the database broke.");
@@ -64,8 +64,8 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
 };
 
 /**
- * Turns what PostgreSQL says of a user's own statement into what to mend. Its message is handed on: the user may read
- * everything that it can hold.
+ * Converts PostgreSQL's error about a user's own statement to a message for that user. It includes PostgreSQL's text, because the user may
+ * read everything that text can contain.
  */
 export function refuseStatement(error: ServerError & Error & { readonly position?: string }): never {
   const { code = "", message, position } = error;
@@ -100,7 +100,7 @@ function constraintBroken({ code = "", constraint, column }: ServerError): Unabl
   }
 }
 
-// From inside a function it is the owner's; otherwise the table went away after it was looked up.
+// Inside a function, the owner wrote the wrong name; otherwise the table was dropped after it was looked up.
 function nameless({ where }: ServerError): Unable {
   if (where === undefined) return { outcome: "missing" };
   return {
@@ -117,7 +117,7 @@ function isConnectionFault(error: ServerError & Error): boolean {
   );
 }
 
-/** A name for a sentence: of a trap's making it may be long or hold anything. */
+/** Cleans and truncates a name for a message: the owner chose it, so it may be long or contain anything. */
 function quoted(name: string): string {
   return `"${name.replace(/\p{Cc}/gu, " ").slice(0, 63)}"`;
 }

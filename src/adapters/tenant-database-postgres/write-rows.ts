@@ -7,7 +7,7 @@ import type { Session } from "./session.ts";
 import { Stopped, type ServerError } from "./unable.ts";
 import { refuse, writtenValues, type Written } from "./written-values.ts";
 
-/** Adds one row and returns it as it is stored. */
+/** Inserts one row and returns it as stored. */
 export async function insertRow(session: Session, table: Table, values: JsonObject): Promise<ShownRow> {
   const written = writtenValues(table, values, "values");
   for (const { column } of written) {
@@ -39,7 +39,7 @@ function insertStatement(table: Table, written: readonly Written[]): string {
   return `INSERT INTO ${tableName(table)} AS t ${what}${shown === "" ? " RETURNING NULL" : ` RETURNING ${shown}`}`;
 }
 
-/** Finds the one row that a key names. */
+/** Throws unless the key identifies exactly one row. */
 export async function findRow(session: Session, table: Table, given: JsonObject): Promise<null> {
   const { condition, binds, written } = await namedBy(session, table, given);
   const found = await session
@@ -50,21 +50,21 @@ export async function findRow(session: Session, table: Table, given: JsonObject)
   return null;
 }
 
-/** Deletes the one row that a key names, or nothing. */
+/** Deletes the one row that the key identifies; changes nothing otherwise. */
 export async function deleteRow(session: Session, table: Table, given: JsonObject): Promise<null> {
   const { condition, binds, written } = await namedBy(session, table, given);
   const deleted = await session
     .change(`DELETE FROM ${tableName(table)} AS t WHERE ${condition}`, binds)
     .catch((error: unknown) => refuseValue(session, error, { field: "key", written }));
   if (deleted === 1) return null;
-  // Thrown, so that nothing is committed.
+  // Throw, so that nothing is committed.
   if (deleted > 1) throw severalRows();
   const [kept] = await session.query(`SELECT FROM ${tableName(table)} AS t WHERE ${condition} LIMIT 1`, binds);
   if (kept === undefined) throw new Stopped({ outcome: "missing" });
   throw new Stopped({ outcome: "conflict", problem: "A trigger, rule or policy of the table keeps the row." });
 }
 
-// Parents of inherited tables may have several rows of one key.
+// A parent of inherited tables may have several rows with the same key.
 function severalRows(): Stopped {
   return new Stopped({ outcome: "conflict", problem: "The key names more than one row." });
 }
@@ -87,7 +87,7 @@ function keyOf(table: Table, given: readonly string[]): Key {
   return refuse("key", `must have exactly the columns of a key: ${choices.join(" or ")}`);
 }
 
-/** Compared as the key's index compares. */
+/** Returns the condition that compares the columns with the key's own operators. */
 function conditionOf(key: Key, operators: readonly string[], written: readonly Written[]): string {
   const tests = written.map(({ column }, index) => {
     const operator = operators[key.columns.indexOf(column.name)];
@@ -96,7 +96,7 @@ function conditionOf(key: Key, operators: readonly string[], written: readonly W
   return tests.join(" AND ");
 }
 
-/** PostgreSQL's data exceptions (class 22) are the user's when they come from reading a bound value. */
+/** Blames a data exception (class 22) on the user's value if PostgreSQL failed to parse a parameter. */
 async function refuseValue(
   session: Session,
   error: unknown,
@@ -110,7 +110,7 @@ async function refuseValue(
   return refuse(`${field}.${culprit.column.name}`, `is not a value of the type ${culprit.column.type}`);
 }
 
-// A length is enforced later than the type, and then no parameter is named: each value is tried alone.
+// PostgreSQL checks a length after the type, and then names no parameter, so try each value alone.
 async function findCulprit(session: Session, written: readonly Written[]): Promise<Written | undefined> {
   for (const each of written) {
     await session.query("ROLLBACK");

@@ -2,13 +2,13 @@ import type { JsonObject } from "../../ports/tenant-database.ts";
 import { columnOf, type Column, type Table } from "./catalogue.ts";
 import { Stopped } from "./unable.ts";
 
-/** A column and what it is to hold, as PostgreSQL's text of its type. */
+/** A column and its new value in PostgreSQL's text format for the type. */
 export interface Written {
   readonly column: Column;
   readonly text: string | null;
 }
 
-/** JSON values as texts to bind. Throws `Stopped` (invalid) at the first column or value that cannot be. */
+/** Converts JSON values to texts to bind. Throws `Stopped` (invalid) at the first column or value that is not valid. */
 export function writtenValues(table: Table, given: JsonObject, field: "values" | "key"): Written[] {
   return Object.entries(given).map(([name, value]) => {
     const column = columnOf(table, name);
@@ -19,7 +19,7 @@ export function writtenValues(table: Table, given: JsonObject, field: "values" |
   });
 }
 
-/** Ends the call: this part of the request is wrong. */
+/** Ends the call: this part of the request is invalid. */
 export function refuse(field: string, problem: string): never {
   throw new Stopped({ outcome: "invalid", field: field.slice(0, 100), problem });
 }
@@ -45,13 +45,13 @@ function textOf(column: Column, value: unknown): TextOf {
 
 function stringText(column: Column, text: string): TextOf {
   if (text.includes("\0")) return { problem: "must not hold the character NUL" };
-  // Half of a surrogate pair would silently become another letter.
+  // PostgreSQL would silently get another character for half of a surrogate pair.
   if (!text.isWellFormed()) return { problem: "must be well-formed Unicode" };
   const problem = lengthProblem(column, text);
   return problem === undefined ? { text } : { problem };
 }
 
-// PostgreSQL names no column when it finds these. A modifier of characters holds four bytes more than the length.
+// Checks lengths, because PostgreSQL's error does not name the column. A type modifier of characters is the length plus four bytes.
 function lengthProblem({ base_type, modifier }: Column, text: string): string | undefined {
   if (base_type === "varchar" || base_type === "bpchar") {
     const isTooLong = modifier >= 4 && [...text.replace(/ +$/, "")].length > modifier - 4;
@@ -63,7 +63,7 @@ function lengthProblem({ base_type, modifier }: Column, text: string): string | 
   return undefined;
 }
 
-// Any decimal number of 15 digits is exact in JSON's readers; a longer one may have been written differently.
+// Every decimal number of up to 15 digits survives JSON parsers exactly; a longer one may have been altered.
 const exactDigits = 15;
 
 function numberText({ category, type, base_type }: Column, value: number): TextOf {
@@ -81,7 +81,7 @@ function isExact(value: number): boolean {
 function jsonText(value: unknown): TextOf {
   const text = JSON.stringify(value);
   if (holdsInexact(value)) return { problem: "holds a number too long to be kept exactly" };
-  // The letter NUL has no place in jsonb, and json that holds it cannot be read.
+  // jsonb can't store the character NUL, and json that contains it can't be read.
   return text.includes("\\u0000") ? { problem: "must not hold the character NUL" } : { text };
 }
 
