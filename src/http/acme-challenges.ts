@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { challengeAnswer } from "../features/certificates/certificates.ts";
 import type { Db } from "../store/database.ts";
 
-/** Where certificate authorities look for the answer to a challenge (RFC 8555 §8.3). */
+/** The path under which certificate authorities fetch the response to a challenge (RFC 8555 §8.3). */
 export const challengePrefix = "/.well-known/acme-challenge/";
 
 const tokenPattern = /^[\w-]{1,128}$/;
 
-/** Answers from the rows, for challenges of any hostname. */
+/** Responds with the challenge stored in the database, for any hostname. */
 export async function answerChallenge(db: Db, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const token = request.url?.slice(challengePrefix.length) ?? "";
   const answer = tokenPattern.test(token) ? await challengeAnswer(db, token) : undefined;

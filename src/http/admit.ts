@@ -8,7 +8,7 @@ import { parseInput, type ParsedInput } from "./parse.ts";
 import type { Rate } from "./rate-limiter.ts";
 import { checkWriteOptions } from "./write-options.ts";
 
-/** The caller that the token stands for. Refuses without a valid token or when the organization is suspended. */
+/** Returns the token's caller. Refuses the request when the token is missing or invalid, or the organization is suspended. */
 export async function authenticate(
   { authenticator, limiter }: PipelineOptions,
   request: PipelineRequest,
@@ -17,12 +17,12 @@ export async function authenticate(
   const found = token === undefined ? undefined : await authenticator.authenticate(token);
   if (found?.suspended === true) throw new Refused("org_suspended");
   if (found !== undefined) return found.caller;
-  // Only refused requests count, so one client cannot use up the rate of others behind the same address.
+  // Counts only refused requests, so that a client can't use up the rate of other clients behind the same address.
   const counted = limiter.count("refusedPerMinute", addressKey(request.address));
   throw counted.refused ?? new Refused("unauthorized");
 }
 
-/** Refuses unless role and scopes suffice. Looks nothing up, so the refusal reveals nothing about what exists. */
+/** Refuses unless the caller's role and scopes suffice. Looks nothing up, so the refusal reveals nothing about what exists. */
 export function requireRights(row: Row, caller: Caller): void {
   const refused = refusal(caller, row);
   if (refused === "insufficient_scope")
@@ -30,7 +30,7 @@ export function requireRights(row: Row, caller: Caller): void {
   if (refused !== undefined) throw new Refused(refused);
 }
 
-/** Counts the request, tells the client its limits, and refuses what exceeds them. */
+/** Counts the request, adds the rate limit headers, and refuses the request if the limit is exceeded. */
 export function limitRate(
   { limiter }: PipelineOptions,
   row: Row,
@@ -43,7 +43,7 @@ export function limitRate(
   if (refused !== undefined) throw refused;
 }
 
-/** The parsed request. What the caller cannot see is `not_found`, whatever else is wrong with the request. */
+/** Returns the parsed request. An object that the caller may not see is `not_found`, even if the request is also malformed. */
 export async function parse(
   { platform }: PipelineOptions,
   row: Row,

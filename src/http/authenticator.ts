@@ -4,11 +4,11 @@ import type { Log } from "../kit/log.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticated } from "../features/tokens/tokens.ts";
 
-/** Finds the caller that a token stands for, mostly from memory. Revoked, expired and suspended tokens stop working within a second. */
+/** Finds a token's caller, usually in a cache. Revoked, expired and suspended tokens stop working within a second. */
 export interface Authenticator {
-  /** The live token, or undefined. */
+  /** Returns the live token, or undefined. */
   authenticate(text: string): Promise<Authenticated | undefined>;
-  /** Forgets every token that is remembered here; answers of look-ups that are under way are not remembered. */
+  /** Clears the cache. Results of look-ups in progress are not cached. */
   forget(): void;
   close(): void;
 }
@@ -18,7 +18,7 @@ export interface AuthenticatorOptions {
   readonly log: Log;
   readonly find: (text: string) => Promise<Authenticated | undefined>;
   readonly recordUse: (tokenId: string) => Promise<void>;
-  /** Milliseconds since 1970; left out, this machine's. */
+  /** Returns milliseconds since 1970. Defaults to the machine's clock. */
   readonly now?: () => number;
 }
 
@@ -30,11 +30,11 @@ interface Remembered {
 }
 
 const mostTokens = 10_000;
-// With wake-ups a change empties the memory at once; without them an entry must not outlive the promised second.
+// While wake-ups arrive, a change clears the cache at once; otherwise an entry must not outlive the promised second.
 const maxAgeMs = { listening: 60_000, deaf: 1000 };
 const useEveryMs = 60_000;
 
-/** Remembers tokens by their SHA-256. */
+/** Caches tokens by their SHA-256. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const memory = new LRUCache<string, Remembered>({ max: mostTokens });
   const now = options.now ?? Date.now;
@@ -49,7 +49,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const found = await options.find(text);
     if (found === undefined) return undefined;
     const fresh = remember(found, now());
-    // A change that arrived meanwhile may be newer than what was found.
+    // A change during the look-up may be newer than its result, so the result is not cached then.
     if (startedIn === generation) memory.set(key, fresh);
     return fresh;
   };
@@ -78,7 +78,7 @@ function remember(found: Authenticated, fetchedAtMs: number): Remembered {
   };
 }
 
-// The request does not wait for it; a lost note costs nothing.
+// The request does not wait for this; a lost record of use does no harm.
 function noteUse(options: AuthenticatorOptions, entry: Remembered, nowMs: number): void {
   if (nowMs - entry.usedAtMs < useEveryMs) return;
   entry.usedAtMs = nowMs;

@@ -25,7 +25,7 @@ import { findNamed, findNamedProject } from "./named.ts";
 import { pathOf } from "./next-call.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
 
-/** One request that is being handled. */
+/** Handles one request. */
 export class Call {
   readonly #options: PipelineOptions;
   readonly #row: Row;
@@ -45,7 +45,7 @@ export class Call {
     this.#status = row.success[0];
   }
 
-  /** A row that only reads needs no transaction: each of its statements sees a state that was true. */
+  /** Handles a row that only reads, without a transaction: each of its statements sees a consistent state. */
   async read(input: ParsedInput): Promise<Answer> {
     let streams = false;
     try {
@@ -68,7 +68,10 @@ export class Call {
     }
   }
 
-  /** The handler, the approval that it may need and the activity row in one transaction; then, for a row that waits, the outcome. */
+  /**
+   * Runs the handler, consumes the approval it may need and writes the activity row, all in one transaction. For a row with `waits`, then
+   * waits for the outcome.
+   */
   async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
     try {
       const done = await this.#options.platform.db.transaction().execute((tx) => this.#act(tx, input, key));
@@ -82,7 +85,7 @@ export class Call {
     }
   }
 
-  /** Everything that `change` does before it commits, and then nothing: says what would happen, or refuses as it would. */
+  /** Does everything that `change` does before its commit, then rolls back. Returns what would happen, or refuses as `change` would. */
   async dryRun(input: ParsedInput): Promise<Answer> {
     const { platform } = this.#options;
     const caller = this.#caller as Caller;
@@ -114,7 +117,7 @@ export class Call {
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
     const caller = this.#caller as Caller;
     const isBehindGate = isGated(this.#row, caller);
-    // Before the handler, which may delete what the path names.
+    // Looked up before the handler runs, which may delete it.
     const named = isBehindGate ? await findNamed(tx, this.#row, caller, input.params) : undefined;
     const result = await this.#handle(tx, input);
     if (isBehindGate) {
@@ -133,7 +136,10 @@ export class Call {
     return { answer };
   }
 
-  /** What came of a change that is committed. What refused it then is as final as an answer, unless it is only late or broken. */
+  /**
+   * Waits for the outcome of a committed change. A refusal is stored for repeated requests like a result, unless it only means that the
+   * outcome is late or unavailable.
+   */
   async #outcome(waiting: Waiting<unknown>, key: HeldKey | undefined): Promise<Answer> {
     const { db } = this.#options.platform;
     try {
@@ -155,10 +161,12 @@ export class Call {
     return result;
   }
 
-  /** Not only as long as the client is there: the outcome is kept for a repeated request with the same key. */
+  /**
+   * Waits for an outcome until the deadline, even after the client has left: the outcome is stored for repeated requests with the same key.
+   */
   async #inTime(waiting: Waiting<unknown>): Promise<unknown> {
     const { closing, outcomeDeadlineMs } = this.#options;
-    // What is being changed at this moment is soon done, and must not be reported as not done.
+    // A change in progress soon finishes and must not be reported as not done, so stopping the platform does not interrupt it.
     const over = waiting.changesLate === true ? linkSignals() : linkSignals(closing);
     const late = { error: "This takes longer than expected and goes on in the background. Look again in a moment." };
     const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);
@@ -173,7 +181,7 @@ export class Call {
   #gatedRequest(input: ParsedInput, namedId: string | undefined): GatedRequest {
     const { name: route, method, path, summary } = this.#row;
     const { project_id = this.#project?.id ?? null, target = null, resource, detail = {} } = this.#note;
-    // The id stands for the slug, which may come to name another project.
+    // The project's id replaces the slug, which may later belong to another project.
     const { slug: _, ...params } = input.params as Record<string, unknown>;
     return {
       caller: this.#caller as Caller,
@@ -183,7 +191,7 @@ export class Call {
       summary,
       resources: [namedId, resource].filter((id) => id !== undefined),
       params,
-      // As it was sent: a human approved these very words, whatever this row reads of them.
+      // The query as sent, because a human approved exactly this request, whichever part of it the row reads.
       query: this.#request.query,
       body: input.body,
       project_id,
@@ -199,7 +207,7 @@ export class Call {
     return result;
   }
 
-  /** Another row's result for the same caller, as its clients get it. */
+  /** Returns another row's result for the same caller, in the form that clients receive. */
   async #readOther(name: RouteName, { params, query = {} }: ReadInput): Promise<unknown> {
     const row = route(name);
     requireRights(row, this.#caller as Caller);
@@ -211,13 +219,13 @@ export class Call {
     return row.result?.parse(row.waits ? await other.#inTime(result as Waiting<unknown>) : result);
   }
 
-  /** What the row declares of a result, as JSON. */
+  /** Serializes the declared fields of a result as JSON. */
   #present(result: unknown): Answer {
     if (this.#row.result === null) return { status: this.#status };
     return { status: this.#status, text: JSON.stringify(this.#row.result.parse(result)) };
   }
 
-  /** An answer as it is kept for repetitions of its request: what is shown once is not in it. */
+  /** Returns the response as it is stored for repeated requests: without the secret that is shown only once. */
   #kept(answer: Answer): Answer {
     const { secret } = this.#row;
     if (secret === null || answer.text === undefined) return answer;
@@ -230,13 +238,13 @@ export class Call {
     const watched = () => this.#watched();
     return {
       tx,
-      // Handlers of public rows have no use for a caller.
+      // Handlers of public rows don't use the caller.
       caller: this.#caller as Caller,
       project: this.#project,
       platform,
       now: platform.clock.now(),
       lastEventId: this.#request.lastEventId,
-      // Made when they are asked for, because hardly any request says something or lasts.
+      // Created on demand, because few requests log or last long.
       get log() {
         return log.child(said);
       },
@@ -287,7 +295,7 @@ type Acted =
   | { readonly answer: Answer; readonly waiting?: never }
   | { readonly answer?: never; readonly waiting: Waiting<unknown> };
 
-/** Thrown to roll a dryRun back. */
+/** Thrown to roll back a dry run. */
 class DryRun extends Error {}
 
 /** Thrown by `ctx.stream`. */
@@ -311,7 +319,7 @@ class Tunnelled extends Error {
 type AnyContext = Context<RouteName>;
 type AnyHandler = (ctx: AnyContext, input: ParsedInput) => Promise<unknown>;
 
-/** `projects.create` to `handlers.projects.create`; that each exists is what the type of `handlers` promises. */
+/** Maps `projects.create` to `handlers.projects.create`; the type of `handlers` guarantees that each exists. */
 function handlerOf(row: Row): AnyHandler {
   const [noun, verb] = row.name.split(".") as [keyof typeof handlers, string];
   return (handlers[noun] as unknown as Record<string, AnyHandler>)[verb] as AnyHandler;

@@ -3,7 +3,7 @@ import { linkSignals } from "../kit/link-signals.ts";
 import type { Wakeups } from "../store/wakeups.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-/** Watches over a request that lasts: its signal aborts when its caller may no longer have the answer. */
+/** Watches a long-running request: its signal aborts when the caller loses the right to the response. */
 export interface CallerWatch {
   readonly signal: AbortSignal;
   end(): void;
@@ -14,7 +14,7 @@ export interface Watched {
   readonly wakeups: Wakeups;
   /** The token's text; undefined for rows that need none. */
   readonly token: string | undefined;
-  /** Abort when the client leaves or the platform stops. */
+  /** Abort when the client disconnects or the platform stops. */
   readonly ends: readonly AbortSignal[];
 }
 
@@ -28,7 +28,7 @@ export function watchCaller({ authenticator, wakeups, token, ends }: Watched): C
     if (found === undefined) over.abort(new Refused("unauthorized"));
     else if (found.suspended) over.abort(new Refused("org_suspended"));
   };
-  // A database that is away for a moment takes no right from who was admitted.
+  // A brief database outage does not end a request that was already admitted.
   const check = () => void look().catch(() => {});
   const timer = token === undefined ? undefined : setInterval(check, pollEveryMs);
   const stop = token === undefined ? () => {} : wakeups.on("tokens", check);

@@ -4,15 +4,15 @@ import type { FastifyInstance } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The client's; of a request that came over the platform's own edge the one that the edge names. */
+    /** The client's address. For a request through the platform's own edge, the one that the edge reports. */
     clientAddress: string;
   }
 }
 
-/** The headers that the platform's own edge adds to requests for the control plane; null while it is not known. */
+/** Returns the headers that the platform's own edge adds to requests for the control plane; null while they are unknown. */
 export type EdgeHeaders = () => Promise<Readonly<Record<string, string>> | null>;
 
-/** The address of a request's client. Forwarding fields are believed only beside the edge's own headers. */
+/** Returns the address of a request's client. Trusts forwarding headers only together with the edge's own headers. */
 export type AddressOf = (headers: IncomingHttpHeaders, socketAddress: string) => Promise<string>;
 
 export function createClientAddress(edgeHeaders: EdgeHeaders): AddressOf {
@@ -25,7 +25,7 @@ export function createClientAddress(edgeHeaders: EdgeHeaders): AddressOf {
   };
 }
 
-/** Gives every request its client's address. */
+/** Sets `clientAddress` on every request. */
 export function addClientAddress(app: FastifyInstance, addressOf: AddressOf): void {
   app.decorateRequest("clientAddress", "");
   app.addHook("onRequest", async (request) => {

@@ -4,30 +4,33 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** The dashboard's bundle, in memory. */
 export interface DashboardBundle {
-  /** By path, such as `/assets/main-1a2b.js`; `/index.html` is the page. */
+  /** Files by path, such as `/assets/main-1a2b.js`; `/index.html` is the page. */
   readonly files: ReadonlyMap<string, DashboardFile>;
 }
 
 export interface DashboardFile {
   readonly bytes: Buffer;
-  /** The same, compressed; undefined where that saves nothing. */
+  /** The content compressed; undefined when that saves nothing. */
   readonly gzip: Buffer | undefined;
   readonly type: string;
 }
 
-/** The bundle, and `building` or `failed` as long as there is none. */
+/** The bundle, or `building` or `failed` while there is none. */
 export type BundleState = DashboardBundle | "building" | "failed";
 
-/** Answers a browser that asks for a page; undefined for anything that is not the dashboard's. */
+/** Sends the dashboard's page to a browser that requests it; undefined for requests that are not the dashboard's. */
 export type ServePage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
 
-/** Serves the dashboard's files. The page itself is the answer to every path that no other route has, so it is returned for the fallback. */
+/**
+ * Serves the dashboard's files. Returns the function that serves the page, for the fallback: the page is the response for every path
+ * without another route.
+ */
 export function addDashboard(app: FastifyInstance, bundle: () => BundleState): ServePage {
   app.get("/assets/*", (request, reply) => {
     const state = bundle();
     const file = typeof state === "string" ? undefined : state.files.get(request.url.split("?")[0] ?? "");
     if (file === undefined) return reply.callNotFound();
-    // Its name holds a hash of its content.
+    // Cacheable for good: the file name contains a hash of the content.
     return send(request, reply.header("cache-control", "public, max-age=31536000, immutable"), file);
   });
   return (request, reply) => (asksForPage(request) ? sendPage(bundle(), request, reply) : undefined);
@@ -61,7 +64,7 @@ const closedDoors = {
   "x-frame-options": "DENY",
 };
 
-/** Everything comes from this origin; the page's one inline script (the theme, before the first paint) is allowed by its hash. */
+/** Everything is loaded from this origin; the page's one inline script (the theme, before the first paint) is allowed by its hash. */
 function pageHeaders(html: string): Record<string, string> {
   const hashes = [...html.matchAll(/<script>([^<]*)<\/script>/g)].map(([, text]) => sha256(text ?? ""));
   const policy = [

@@ -3,14 +3,14 @@ import type { Affected, Decision } from "./handlers.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
 import { counted } from "../kit/counted.ts";
 
-/** What the page shows. */
+/** The content of the page. */
 export interface ShownDecision extends Decision {
-  /** Null: it is not about a project. */
+  /** Null when the request does not concern a project. */
   readonly affected: Affected | null;
   readonly nonce: string;
 }
 
-/** The page that asks for a decision. */
+/** Renders the page that asks for a decision. */
 export function decisionHtml({ approval, request, affected, nonce }: ShownDecision): string {
   const rows: readonly (readonly [string, string])[] = [
     ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
@@ -48,7 +48,7 @@ const notices = {
 
 export type Notice = keyof typeof notices;
 
-/** A page that says one thing. */
+/** Renders a page with a single notice. */
 export function noticeHtml(notice: Notice): string {
   const [title, text] = notices[notice];
   return page(title, `<p>${escape(text)}</p>`);
@@ -64,7 +64,7 @@ button[value=approved]{border-color:transparent;background:var(--accent);color:v
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
-/** The page loads and runs nothing, no page may frame it, and its forms go only to its own origin. */
+/** Headers under which the page loads and executes nothing, can't be framed, and submits forms only to its own origin. */
 export const pageHeaders = {
   "cache-control": "no-store",
   "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", style, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
@@ -74,8 +74,8 @@ export const pageHeaders = {
   "x-robots-tag": "noindex",
 } as const;
 
-// Under no-referrer browsers send their forms with `Origin: null`. So within the page the rule is the next stricter one that names
-// the origin, and only to this host; there is no link to anywhere else.
+// With no-referrer, browsers submit forms with `Origin: null`. So the page itself sets the strictest policy that still sends the origin, to
+// this host only; it has no links to other hosts.
 const referrer = `<meta name="referrer" content="same-origin">`;
 
 function page(title: string, content: string): string {
@@ -112,7 +112,7 @@ function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Affecte
   return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${mib} MiB`;
 }
 
-/** A time as a person reads it: the page has no script that would know the local zone. */
+/** Formats a time for people, in UTC: the page has no script that could find the local time zone. */
 function minuteOf(at: string): string {
   return escape(at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC"));
 }

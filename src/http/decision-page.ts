@@ -5,7 +5,7 @@ import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-h
 import { answerTo } from "./errors.ts";
 import { affectedBy, decide, openDecision } from "./handlers.ts";
 
-/** What the page of decisions works with. */
+/** What the decision page depends on. */
 export interface DecisionPage {
   readonly platform: HandlerPlatform;
   readonly log: Log;
@@ -17,8 +17,8 @@ const path = "/decide/:link";
 const mostFormBytes = 4096;
 
 /**
- * The page behind the link of an approval, outside the API: plain HTML that works without a script. Whoever has the link may decide,
- * once. Opening it changes nothing, because scanners of mail open every link; a decision is a POST from this page itself.
+ * Adds the page behind an approval's link, outside the API: plain HTML that works without a script. Anyone who has the link may decide,
+ * once. Opening the page changes nothing, because mail scanners open every link; a decision is a POST from the page itself.
  */
 export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void {
   void app.register(async (scope) => {
@@ -39,7 +39,7 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
   });
 }
 
-/** The fields of a form. Refuses a field that comes twice: one reader could take the first value and another the last. */
+/** Parses a form's fields. Refuses a repeated field: one parser could use the first value and another the last. */
 function readForm(text: string): Readonly<Record<string, string>> {
   const fields = [...new URLSearchParams(text)];
   const form = Object.fromEntries(fields);
@@ -82,9 +82,12 @@ function noticeOf(status: string): Notice {
   return notices[status] ?? "expired";
 }
 
-/** Browsers name the page that a form was sent from; through a tunnel or a proxy that is the host they asked for. */
+/**
+ * Returns whether the form was sent from this page, by the `Origin` that browsers send. Through a tunnel or a proxy, the origin is the host
+ * that the browser requested.
+ */
 function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolean {
-  // Of a browser that minds the header's referrer policy more than the page's; no page of another site can say this.
+  // Sent by a browser that prefers the header's referrer policy over the page's. No page of another site can send `same-origin`.
   if (headers.origin === "null") return headers["sec-fetch-site"] === "same-origin";
   const origin = URL.parse(headers.origin ?? "");
   return origin !== null && (origin.origin === new URL(controlUrl).origin || origin.host === headers.host);
@@ -93,7 +96,10 @@ function isFromThisPage({ headers }: FastifyRequest, controlUrl: string): boolea
 const nonceName = "decision nonce";
 const nonceMs = 60 * 60 * 1000;
 
-/** Good for an hour and for this link; sealed, so that only this platform can make one and none needs to be stored. */
+/**
+ * Creates a nonce that is valid for an hour and for this link. It is sealed, so only this platform can create one, and none needs to be
+ * stored.
+ */
 function makeNonce({ vault, clock }: HandlerPlatform, link: string): string {
   return vault.seal(link, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
 }

@@ -3,16 +3,16 @@ import { Refused } from "../features/context.ts";
 import { outageOf } from "../kit/outage.ts";
 import { nextCallOf } from "./next-call.ts";
 
-/** An error as it is answered: everything that leaves the server, and whether the operator should hear of it. */
+/** An error as a response: everything that leaves the server, and whether the operator needs to know. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
-  /** `fault`: ours, to be looked into. `outage`: something we need is away for a while. `refusal`: the caller's matter. */
+  /** `fault`: a defect of ours, to be investigated. `outage`: a dependency is temporarily unavailable. `refusal`: the caller must act. */
   readonly kind: "fault" | "outage" | "refusal";
 }
 
-/** The answer for whatever was thrown, to a request with these names in its path. Nothing of a fault's own text gets into it. */
+/** Returns the response for anything thrown; `params` are the request's path parameters. Contains none of a fault's own text. */
 export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error, params);
   const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };

@@ -1,13 +1,13 @@
 import type { ServerEvent } from "../features/context.ts";
 import { answerTo } from "./errors.ts";
 
-// Proxies close connections on which nothing moves for a minute.
+// Sent because proxies close connections that are idle for a minute.
 const aliveEveryMs = 15_000;
 const retryMs = 2000;
 
 /**
- * Events as the text of `text/event-stream`. Ends when they end or the signal aborts; what refused or broke them is the last event
- * `error` with the body that the API's errors have.
+ * Encodes events as `text/event-stream`. Ends when the events end or the signal aborts. After a refusal or a fault, the last event is
+ * `error`, with the body of an API error.
  */
 export async function* eventStream(events: AsyncIterable<ServerEvent>, signal: AbortSignal): AsyncGenerator<string> {
   const source = events[Symbol.asyncIterator]();
@@ -31,7 +31,7 @@ export async function* eventStream(events: AsyncIterable<ServerEvent>, signal: A
     const { body } = answerTo(error);
     yield textOf({ event: "error", data: body });
   } finally {
-    // Not awaited: a source that waits for something would keep the connection.
+    // Not awaited: a source that is blocked would keep the connection open.
     void Promise.resolve(source.return?.()).catch(() => {});
   }
 }

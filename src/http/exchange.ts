@@ -6,17 +6,17 @@ import type { OpenCount } from "./open-count.ts";
 import type { RawInput } from "./parse.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
-/** What a request is answered with; `text` is JSON, absent for 204. */
+/** The response to a request. `text` is JSON, absent for 204. */
 export interface Answer {
   readonly status: SuccessStatus;
   readonly text?: string;
-  /** Instead of a text. `end` is to be called when it is over. */
+  /** Set instead of `text` for a stream. Call `end` when it is over. */
   readonly stream?: {
     readonly events: AsyncIterable<ServerEvent>;
     readonly signal: AbortSignal;
     readonly end: () => void;
   };
-  /** Instead of a text, for an upgrade. `end` is to be called when it is over. */
+  /** Set instead of `text` for an upgrade. Call `end` when it is over. */
   readonly tunnel?: {
     readonly work: (tunnel: Tunnel) => Promise<void>;
     readonly signal: AbortSignal;
@@ -25,20 +25,20 @@ export interface Answer {
 }
 
 export interface PipelineRequest extends RawInput {
-  /** The bearer token, when one was sent. */
+  /** The bearer token, if one was sent. */
   readonly token: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly lastEventId: string | undefined;
-  /** Where the request comes from. */
+  /** The client's address. */
   readonly address: string;
   readonly requestId: string;
-  /** A WebSocket is asked for. */
+  /** The request asks for an upgrade to a WebSocket. */
   readonly isUpgrade?: boolean;
-  /** Aborts when the client leaves. */
+  /** Returns a signal that aborts when the client disconnects. */
   readonly gone: () => AbortSignal;
-  /** Calls back once when the answer is sent or the client has left. */
+  /** Calls back once, when the response has been sent or the client has disconnected. */
   readonly whenOver: (call: () => void) => void;
-  /** Adds to the answer's headers, also when it is an error. */
+  /** Adds headers to the response, even if it is an error. */
   readonly setHeaders: (headers: Readonly<Record<string, string>>) => void;
 }
 
@@ -47,11 +47,11 @@ export interface PipelineOptions {
   readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
   readonly limiter: RateLimiter;
   readonly streams: OpenCount;
-  /** Requests of large rows that are not yet answered, or whose answers are not yet with their clients. */
+  /** Counts requests of large rows that are unanswered, or whose clients have not received the whole response. */
   readonly large: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
-  /** How long any outcome is waited for. */
+  /** How long a request waits for an outcome. */
   readonly outcomeDeadlineMs: number;
   readonly log: Log;
 }

@@ -7,24 +7,24 @@ import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 import { needsPrimary } from "./needs-primary.ts";
 
-/** Hands requests that this process cannot serve to one that can. Checks of the head come before. */
+/** Forwards requests that this process can't serve to a process that can, after their heads have been checked. */
 export interface Forward {
   wants(request: IncomingMessage): boolean;
-  /** Rejects with a refusal before anything is answered, and with a fault after that. */
+  /** Rejects with a refusal before a response has started, and with a fault after that. */
   request(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
 }
 
 export interface ForwardOptions {
   readonly db: Db;
-  /** Whether this process has the role `api`: then only what needs the primary goes on. */
+  /** Whether this process has the role `api`: then it forwards only what needs the primary. */
   readonly servesApi: boolean;
   readonly log: Log;
 }
 
-/** A forwarded request goes no further: two processes could otherwise send it to and fro. */
+/** Marks a forwarded request, which is not forwarded again: two processes could otherwise pass it back and forth. */
 const mark = "berth-forwarded";
-/** What each process answers about itself. */
+/** Paths that each process serves itself. */
 const own = new Set(["/healthz", "/readyz", "/metrics"]);
 
 export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
@@ -77,7 +77,7 @@ export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
 
 const keptMs = 1000;
 
-/** Finds the process for what this one cannot serve, with its answer kept for a second. */
+/** Returns a function that finds the URL of the primary and caches it for a second. */
 function createTargets(db: Db): () => Promise<string> {
   let known: { readonly url: string; readonly atMs: number } | undefined;
   return async () => {
@@ -106,11 +106,11 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): str
   return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...fields, "", ""].join("\r\n");
 }
 
-/** Answers an upgrade that was refused. */
+/** Sends the response of a refused upgrade to the client. */
 function relay(answer: IncomingMessage, socket: Duplex): void {
   const fields = Object.entries(withoutHops(answer)).filter(([name]) => name !== "transfer-encoding");
   const lines = fields.map(([name, value]) => `${name}: ${String(value)}`);
   socket.write([`HTTP/1.1 ${answer.statusCode} Refused`, ...lines, "connection: close", "", ""].join("\r\n"));
-  // Nothing reads the socket any more, so its other end would be noticed never.
+  // Nothing reads from the socket any more, so the client's disconnect would go unnoticed without this.
   pipeline(answer, socket, () => socket.destroy());
 }

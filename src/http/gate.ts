@@ -13,14 +13,14 @@ class GateClosed extends Error {
   }
 }
 
-/** Whether a human must approve this row for this caller. */
+/** Returns whether a human must approve this row for this caller. */
 export function isGated(row: Row, caller: Caller): boolean {
   return row.approval && caller.approval_mode;
 }
 
 /**
- * Consumes the approval of this request and returns its id; throws to roll the transaction back when there is none. Runs after the handler,
- * so that a request which the handler refuses needs no approval.
+ * Consumes this request's approval and returns its id; without one, throws to roll back the transaction. Runs after the handler, so that a
+ * request which the handler refuses needs no approval.
  */
 export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promise<string> {
   const id = await consumeApproval(tx, request, now);
@@ -29,8 +29,8 @@ export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promis
 }
 
 /**
- * Turns a closed gate into the refusal that names the approval; throws any other error as it is. `look` throws what would refuse the
- * request outside the database, before a human is asked to approve it.
+ * Turns a closed gate into the refusal that names the approval, and rethrows any other error. `look` checks conditions outside the database
+ * and throws the refusal before a human is asked to approve the request.
  */
 export async function askAtGate(platform: HandlerPlatform, error: unknown, look?: () => Promise<void>): Promise<never> {
   if (!(error instanceof GateClosed)) throw error;

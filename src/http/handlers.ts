@@ -57,7 +57,7 @@ export { receiveHook } from "../features/follow/follow.ts";
 export { livingProject } from "../features/projects/projects.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 
-/** The handlers of every noun of the contract. This list and the ones below are all that this layer knows of nouns. */
+/** The handlers of every noun of the contract. Only this list and the ones below tie this layer to particular nouns. */
 export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   "self-description": selfDescription,
   me,
@@ -94,8 +94,8 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
 type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<{ readonly id: string } | undefined>;
 
 /**
- * What a path names, as the caller's organization has it: looked up before a malformed request gets its error, and for the id
- * that an approval is bound to.
+ * Finds the object that a path names within the caller's organization: before a malformed request gets its error, and for the id that an
+ * approval is bound to.
  */
 export const finders: Readonly<Record<Named, Find>> = {
   project: findProject,

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 
-/** What is wrong with the head of a request, in a sentence; undefined when nothing is. */
+/** Returns a sentence that says what is wrong with a request's head; undefined when nothing is. */
 export type CheckHead = (request: Pick<IncomingMessage, "rawHeaders">) => string | undefined;
 
 /**
- * Refuses a repeated `Host` or `Authorization` field, of which a proxy could read one and this server the other, and a host that is not
- * this control plane's: a page of a foreign site could otherwise point its own name here and talk to the API from a visitor's browser.
+ * Creates a check that refuses a repeated `Host` or `Authorization` header, which a proxy and this server could read differently, and any
+ * host that is not this control plane's. Otherwise a foreign site could point its own name here (DNS rebinding) and call the API from a
+ * visitor's browser.
  */
 export function createHeadCheck(hostnames: readonly string[]): CheckHead {
   const own = new Set(hostnames.map((name) => name.toLowerCase()));
@@ -16,7 +17,7 @@ export function createHeadCheck(hostnames: readonly string[]): CheckHead {
     if (valuesOf(rawHeaders, "authorization").length > 1)
       return "The request has more than one Authorization field: send one.";
     const [host] = hosts;
-    // HTTP/1.0 has none, and browsers do not speak it.
+    // HTTP/1.0 may omit it, and browsers do not use HTTP/1.0.
     if (host === undefined || isOwn(hostnameOf(host), own)) return undefined;
     return "This control plane does not answer to the host name of the request. Use the name in BERTH_HOST or its address.";
   };
@@ -26,7 +27,7 @@ function isOwn(hostname: string, own: ReadonlySet<string>): boolean {
   return hostname === "localhost" || isIP(hostname) > 0 || own.has(hostname) || hostname.endsWith(".localhost");
 }
 
-/** The host without port and brackets, in lower case. */
+/** Returns the host in lower case without port and brackets. */
 function hostnameOf(host: string): string {
   return host
     .replace(/:\d*$/, "")

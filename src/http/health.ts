@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** One part that must work before the platform is ready. */
+/** One condition for the platform to be ready. */
 export interface ReadyCheck {
   readonly name: string;
-  /** Resolves with null when all is well, else with a sentence for the operator that names no address and no secret. */
+  /** Resolves with null when all is well, otherwise with a sentence for the operator without addresses and secrets. */
   readonly check: () => Promise<string | null>;
 }
 
@@ -15,7 +15,7 @@ export interface CheckResult {
 
 const checkTimeoutMs = 3000;
 
-/** `GET /healthz`: the process answers. `GET /readyz`: every part of its roles works, else 503 and the list. */
+/** Adds `GET /healthz` (the process responds) and `GET /readyz` (every part of its roles works; otherwise 503 and the list). */
 export function addHealth(app: FastifyInstance, checks: readonly ReadyCheck[], roles: readonly string[]): void {
   app.get("/healthz", (_request: FastifyRequest, reply: FastifyReply) => answer(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request: FastifyRequest, reply: FastifyReply) => {

@@ -15,11 +15,14 @@ export interface Hooks {
 
 type HookRequest = FastifyRequest<{ Params: { id: string }; Body: Buffer | undefined }>;
 
-/** Where hosts of followed repositories send their webhooks, outside the API: no token, but the signature of the delivery. */
+/**
+ * Adds the endpoints that receive webhooks of followed repositories, outside the API. They are authenticated by the delivery's signature,
+ * not by a token.
+ */
 export function addHooks(app: FastifyInstance, { platform, limiter, log }: Hooks): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // Unparsed: the signature is of the bytes as they came.
+    // Not parsed, because the signature covers the raw bytes.
     const parser = { parseAs: "buffer", bodyLimit: limits.hook_body_bytes } as const;
     scope.addContentTypeParser("*", parser, async (_: FastifyRequest, bytes: Buffer) => bytes);
     scope.setErrorHandler((error, request, reply) => {
@@ -35,7 +38,7 @@ export function addHooks(app: FastifyInstance, { platform, limiter, log }: Hooks
       const answer = await receiveHook(platform, id, { headers, body });
       if (answer.outcome === "waiting") return reply.code(202).send(answer);
       if (answer.outcome === "ignored") return reply.code(200).send(answer);
-      // Only what anybody could send counts for the address, because one host sends the deliveries of many.
+      // Only unauthenticated requests count against the address: one git host sends the deliveries of many projects from it.
       const { refused } = limiter.count("refusedPerMinute", `hook ${addressKey(request.clientAddress)}`);
       if (refused !== undefined) throw refused;
       if (answer.outcome === "unknown") throw new Refused("not_found");

@@ -5,8 +5,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const mostDepth = limits.request_body_depth;
 
 /**
- * Reads a request's body: undefined when there is none. Refuses with `unsupported_media_type` what does not call itself JSON
- * and with `invalid_request` what is not JSON or nests deeper than 32.
+ * Parses a request's body; undefined when there is none. Refuses with `unsupported_media_type` a body that is not declared as JSON, and
+ * with `invalid_request` one that is not JSON or nests deeper than 32.
  */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
@@ -29,15 +29,15 @@ function isJson(contentType: string): boolean {
   return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType.trim());
 }
 
-// An escaped surrogate without its other half is no character, and PostgreSQL takes none. JSON.stringify keeps exactly those escaped.
+// Returns whether a string contains a lone surrogate, which PostgreSQL rejects. JSON.stringify escapes exactly those.
 function hasHalfCharacter(text: string, value: unknown): boolean {
   const escape = /(?<!\\)(?:\\\\)*\\ud[89a-f]/i;
   return escape.test(text) && escape.test(JSON.stringify(value));
 }
 
 /**
- * How deep brackets nest, found before parsing, so that a bomb costs one pass; brackets in strings don't count. Character by
- * character, because a pattern for strings takes quadratic time for one that never ends.
+ * Returns how deep brackets nest, ignoring those in strings. Runs before parsing, so that a nesting bomb costs one pass; character by
+ * character, because a pattern for strings takes quadratic time on an unterminated one.
  */
 function depthOf(text: string): number {
   let depth = 0;

@@ -5,7 +5,7 @@ const patterns = [...Map.groupBy(routes, (row) => row.path)].map(([path, rows]) 
   methods: rows.map((row) => row.method),
 }));
 
-/** The methods that a URL's path may be called with, for `Allow`; none when there is no such path. */
+/** Returns the methods allowed on a URL's path, for `Allow`; empty when there is no such path. */
 export function methodsOf(url: string): readonly string[] {
   const [path = ""] = url.split("?");
   const found: string[] = patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);

@@ -3,7 +3,7 @@ import { Refused, type Caller, type NamedProject } from "../features/context.ts"
 import type { Db, Tx } from "../store/database.ts";
 import { finders, livingProject } from "./handlers.ts";
 
-/** The thing that the path of a request names, as the caller may see it; undefined when it is missing. */
+/** Finds the object that a request's path names, if the caller may see it; undefined when it is missing. */
 export async function findNamed(
   db: Db | Tx,
   row: Row,
@@ -15,7 +15,7 @@ export async function findNamed(
   return finders[row.names](db, { org_id: orgId }, nameOf(row, params) ?? "");
 }
 
-/** The living project that the path of a request names. Refuses a missing or deleted one. */
+/** Finds the project that a request's path names. Refuses the request when the project is missing or deleted. */
 export async function findNamedProject(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<NamedProject> {
   const org_id = await organizationOf(db, row, caller, params);
   if (org_id === undefined) throw new Refused("not_found");
@@ -23,7 +23,7 @@ export async function findNamedProject(db: Db | Tx, row: Row, caller: Caller, pa
   return { ...project, key: { org_id, project_id: project.id } };
 }
 
-/** The caller's organization; on routes of the operator the one that the path names. */
+/** Returns the caller's organization or, on operator routes, the one that the path names. */
 async function organizationOf(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<string | undefined> {
   if (!namesOrganization(row)) return caller.org_id;
   return (await finders.organization(db, caller, (params as { readonly org: string }).org))?.id;

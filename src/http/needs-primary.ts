@@ -1,16 +1,16 @@
 import { routes, type RouteName } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 
-/** Whether only the primary control plane can serve a request. All else comes from rows. */
+/** Returns whether only the primary control plane can serve a request. All other requests are served from the database. */
 export function needsPrimary(method: string, url: string): boolean {
   const path = url.split("?", 1)[0] ?? "";
   if (path.startsWith("/git/")) return true;
   return patterns.some((row) => isMethod(row.method, method) && row.pattern.test(path));
 }
 
-/** Nouns whose rows read or change what lies on the primary's disk, or runs beside it. */
+/** Nouns whose rows use data on the primary's disk or processes on its machine. */
 const nouns: ReadonlySet<string> = new Set(["builds", "data", "database", "disk", "follow", "logs", "runs"]);
-/** Rows of other nouns that do. */
+/** Rows of other nouns that do the same. */
 const names: ReadonlySet<string> = new Set<RouteName>([
   "deployments.compare",
   "deployments.create",
@@ -20,7 +20,7 @@ const names: ReadonlySet<string> = new Set<RouteName>([
   "platform.join",
   "platform.machines",
   "platform.move",
-  // Before a human agrees to it, it shows what is in the project's database.
+  // Shows the human who approves it what the project's database holds.
   "projects.delete",
 ]);
 

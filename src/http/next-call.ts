@@ -3,7 +3,7 @@ import { routes } from "../contract/routes.ts";
 
 const byName = new Map<string, (typeof routes)[number]>(routes.map((row) => [row.name, row]));
 
-/** The call that an error's definition suggests, with its path filled in from the request's; undefined when that cannot be done. */
+/** Returns the call that an error's definition suggests, with its path filled in from the request; undefined when that is impossible. */
 export function nextCallOf(code: ErrorCode, params: unknown): NextCall | undefined {
   const definition: ErrorDefinition = errors[code];
   const row = byName.get(definition.next ?? "");
@@ -11,7 +11,7 @@ export function nextCallOf(code: ErrorCode, params: unknown): NextCall | undefin
   return row === undefined || path === undefined ? undefined : { route: row.name, method: row.method, path };
 }
 
-/** A row's path with the names of a request in it; undefined when one is missing. */
+/** Fills a request's path parameters into a row's path; undefined when one is missing. */
 export function pathOf(path: string, params: unknown): string | undefined {
   const given = (params ?? {}) as Readonly<Record<string, string | undefined>>;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);

@@ -1,8 +1,8 @@
 import { Refused } from "../features/context.ts";
 
-/** Counts what is open of one kind, of each token for itself. */
+/** Limits how many operations of one kind each token has open. */
 export interface OpenCount {
-  /** One more; answers with what to call when it is over. Refuses with `rate_limited` when there are too many. */
+  /** Counts one more and returns the function to call when it is over. Refuses with `rate_limited` when there are too many. */
   open(caller: string): () => void;
 }
 

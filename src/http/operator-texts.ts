@@ -4,7 +4,7 @@ import { refusal } from "../contract/access.ts";
 import { Refused } from "../features/context.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-/** A text for the operator's tools beside the API, such as `/metrics`: for platform admins alone, with their token as bearer. */
+/** A text for the operator's tools, outside the API, such as `/metrics`: only for platform admins, with their token as bearer. */
 export interface OperatorText {
   readonly path: `/${string}`;
   readonly scope: Scope;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { nameParameter, type Row } from "../contract/table.ts";
 import { Refused } from "../features/context.ts";
 
-/** What came in, before it is believed. */
+/** Unvalidated input. */
 export interface RawInput {
   readonly params: unknown;
   readonly query: unknown;
@@ -15,7 +15,10 @@ export interface ParsedInput {
   readonly body: unknown;
 }
 
-/** The input as the row's schemas promise it, or the refusal: `not_found` for an impossible name in the path, else `invalid_request`. */
+/**
+ * Validates the input against the row's schemas. Returns a refusal otherwise: `not_found` for an impossible name in the path, else
+ * `invalid_request`.
+ */
 export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   const params = row.params.safeParse(raw.params);
   if (isImpossible(raw.params) || params.error?.issues.some((issue) => issue.path[0] === nameParameter(row)))
@@ -33,8 +36,8 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
 const noBody = z.strictObject({});
 
 /**
- * The body as an object, empty when the request had none. The specification gives an organization named in a body no effect, so these
- * fields are dropped unread; other unknown fields are refused.
+ * Returns the body as an object, empty when there was none. By the specification an organization named in a body has no effect, so those
+ * fields are dropped; other unknown fields are refused.
  */
 function withoutOrganization(body: unknown): unknown {
   if (body === undefined) return {};
@@ -45,7 +48,7 @@ function withoutOrganization(body: unknown): unknown {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-// PostgreSQL's text has no NUL, so nothing can have such a name.
+// PostgreSQL's text type can't hold NUL, so no object has such a name.
 function isImpossible(params: unknown): boolean {
   return Object.values(params as Record<string, string>).some((value) => value.includes("\0"));
 }

@@ -7,8 +7,8 @@ import { claimKey, type HeldKey } from "./handlers.ts";
 import { idempotencyKeyOf, isDryRun } from "./write-options.ts";
 
 /**
- * Everything between a parsed body and its answer, the same for every row: authenticate the caller, check its rights, limit its rate,
- * parse the request, then read or change (`call.ts`). Throws `Refused` and faults.
+ * Handles a request from its parsed body to its response, the same way for every row: authenticates the caller, checks its rights, limits
+ * its rate, parses the request, then reads or changes (`call.ts`). Throws `Refused` and faults.
  */
 export async function runPipeline(options: PipelineOptions, row: Row, request: PipelineRequest): Promise<Answer> {
   const caller = row.access === "public" ? undefined : await authenticate(options, request);
@@ -23,7 +23,7 @@ export async function runPipeline(options: PipelineOptions, row: Row, request: P
     return changeOnce({ options, row, request, caller }, (key) => call.change(input, key));
   }
   const read = await call.read(input);
-  // Streams have a limit of their own.
+  // Streams are counted under their own limit.
   if (read.stream !== undefined) close?.();
   return read;
 }
@@ -35,10 +35,10 @@ interface Write {
   readonly caller: Caller;
 }
 
-// A request that is under way for longer counts as lost. A row that waits marks its key when it commits.
+// After this time a request in progress is presumed lost. A row with `waits` marks its key when it commits.
 const holdMs = 60_000;
 
-/** Runs a write that has an `Idempotency-Key` once, and repeats its answer to repeated requests. */
+/** Runs a write with an `Idempotency-Key` once, and returns the stored response to repeated requests. */
 async function changeOnce(
   { options, row, request, caller }: Write,
   change: (key?: HeldKey) => Promise<Answer>,
@@ -47,7 +47,7 @@ async function changeOnce(
   if (key === undefined) return change();
   const { method, path } = row;
   const { params, query } = request;
-  // A file is read once, by its handler.
+  // A file can be read only once, by its handler.
   const body = row.upload ? null : request.body;
   const same = { method, path, params, query, body };
   const outcome = await claimKey(options.platform, {

@@ -1,19 +1,19 @@
 import { LRUCache } from "lru-cache";
 import { Refused } from "../features/context.ts";
 
-/** How much one caller may ask for in a minute. */
+/** How many requests per minute a caller may send. */
 export interface RateLimits {
   readonly readsPerMinute: number;
   readonly writesPerMinute: number;
-  /** Requests of one address whose token is none. */
+  /** Requests of one address without a valid token. */
   readonly refusedPerMinute: number;
 }
 
 export type Rate = keyof RateLimits;
 
-/** Counts requests in this process, a minute at a time. Several control planes on one database each count for themselves. */
+/** Counts requests per minute, in this process only: several control planes on one database count separately. */
 export interface RateLimiter {
-  /** One more request of this caller. What is left, and headers that say so; `refused` when there was nothing left. */
+  /** Counts one request of this caller and returns the rate limit headers; `refused` is set when the limit is exceeded. */
   count(rate: Rate, caller: string): Counted;
 }
 
@@ -28,7 +28,7 @@ interface Minute {
 }
 
 const minuteMs = 60_000;
-// Bounds the memory. Whoever could push others out would need as many valid tokens, or addresses.
+// Bounds the memory. Evicting other callers would take as many valid tokens or addresses.
 const mostCallers = 50_000;
 
 export function createRateLimiter(limits: RateLimits): RateLimiter {
@@ -42,7 +42,7 @@ export function createRateLimiter(limits: RateLimits): RateLimiter {
       if (minute !== known) minutes.set(key, minute);
       minute.count += 1;
       const left = limits[rate] - minute.count;
-      // Sums of fractions may come out a little above a minute.
+      // Floating-point sums may end slightly above a minute.
       const seconds = Math.min(60, Math.ceil((minute.endsAtMs - nowMs) / 1000));
       const headers = {
         "ratelimit-limit": String(limits[rate]),

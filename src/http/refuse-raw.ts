@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { Refused } from "../features/context.ts";
 import { answerTo } from "./errors.ts";
 
-/** For what is no HTTP request at all, or one with too many headers: there is no reply object yet. */
+/** Refuses input that is not HTTP, or has too many headers. No reply object exists yet, so it writes to the socket. */
 export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const { status, body } = answerTo(

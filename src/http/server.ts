@@ -35,30 +35,30 @@ import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
 export interface HttpOptions {
   readonly platform: HandlerPlatform;
   readonly log: Log;
-  /** What `/readyz` asks. */
+  /** The checks behind `/readyz`. */
   readonly checks: readonly ReadyCheck[];
-  /** What this process does, for `/readyz`. */
+  /** The roles of this process, reported by `/readyz`. */
   readonly roles?: readonly string[];
-  /** Where requests go that this process cannot serve; null: it serves all. */
+  /** Forwards requests that this process can't serve; null: it serves all. */
   readonly forward?: Forward | null;
-  /** Handled raw, before anything of the API: git over HTTP. */
+  /** Handlers of raw requests that bypass the API, such as git over HTTP. */
   readonly mounts?: readonly Mount[];
-  /** Names that the control port answers to, beside that of its own address, `localhost` and IP addresses. */
+  /** Hostnames that the control port accepts, beside those of its own address, `localhost` and IP addresses. */
   readonly hostnames?: readonly string[];
-  /** Beside the API, for the operator's tools. */
+  /** Endpoints outside the API, for the operator's tools. */
   readonly operatorTexts?: readonly OperatorText[];
   readonly limits?: Partial<HttpLimits>;
-  /** How requests that come over the platform's own edge are recognised; left out: every client's address is the connection's. */
+  /** Identifies requests through the platform's own edge. When absent, every client's address is that of the connection. */
   readonly edgeHeaders?: EdgeHeaders;
   readonly tunnels?: Partial<TunnelLimits>;
-  /** The dashboard, which answers every path that nothing else has. */
+  /** The dashboard, which responds on every path without another route. */
   readonly dashboard?: { readonly bundle: () => BundleState; readonly links: SignInLinks };
 }
 
-/** Everything under `prefix` (such as `/git/`) goes to `handle`, body unread. */
+/** Passes every request under `prefix` (such as `/git/`) to `handle`, with its body unread. */
 export interface Mount {
   readonly prefix: `/${string}/`;
-  /** Also under hostnames that are not the control plane's. */
+  /** Accepts hostnames other than the control plane's. */
   readonly anyHost?: boolean;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
@@ -67,26 +67,26 @@ export interface HttpLimits extends RateLimits {
   readonly bodyBytes: number;
   readonly urlBytes: number;
   readonly headersTimeoutMs: number;
-  /** For receiving a whole request; mounts are exempt. */
+  /** Time limit for receiving a whole request; mounts are exempt. */
   readonly requestTimeoutMs: number;
-  /** For what comes of a change that a request waits for. Whoever waits longer asks again. */
+  /** How long a request waits for the outcome of a change. After that the client has to ask again. */
   readonly outcomeDeadlineMs: number;
-  /** Streams of one token that may be open at once. */
+  /** How many streams each token may have open. */
   readonly streamsPerToken: number;
-  /** Requests of one token for what may be large that are not yet answered, or whose answers are not yet taken. */
+  /** How many requests of large rows each token may have open, until the response has been received. */
   readonly largeReadsPerToken: number;
-  /** How long a client may take nothing of its answer; streams and mounts are exempt. */
+  /** How long a client may stop reading its response; streams and mounts are exempt. */
   readonly stalledAnswerTimeoutMs: number;
 }
 
 export interface HttpServer {
-  /** Resolves with the port, which the system chooses when 0 is asked for. */
+  /** Resolves with the port; port 0 lets the system choose one. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
-  /** Takes no new connections and resolves when the open requests are answered; those that wait for an outcome at once. */
+  /** Stops accepting connections and resolves when open requests are answered; those waiting for an outcome are answered at once. */
   close(): Promise<void>;
 }
 
-/** The control port: the API of the contract, health checks, and what is mounted. */
+/** Creates the control port's server: the API of the contract, health checks, and the mounts. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const { log } = options;
   const limits: HttpLimits = { ...standard, ...options.limits };
@@ -161,7 +161,7 @@ const standard: HttpLimits = {
   stalledAnswerTimeoutMs: 30_000,
 };
 
-/** The headers that say which limits are in force. */
+/** Returns the limits in force, as the API reports them. */
 function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
   return {
     request_body_bytes: limits.bodyBytes,
@@ -180,7 +180,7 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     logger: false,
     genReqId: () => randomUUID(),
     bodyLimit: limits.bodyBytes,
-    // A parameter that is too long names nothing that exists; the URL's limit is asked after routing.
+    // A parameter that is too long results in `not_found`; the URL's own limit is checked after routing.
     routerOptions: { maxParamLength: 8 * limits.urlBytes },
     forceCloseConnections: "idle",
     frameworkErrors: (error, request, reply) =>
@@ -188,7 +188,7 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
   app.addHook("onRequest", async (request, reply) => {
-    // No route takes it, and the framework would ask it for a content type before it says so.
+    // No route has this method, and fastify would first demand a content type.
     if (request.method === "QUERY")
       return answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
@@ -206,7 +206,7 @@ function headCheckOf({ hostnames = [], platform }: HttpOptions): CheckHead {
   return createHeadCheck([new URL(platform.addresses.controlUrl).hostname, ...hostnames]);
 }
 
-// Node's own limit for whole requests would end long pushes, which come in over the same port.
+// Without Node's own limit for whole requests, which would abort long pushes on the same port.
 function createNodeServer(handle: RequestListener, options: HttpOptions, limits: HttpLimits) {
   const { mounts = [], forward, log } = options;
   const checkHead = headCheckOf(options);
@@ -230,7 +230,7 @@ function handleRaw(handled: Promise<void>, response: ServerResponse, log: Log): 
   });
 }
 
-// The rest of the connection is not read: after such a head it is unclear what belongs to which request.
+// Closes the connection: after such a head it is unclear which bytes belong to which request.
 function refuseHead(response: ServerResponse, error: unknown): void {
   const { status, body, headers: more } = answerTo(error);
   const headers = {
@@ -250,11 +250,11 @@ function limitBodyTime(request: IncomingMessage, response: ServerResponse, timeo
   const timer = setTimeout(() => request.destroy(), timeoutMs).unref();
   const clear = () => clearTimeout(timer);
   request.once("end", clear);
-  // A body that was refused unread never ends.
+  // A body that was refused unread emits no `end`.
   response.once("close", clear);
 }
 
-// Node counts a socket as idle as long as nothing of what was written to it goes out.
+// Node counts a socket as idle while none of the data written to it is sent.
 function limitStall(response: ServerResponse, timeoutMs: number): void {
   response.setTimeout(timeoutMs, () => response.destroy());
 }
@@ -266,7 +266,9 @@ function addBodyReading(app: FastifyInstance): void {
   );
 }
 
-/** Rows whose body is a file: it is handed on as it comes, without a limit of size or time but that something must come. */
+/**
+ * Adds the rows whose body is a file. The body is streamed to the handler without limits of size or time, as long as data keeps arriving.
+ */
 function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: number): void {
   void app.register(async (uploads) => {
     uploads.removeAllContentTypeParsers();
@@ -283,7 +285,7 @@ function addUploads(app: FastifyInstance, options: PipelineOptions, silenceMs: n
 
 const drainMs = 2000;
 
-/** Reads on for a moment after a refusal: a client that is still sending would lose the answer with its connection. */
+/** Keeps reading for a moment after a refusal: a client that is still sending would lose the response if the connection closed. */
 async function drain(request: IncomingMessage): Promise<void> {
   if (request.readableEnded || request.destroyed) return;
   request.resume();
@@ -295,7 +297,7 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     method: row.method,
     url: row.path,
     config: { upload: row.upload },
-    // The framework's own limit, which is a setting, may be the larger one.
+    // The framework's own limit is configurable and may be larger.
     ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
     async handler(request, reply) {
       const { params, query, body, headers, id, clientAddress } = request;
@@ -326,7 +328,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-// A client that left while its token was looked up has closed its answer already.
+// A client that disconnected during the token look-up has already closed its response.
 function whenOver(response: ServerResponse, call: () => void): void {
   if (response.destroyed) call();
   else response.once("close", call);
@@ -336,10 +338,10 @@ function sendStream(reply: FastifyReply, stream: NonNullable<Answer["stream"]>, 
   const { events, signal, end } = stream;
   const content = Readable.from(eventStream(events, signal), { objectMode: false });
   content.once("close", end);
-  // A client that no longer reads would keep its connection, and what waits to be sent, after all rights are gone.
+  // A client that stops reading would otherwise keep its connection, and the data queued for it, after it lost its rights.
   const cut = () => setTimeout(() => reply.raw.destroy(), cutAfterMs).unref();
   signal.addEventListener("abort", cut, { once: true });
-  // Proxies of the nginx kind would hold events back. A connection that was kept after the stream would keep a stop waiting.
+  // Keeps proxies such as nginx from buffering events. Keep-alive after a stream would delay a stop of the platform.
   const own = { "x-accel-buffering": "no", connection: "close" };
   const headers = { ...securityHeaders, ...own, "x-request-id": requestId };
   return reply.code(200).headers(headers).type("text/event-stream; charset=utf-8").send(content);
@@ -363,7 +365,7 @@ function answerUnrouted(log: Log, request: FastifyRequest, reply: FastifyReply):
   return send(reply, { ...refused, headers: { ...refused.headers, allow } });
 }
 
-/** Everything that makes an answer. */
+/** Everything that makes up a response. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -385,7 +387,7 @@ function send(reply: FastifyReply, { status, headers, text, requestId }: Reply):
 
 function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   const { status, headers, body, kind } = answerTo(error, request.params);
-  // The route, not the URL: a query string may hold a secret by mistake.
+  // Logs the route, not the URL: a query string may accidentally hold a secret.
   const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
   if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
   if (kind === "outage") log.warn({ ...said, error: String(error) }, "a request found the database away");

@@ -7,35 +7,35 @@ import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
-/** What signing in to the dashboard works with. */
+/** What signing in to the dashboard depends on. */
 export interface SignIn {
   readonly vault: Vault;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly limiter: RateLimiter;
-  /** At this moment: it changes with the first certificate. */
+  /** Returns the current URL, which changes with the first certificate. */
   readonly controlUrl: () => string;
   readonly links: SignInLinks;
 }
 
-/** One-time links. They live in this process alone: after a restart a new one is made. */
+/** One-time sign-in links. They exist only in this process's memory and are lost at a restart. */
 export interface SignInLinks {
-  /** A URL that signs in with this token, once and within 15 minutes. */
+  /** Creates a URL that signs in with this token, once and within 15 minutes. */
   create(token: string): string;
-  /** The token that a link's code stands for; the code means nothing afterwards. */
+  /** Returns the token behind a link's code and invalidates the code. */
   redeem(code: string): string | undefined;
 }
 
 const linkMs = 15 * 60_000;
 const mostLinks = 1000;
 
-/** `baseUrl`: of the control plane, at this moment. */
+/** Creates the store of sign-in links. `baseUrl` returns the control plane's current URL. */
 export function createSignInLinks(baseUrl: () => string): SignInLinks {
   const tokens = new LRUCache<string, string>({ max: mostLinks, ttl: linkMs });
   return {
     create(token) {
       const code = randomBytes(32).toString("base64url");
       tokens.set(code, token);
-      // Behind # it reaches neither a server's log nor a Referer.
+      // In the URL's fragment, so that it reaches neither server logs nor a Referer.
       return `${baseUrl()}/sign-in#${code}`;
     },
     redeem(code) {
@@ -47,8 +47,8 @@ export function createSignInLinks(baseUrl: () => string): SignInLinks {
 }
 
 /**
- * `/session`: how a browser gets its token, and gets it again after a reload. The cookie never authenticates the API: it holds the sealed token,
- * is sent to this path alone, and is exchanged here for the token, which the page keeps in memory and sends as any client does.
+ * Adds `/session`, where a browser gets its token, also after a reload. The cookie never authenticates the API: it holds the sealed token,
+ * is sent only to this path, and is exchanged here for the token, which the page keeps in memory and sends like any other client.
  */
 export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.post("/session", (request, reply) => open(signIn, request, reply));
@@ -72,12 +72,12 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
 async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireOwnPage(signIn, request);
   const token = tokenOfCookie(signIn.vault, request.headers.cookie);
-  // No error: this is how the page learns that there is no session.
+  // Not an error: this tells the page that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
   return startSession(signIn, request, reply, token);
 }
 
-/** For `berth open --dashboard`: a link for a caller that has the token already. */
+/** For `berth open --dashboard`: creates a link for a caller that already has the token. */
 async function makeLink(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
   await requireToken(signIn, request, token);
@@ -121,7 +121,7 @@ function tokenOfCookie(vault: Vault, header: string | undefined): string | undef
   }
 }
 
-/** A page of another origin cannot set this header, and a browser names the origin truthfully. */
+/** Refuses requests from other pages: a page of another origin can't set this header, and browsers report the origin truthfully. */
 function requireOwnPage({ controlUrl }: SignIn, { headers }: FastifyRequest): void {
   const origin = URL.parse(headers.origin ?? "");
   const isOwn = origin !== null && (origin.origin === new URL(controlUrl()).origin || origin.host === headers.host);

@@ -14,17 +14,17 @@ import type { CheckHead } from "./head-check.ts";
 import { runPipeline } from "./pipeline.ts";
 
 export interface TunnelLimits {
-  /** How often the other side must show that it lives. */
+  /** How often the client must answer a ping. */
   readonly heartbeatMs: number;
-  /** How long no byte may pass. */
+  /** How long a tunnel may be idle. */
   readonly idleMs: number;
 }
 
 export const tunnelLimits: TunnelLimits = { heartbeatMs: 15_000, idleMs: 30 * 60_000 };
 
 /**
- * WebSockets on the control port, for the rows that say `upgrades`. A request to upgrade passes the same pipeline as any other; what
- * refuses it is answered as HTTP.
+ * Adds WebSockets to the control port for rows with `upgrades`. An upgrade request passes the same pipeline as any other; a refusal is an
+ * HTTP response.
  */
 export function addTunnels(server: Server, options: PipelineOptions, checks: HeadChecks, limits: TunnelLimits): void {
   const sockets = new WebSocketServer({
@@ -48,10 +48,10 @@ const upgradable = (routes as readonly Row[])
   .filter(({ upgrades }) => upgrades)
   .map((row) => ({ row, pattern: new RegExp(`^${row.path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`) }));
 
-/** What the server finds out of a request before the pipeline. */
+/** What the server needs to handle an upgrade request before the pipeline. */
 export interface HeadChecks {
   readonly checkHead: CheckHead;
-  /** Where requests go that this process cannot serve. */
+  /** Forwards requests that this process can't serve. */
   readonly forward: Forward | null;
   readonly addressOf: AddressOf;
 }
@@ -96,7 +96,7 @@ async function admit(
   return done.tunnel;
 }
 
-/** From the header that programs send, or else from the protocols that a browser's WebSocket offers. */
+/** Returns the token from the header that programs send, or else from the subprotocols that a browser's WebSocket offers. */
 function tokenOf({
   authorization = "",
   "sec-websocket-protocol": offered = "",
@@ -140,12 +140,12 @@ function refuse(socket: Duplex, error: unknown): void {
   );
 }
 
-// RFC 6455: a reason has 123 bytes at most. Codes from 4000 on are an application's own.
+// RFC 6455 limits a close reason to 123 bytes, and leaves codes from 4000 on to applications.
 const reasonBytes = 123;
 const refusedCode = 4000;
 const cutAfterMs = 1000;
 
-/** Carries one tunnel to its end, which always has a reason. */
+/** Runs a tunnel until it closes, always with a reason. */
 async function carry(
   socket: WebSocket,
   { work, signal, end }: OpenTunnel,
@@ -177,7 +177,7 @@ async function carry(
   }
 }
 
-/** Aborts when the other side no longer answers pings, and when no byte passes for long. */
+/** Creates a signal that aborts when the client stops answering pings, or when the tunnel is idle for too long. */
 function watchLife(socket: WebSocket, { heartbeatMs, idleMs }: TunnelLimits) {
   const life = new AbortController();
   let answered = true;
@@ -186,7 +186,7 @@ function watchLife(socket: WebSocket, { heartbeatMs, idleMs }: TunnelLimits) {
   socket.on("pong", () => void (answered = true));
   socket.on("message", () => void (busyAt = Date.now()));
   const beat = () => {
-    // More bytes written since the last beat than a ping takes: the tunnel is in use.
+    // More bytes than a ping were written since the last beat, so the tunnel is in use.
     const written = (socket as unknown as { _socket?: { bytesWritten: number } })._socket?.bytesWritten ?? 0;
     if (written - queued > pingBytes) busyAt = Date.now();
     queued = written;

@@ -1,7 +1,10 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** Browsers and clients open connections in advance, which Node.js does not count as idle: a stop would wait for them. */
+/**
+ * Tracks connections without any request yet, and returns a function that closes them. Clients open connections in advance that Node.js
+ * does not count as idle, so a stop would wait for them.
+ */
 export function watchUnused(server: Server): () => void {
   const unused = new Set<Socket>();
   server.on("connection", (socket) => {

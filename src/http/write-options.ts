@@ -2,13 +2,13 @@ import { limits } from "../contract/limits.ts";
 import { Refused } from "../features/context.ts";
 import type { PipelineRequest } from "./exchange.ts";
 
-/** Refuses a malformed `dry_run` or `Idempotency-Key`, which every write takes. */
+/** Refuses a malformed `dry_run` or `Idempotency-Key`, which every write accepts. */
 export function checkWriteOptions(request: PipelineRequest): void {
   isDryRun(request);
   idempotencyKeyOf(request);
 }
 
-/** Whether a write carries `?dry_run=true`. */
+/** Returns whether a write has `?dry_run=true`. */
 export function isDryRun({ query }: PipelineRequest): boolean {
   const { dry_run: given } = (query ?? {}) as Readonly<Record<string, unknown>>;
   if (given === undefined || given === "false") return false;
@@ -17,7 +17,7 @@ export function isDryRun({ query }: PipelineRequest): boolean {
   throw new Refused("invalid_request", { error: `dry_run: ${message}`, details: [{ path: "dry_run", message }] });
 }
 
-/** The `Idempotency-Key` of a write, if it has one. */
+/** Returns the `Idempotency-Key` of a write, if it has one. */
 export function idempotencyKeyOf({ idempotencyKey: key }: PipelineRequest): string | undefined {
   if (key === undefined) return undefined;
   if (key.length <= limits.idempotency_key_characters && /^[\x21-\x7e]+$/.test(key)) return key;
