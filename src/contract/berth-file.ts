@@ -81,7 +81,7 @@ export const berthFile = z.strictObject({
 });
 export type BerthFile = z.output<typeof berthFile>;
 
-/** The same as a JSON schema. */
+/** The schema of `berth.json` as a JSON schema. */
 export const berthFileSchema = {
   title: "berth.json",
   ...z.toJSONSchema(berthFile, { io: "input", unrepresentable: "any" }),

@@ -78,7 +78,7 @@ export type CallInput<N extends RouteName> = ParamsInput<N> &
   QueryInput<N> &
   BodyInput<N> & { readonly signal?: AbortSignal | undefined };
 
-/** The same for any row. */
+/** The input of any row. */
 export interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, QueryValue | undefined>>;

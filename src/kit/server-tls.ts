@@ -5,15 +5,18 @@ import { pipeline } from "node:stream/promises";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { unixSocketOf, type ServerAddress } from "./server-address.ts";
 
-/** How connections to a PostgreSQL server are secured, in libpq's words. */
+/** How connections to a PostgreSQL server are secured, with libpq's terms. */
 export interface ServerTls {
-  /** `require`: encrypted, whoever answers; `verify-ca`: by a server with a certificate of these authorities; `verify-full`: and for its name. */
+  /**
+   * `require`: encrypted, without verifying the server; `verify-ca`: the server's certificate must come from these authorities;
+   * `verify-full`: and must match its name.
+   */
   readonly mode: "require" | "verify-ca" | "verify-full";
-  /** The authorities (PEM); null: the public ones. */
+  /** The certificate authorities (PEM); null: the public ones. */
   readonly ca: string | null;
 }
 
-/** The options of a TLS connection to the server at `host`; undefined where none is made: at a Unix socket, as with libpq. */
+/** Returns the options of a TLS connection to the server at `host`; undefined for a Unix socket, on which TLS is not used, as in libpq. */
 export function tlsOptions(
   { host }: Pick<ServerAddress, "host">,
   tls: ServerTls | null,
@@ -28,12 +31,14 @@ export function tlsOptions(
   };
 }
 
-// The lengths and codes of PostgreSQL's requests that come before a session's first message.
+// The length and code of PostgreSQL's encryption requests, which precede a session's first message.
 const tlsRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const gssRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x30]);
 const connectMs = 30_000;
 
-/** A connection to the server on which a session can begin. Rejects when the server offers no TLS, or its certificate does not hold. */
+/**
+ * Opens a connection to the server on which a session can start. Rejects when the server offers no TLS, or its certificate is not valid.
+ */
 export async function connectServer(address: ServerAddress, tls: ServerTls | null): Promise<Duplex> {
   const path = unixSocketOf(address);
   const socket = path === null ? connect({ ...address }) : connect(path);
@@ -60,12 +65,12 @@ async function requestTls(socket: Socket, signal: AbortSignal): Promise<Socket> 
 }
 
 /**
- * Carries a client's connection on which TLS ends here: to the client it is not secured, because the way to it needs none. Resolves when both
- * sides have ended.
+ * Relays a client's plain connection to a server connection whose TLS ends in this process; the path to the client needs no TLS. Resolves
+ * when both sides have ended.
  */
 export async function carryServer(client: Duplex, server: Duplex, signal?: AbortSignal): Promise<void> {
   const options = signal === undefined ? {} : { signal };
-  // Either side may end first, and both ways are over then.
+  // Either side may end first; that ends both directions.
   await Promise.allSettled([
     pipeline(withoutTlsRequests(client), server, options),
     pipeline(withoutChannelBinding(server), client, options),
@@ -73,7 +78,7 @@ export async function carryServer(client: Duplex, server: Duplex, signal?: Abort
   server.destroy();
 }
 
-/** The client's requests to encrypt the connection are refused. */
+/** Refuses the client's requests to encrypt the connection, and passes on everything else. */
 async function* withoutTlsRequests(client: Duplex): AsyncGenerator<Buffer> {
   let start: Buffer | null = Buffer.alloc(0);
   for await (const chunk of client as AsyncIterable<Buffer>) {
@@ -101,8 +106,8 @@ const bound = Buffer.from("SCRAM-SHA-256-PLUS\0");
 const saslHeadBytes = 9;
 
 /**
- * libpq refuses a server that offers a password bound to a TLS connection where it sees none, so that offer is taken out of the server's first
- * message: `R`, its length, 10, the names of mechanisms.
+ * Removes SCRAM with channel binding from the mechanisms that the server offers: over a connection without TLS, libpq refuses a server that
+ * offers it. The offer is in the server's first message: `R`, its length, 10, the names of mechanisms.
  */
 async function* withoutChannelBinding(server: Duplex): AsyncGenerator<Buffer> {
   let start: Buffer | null = Buffer.alloc(0);
