@@ -5,7 +5,7 @@ import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { scramVerifier } from "./scram.ts";
 
 const attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS INHERIT";
-// The most queries that read one database at the same time, and one connection that is just closing.
+// One connection for each query that may read a database at the same time, and one that is just closing.
 const connectionLimit = 4;
 const settings = {
   statement_timeout: "5s",

@@ -6,9 +6,7 @@ import type { DataDisk, DiskSpace } from "../../ports/data-disk.ts";
 
 export interface LocalDataDiskOptions {
   readonly dataDir: string;
-  /**
-   * Tenants may not write while less than this is free. The reserve file takes half of it and is deleted when less than a quarter is free.
-   */
+  /** Below this much free space, tenants may not write. The reserve file takes half of it, and is deleted below a quarter of it. */
   readonly floorBytes: number;
 }
 
