@@ -14,8 +14,8 @@ const timeoutMs = 15 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
 /** Runs the test files whose path contains one of the words; without words a draw of all of them, with the checks beside them. */
-async function runAll(only: readonly string[], everything: boolean): Promise<boolean> {
-  const { files, others } = chooseFiles(only, everything);
+async function runAll(only: readonly string[], everyFile: boolean): Promise<boolean> {
+  const { files, others } = chooseFiles(only, everyFile);
   printDraw(others);
   const tests = planJobs(files);
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
@@ -41,9 +41,9 @@ async function runAll(only: readonly string[], everything: boolean): Promise<boo
 }
 
 /** A file that is named runs, drawn or not. */
-function chooseFiles(only: readonly string[], everything: boolean): Drawn {
+function chooseFiles(only: readonly string[], everyFile: boolean): Drawn {
   const found = findTestFiles(only);
-  return only.length > 0 || everything ? { files: found, others: [] } : drawFiles(found, seededRandom());
+  return only.length > 0 || everyFile ? { files: found, others: [] } : drawFiles(found, seededRandom());
 }
 
 /** What the machine's processors have worked since it started, for whomever. */
@@ -53,8 +53,11 @@ function busySeconds(): number {
 
 // Test processes and the programs that they start find their modules already compiled. Removing the folder is always safe.
 process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
-const options = { all: { type: "boolean", default: false } } as const;
+const options = {
+  all: { type: "boolean", default: false },
+  "every-file": { type: "boolean", default: false },
+} as const;
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 // Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
 if (values.all) process.env["BERTH_TEST_ALL"] = "1";
-if (!(await runAll(positionals, values.all))) process.exitCode = 1;
+if (!(await runAll(positionals, values.all || values["every-file"]))) process.exitCode = 1;
