@@ -48,14 +48,14 @@ function end(leave: (() => void) | null, outcome: PlanOutcome): PlanOutcome {
 const noPlace = () =>
   new BuildRefused("build_timeout", {
     stage: "receive",
-    summary: "The plan found no place: other plans are under way.",
-    hint: "Ask again in a minute. A project has one plan at a time, an organization two.",
+    summary: "Too many plans are running.",
+    hint: "Try again in a minute. A project may run one plan at a time, an organization two.",
   });
 
 const storageFull: Failure = {
   stage: "receive",
   code: "storage_full",
   summary: "The platform's disk has no room left for a build.",
-  hint: "The platform's operator has to make room.",
+  hint: "The platform's operator must free disk space.",
   log_tail: [],
 };

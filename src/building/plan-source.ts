@@ -56,7 +56,7 @@ function tookTooLong(timeoutMs: number): BuildRefused {
   return new BuildRefused("build_timeout", {
     stage: "receive",
     summary: `Reading the source for the plan took longer than ${Math.round(timeoutMs / 1000)} s.`,
-    hint: "Take large files and folders out of the repository, or ask again when the machine is less busy.",
+    hint: "Take large files and folders out of the repository, or try again when the machine is less busy.",
   });
 }
 

@@ -264,7 +264,7 @@ export const rows = [
     success: [200],
     errors: ofPlans,
     waits: true,
-    summary: "Tell what a deploy of a branch, a commit or changed files would do, without doing it",
+    summary: "Show what a deploy of a branch, a commit or changed files would do, without doing it",
   }),
   row({
     name: "builds.plan-upload",
@@ -280,6 +280,6 @@ export const rows = [
     success: [200],
     errors: ofPlans,
     waits: true,
-    summary: "Tell what a deploy of a tar archive, gzip or not, would do, without doing it",
+    summary: "Show what a deploy of a tar archive, gzip or not, would do, without doing it",
   }),
 ] as const;

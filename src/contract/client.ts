@@ -267,9 +267,13 @@ async function readAnswer(response: Response, shape: z.ZodType | null, baseUrl: 
     );
   }
   if (document === undefined || shape?.safeParse(document).success === false) {
-    throw new ConnectionError("unexpected_answer", `${baseUrl} answered in a shape that this version does not know.`, {
-      hint: "Compare the versions of the platform and of this client.",
-    });
+    throw new ConnectionError(
+      "unexpected_answer",
+      `${baseUrl} responded in a format that this version does not know.`,
+      {
+        hint: "Compare the versions of the platform and of this client.",
+      },
+    );
   }
   return document;
 }
@@ -334,7 +338,7 @@ function explain(code: string, baseUrl: string, host: string): { message: string
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
     return {
       message: `The certificate of ${host} is not trusted (${code}).`,
-      hint: "NODE_EXTRA_CA_CERTS names a file with further authorities.",
+      hint: "Set NODE_EXTRA_CA_CERTS to a file with the missing certificate authority.",
     };
   }
   // The Fetch standard blocks certain ports, such as 6667.
@@ -345,6 +349,6 @@ function explain(code: string, baseUrl: string, host: string): { message: string
     };
   return {
     message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`,
-    hint: "Try again; if it stays, check the network and the platform.",
+    hint: "Try again. If the error persists, check the network and the platform.",
   };
 }

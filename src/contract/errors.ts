@@ -154,7 +154,7 @@ export const errors = {
     status: 409,
     retry: "no",
     meaning: "The backup's file is missing or not what was stored; nothing was touched.",
-    hint: "Use another backup, and make a new one.",
+    hint: "Use another backup, and create a new one.",
     next: "backups.list",
   },
   last_owner_token: {
@@ -167,7 +167,7 @@ export const errors = {
     status: 409,
     retry: "yes",
     meaning: "A request with this Idempotency-Key is still under way, or ended without its outcome being known.",
-    hint: "Try again in a moment; if it stays, look at what the request was to change, and use a new key.",
+    hint: "Try again in a moment. If the error persists, check whether the change was made, then send it with a new key.",
   },
   idempotency_mismatch: {
     status: 422,

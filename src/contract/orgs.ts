@@ -33,7 +33,7 @@ export const rows = [
     success: [201],
     errors: ["slug_taken"],
     activity: "org.created",
-    summary: "Make an organization; the text of its owner token is shown only once",
+    summary: "Create an organization; the text of its owner token is shown only once",
   }),
   row({
     name: "orgs.list",

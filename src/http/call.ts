@@ -168,7 +168,9 @@ export class Call {
     const { closing, outcomeDeadlineMs } = this.#options;
     // A change in progress soon finishes and must not be reported as not done, so stopping the platform does not interrupt it.
     const over = waiting.changesLate === true ? linkSignals() : linkSignals(closing);
-    const late = { error: "This takes longer than expected and goes on in the background. Look again in a moment." };
+    const late = {
+      error: "The change takes longer than expected and continues in the background. Check again in a moment.",
+    };
     const timer = setTimeout(() => over.abort(new Refused("unavailable", late)), outcomeDeadlineMs);
     try {
       return await Promise.race([this.#done(waiting, over.signal), aborted(over.signal)]);

@@ -91,7 +91,8 @@ function createTargets(db: Db): () => Promise<string> {
 
 function away(): Refused {
   return new Refused("unavailable", {
-    error: "Repositories, builds, logs and databases are at the primary control plane, which does not answer now.",
+    error:
+      "The primary control plane, which serves repositories, builds, logs and databases, does not respond. Try again in a moment.",
   });
 }
 

@@ -38,8 +38,8 @@ export async function askAtGate(platform: HandlerPlatform, error: unknown, look?
   const asked = await askForApproval(platform, error.request);
   if (asked.outcome === "full")
     throw new Refused("rate_limited", {
-      error: `${limits.approvals_pending} requests of the organization wait for a human already.`,
-      hint: "Wait until some of them are decided.",
+      error: `The organization already has ${limits.approvals_pending} requests that wait for approval.`,
+      hint: "Let an owner decide some of them first.",
       retryAfterSeconds: 60,
       next: { route: "approvals.list", method: "GET", path: "/v1/approvals?status=pending" },
     });

@@ -17,7 +17,7 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
       throw new Refused("invalid_request", { error: `The body nests deeper than ${mostDepth}.` });
     const value = JSON.parse(text) as unknown;
     if (hasHalfCharacter(text, value))
-      throw new Refused("invalid_request", { error: "The body has half of a Unicode surrogate pair." });
+      throw new Refused("invalid_request", { error: "The body contains a lone Unicode surrogate." });
     return value;
   } catch (error) {
     if (error instanceof Refused) throw error;

@@ -390,6 +390,7 @@ function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   // Logs the route, not the URL: a query string may accidentally hold a secret.
   const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
   if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
-  if (kind === "outage") log.warn({ ...said, error: String(error) }, "a request found the database away");
+  if (kind === "outage")
+    log.warn({ ...said, error: String(error) }, "a request failed because the database is unavailable");
   return { status, headers, text: JSON.stringify(body), requestId: request.id };
 }

@@ -126,7 +126,7 @@ function requireOwnPage({ controlUrl }: SignIn, { headers }: FastifyRequest): vo
   const origin = URL.parse(headers.origin ?? "");
   const isOwn = origin !== null && (origin.origin === new URL(controlUrl()).origin || origin.host === headers.host);
   if (!isOwn || headers["x-berth-dashboard"] !== "1")
-    throw new Refused("forbidden", { error: "Only the dashboard of this platform signs in here." });
+    throw new Refused("forbidden", { error: "Sign-in works only from this platform's dashboard." });
 }
 
 function answer(reply: FastifyReply, status: number, body?: object): FastifyReply {

@@ -81,7 +81,7 @@ async function admit(
     const groups = pattern.exec(pathname)?.groups;
     return groups === undefined ? [] : [{ row, params: decoded(groups) }];
   })[0];
-  if (found === undefined) throw new Refused("not_found", { error: "No WebSocket is served at this path." });
+  if (found === undefined) throw new Refused("not_found", { error: "This path has no WebSocket." });
   const address = await checks.addressOf(headers, request.socket.remoteAddress ?? "");
   const done = await runPipeline(options, found.row, {
     ...{ params: found.params, query: Object.fromEntries(searchParams), body: undefined },
@@ -92,7 +92,8 @@ async function admit(
     whenOver: (call) => void (socket.destroyed ? call() : socket.once("close", call)),
     setHeaders: () => {},
   });
-  if (done.tunnel === undefined) throw new Refused("invalid_request", { error: "This cannot be opened as a tunnel." });
+  if (done.tunnel === undefined)
+    throw new Refused("invalid_request", { error: "This resource can't be opened as a tunnel." });
   return done.tunnel;
 }
 

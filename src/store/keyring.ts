@@ -42,7 +42,7 @@ export function createKeyring(file: string): void {
 /** Reads the key file. Refuses a file that other users can read or that is damaged. */
 export function readKeyring(file: string): Keyring {
   if ((statSync(file).mode & 0o077) !== 0)
-    throw new KeyringRefused("The key file may be read by others. Make it mode 0600.");
+    throw new KeyringRefused("Other users can read the key file. Run `chmod 600` on it.");
   let parsed: unknown;
   try {
     parsed = JSON.parse(readFileSync(file, "utf8"));

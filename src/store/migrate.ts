@@ -67,7 +67,7 @@ async function compare(client: pg.Client, files: readonly Migration[]): Promise<
     const file = known.get(row.name);
     if (!file)
       throw new MigrationRefused(
-        `The database has had the migration ${row.name}, which this version of Berth does not know. Start the newer version.`,
+        `A newer version of Berth has migrated the database (${row.name}). Start that version.`,
       );
     if (file.sha256 !== row.sha256) {
       throw new MigrationRefused(

@@ -48,7 +48,7 @@ interface CreateOptions {
 function addCreateOrg(orgs: Command, ctx: CliContext): void {
   addCommand(orgs, {
     usage: "create <slug>",
-    summary: "Make an organization; the text of its owner token is shown only once",
+    summary: "Create an organization; the text of its owner token is shown only once",
     examples: ["berth orgs create acme > acme-owner-token", 'berth orgs create acme --name "Acme" --max-projects 50'],
   })
     .option("--name <name>", "a name for people; the slug if left out")

@@ -14,7 +14,7 @@ import { archiveOf, sourceFiles } from "../source-files.ts";
 export function addPlan(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "plan [ref]",
-    summary: "Tell what a deploy of this folder, or of a pushed branch or commit, would do",
+    summary: "Show what a deploy of this folder, or of a pushed branch or commit, would do",
     examples: [
       "berth plan                             # the files here, committed or not",
       "berth plan main -p demo                # a branch of the project's repository",
