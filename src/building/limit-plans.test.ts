@@ -57,7 +57,7 @@ test("a plan that finds no place says so, and one whose caller has gone is cance
   await seen();
   const late = refusalOf(await ask("globex", "site"));
   assert.deepEqual([late.code, late.stage], ["build_timeout", "receive"]);
-  assert.match(late.summary, /other plans are under way/);
+  assert.match(late.summary, /Too many plans are running/);
   assert.equal((await ask("globex", "site", AbortSignal.abort())).outcome, "cancelled");
   finish("shop");
   void ask("globex", "site");

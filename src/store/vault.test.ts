@@ -50,7 +50,7 @@ test("the key file is private, made once, and refused when others may read it or
     [],
   );
   chmodSync(keyFile, 0o644);
-  assert.throws(() => openVault({ keyFile }).seal("p", "n", "t"), /0600/);
+  assert.throws(() => openVault({ keyFile }).seal("p", "n", "t"), /chmod 600/);
   chmodSync(keyFile, 0o600);
   writeFileSync(keyFile, "{}");
   assert.throws(() => openVault({ keyFile }).seal("p", "n", "t"), /damaged/);
