@@ -15,6 +15,7 @@ import {
 } from "../support/test-platform.ts";
 import type { Permission } from "./permission.ts";
 import { permissions } from "./permissions.ts";
+import { postgresHostDouble } from "../support/port-doubles.ts";
 
 const callers = [
   "nobody",
@@ -39,7 +40,7 @@ let owned: Readonly<Record<"home" | "abroad" | "frozen", Things>>;
 before(async () => {
   const readerLogin = async () => ({ role_name: "reader", password: "none" });
   const stopped = async () => ({ state: "stopped" as const });
-  api = await testApi({ ports: { postgresHost: { observe: stopped, readerLogin } as never } });
+  api = await testApi({ ports: { postgresHost: postgresHostDouble({ observe: stopped, readerLogin }) } });
   const { db } = api.database;
   home = await testOrganization(db, "home", { maxProjects: 10_000 });
   abroad = await testOrganization(db, "abroad", { maxProjects: 10_000 });
