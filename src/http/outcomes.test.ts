@@ -29,5 +29,5 @@ test("who waits longer for an outcome than the platform waits is told that it go
   const { status, body } = await (await askForDatabase(api)).asked;
   await api.close();
   assert.deepEqual([status, body["code"]], [503, "unavailable"]);
-  assert.match(String(body["error"]), /goes on/);
+  assert.match(String(body["error"]), /continues in the background/);
 });

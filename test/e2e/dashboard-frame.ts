@@ -61,7 +61,8 @@ test("the address keeps what a list is filtered by", { skip }, async () => {
 test("going back shows a page where it was left", { skip }, async () => {
   await page.goto(at("/api"));
   await page.getByRole("heading", { level: 2 }).first().waitFor();
-  await page.evaluate("scrollTo(0, 300)");
+  // The page grows while its answers arrive.
+  await eventually(async () => (await page.evaluate("scrollTo(0, 300), scrollY")) === 300, "the page is long enough");
   await page.getByRole("link", { name: "Activity" }).first().click();
   await heading("Activity").waitFor();
   await page.goBack();

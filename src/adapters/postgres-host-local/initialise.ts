@@ -13,8 +13,9 @@ const unfinishedPrefix = "data.new.";
 /** Creates the instance's data folder if it does not exist. The folder appears atomically; an interrupted attempt starts over. */
 export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
   const files = instanceFiles(dir);
-  if (isInitialised(dir)) return;
+  // Also beside finished data: without a sandbox, the program of an interrupted attempt may outlive it and create its folder again.
   removeUnfinished(dir);
+  if (isInitialised(dir)) return;
   // A new name for each attempt: the program of an interrupted one may still be writing.
   const unfinished = join(dir, unfinishedPrefix + randomBytes(4).toString("hex"));
   ensureFolder(unfinished, 0o700, confinement.uid);
