@@ -1,14 +1,14 @@
-/** The users of an image, as its instances find them. */
+/** The user accounts that an image's instances see. */
 export interface Accounts {
   /** The text of /etc/passwd. */
   readonly passwd: string;
-  /** The group of the image's USER, whose files the application may read as that user could; null: none, or root's. */
+  /** Group of the image's USER, whose files the application may read as that user could. Null if there is no such group or it is root's. */
   readonly group: number | null;
 }
 
 /**
- * The users of an image (`passwd`) with the project's user among them: under the name that USER gives, else as `app`. Without a name
- * for it, `whoami`, Node's `os.userInfo()` and Python's `getpass.getuser()` fail.
+ * Adds the project's user to the image's `passwd`, under the name in USER, else as `app`. Without a name for its uid, `whoami`, Node's
+ * `os.userInfo()` and Python's `getpass.getuser()` fail.
  */
 export function accountsOf(passwd: string, user: string, uid: number): Accounts {
   const lines = passwd.split("\n").filter((line) => line.split(":").length >= 7);

@@ -8,10 +8,10 @@ import type { AppTree, OpenedImage } from "./image-trees.ts";
 const mib = 1024 * 1024;
 export const memoryFolderBytes = 64 * mib;
 const certificatesInside = "/etc/ssl/certs/berth-certificates.pem";
-// Two files of this size are kept, so that a file that is being read is not thrown away while its successor fills.
+// The engine keeps two log files of this size, so that a file is not deleted while it is being read and its successor fills.
 const logFileMib = 16;
 
-/** What no container gets, and what every one does. */
+/** HostConfig settings that every container gets. */
 export const hardened = {
   CapDrop: ["ALL"],
   SecurityOpt: ["no-new-privileges"],
@@ -32,32 +32,34 @@ export interface AppContainer {
   readonly image: OpenedImage;
   readonly uid: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** The container whose network it shares. */
+  /** The container whose network namespace it shares. */
   readonly network: string;
-  /** With the private layer as its folder; without a folder the application's one is read-only. */
+  /** Its `folder` is the private layer; if null, the image's folder is used read-only. */
   readonly tree: (Omit<AppTree, "folder"> & { readonly folder: string | null }) | null;
-  /** Null: it has no storage. */
+  /** Null if it has no storage. */
   readonly storageDir: string | null;
-  /** Folders of the image that are empty memory, because servers write there. */
+  /** Folders of the image in which servers write; each becomes an empty tmpfs. */
   readonly folders: readonly string[];
   readonly certificates: string | null;
   readonly processors: number;
   readonly ociRuntime: string | null;
-  /** Runs in a shell; null: the image's own command. */
+  /** Run in a shell; null for the image's own command. */
   readonly command: string | null;
-  /** It gets a terminal of this type and size. */
+  /** If set, the container gets a terminal of this type and size. */
   readonly terminal?: Pick<Terminal, "type" | "size"> | undefined;
 }
 
-/** The body of a request that makes a container of an application, for the engine or to be translated for a swarm. */
+/** The request body that creates an application's container; the swarm runtime translates it into a service. */
 export type AppBody = ReturnType<typeof appBody>;
 
-/** The application itself: an unprivileged user in a read-only root, with its folder, its storage and memory for temporary files. */
+/**
+ * Builds the application's container: an unprivileged user on a read-only root, with its folder, its storage and tmpfs for temporary files.
+ */
 export function appBody(app: AppContainer) {
   const { workload, image, uid } = app;
   const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;
   const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
-  // A VOLUME of the image would be a folder without a limit.
+  // Mounting a VOLUME of the image would create a folder without a size limit.
   const volumes = image.volumes.filter((path) => path !== "/storage" && path !== image.workingDir);
   const isInApp = (path: string) => `${image.workingDir}/`.startsWith(`${path}/`);
   return {
@@ -68,7 +70,7 @@ export function appBody(app: AppContainer) {
     Labels: { ...app.labels, ...(image.check === null ? {} : { [labels.check]: JSON.stringify(image.check) }) },
     ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
     ...(app.terminal === undefined ? {} : { Tty: true, OpenStdin: true, StdinOnce: true }),
-    // Berth runs the image's check while it waits for a replica; the engine would run it for as long as the replica lives.
+    // Berth runs the image's check only while it waits for a replica; the engine would run it for the replica's whole life.
     Healthcheck: { Test: ["NONE"] },
     HostConfig: {
       ...hardened,
@@ -112,7 +114,7 @@ function environmentOf(app: AppContainer): string[] {
     ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
   };
   const entries = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  // A name without a value takes away the engine's own HOSTNAME, which servers such as Next.js take for the only address to listen on.
+  // A name without a value removes the HOSTNAME that the engine sets: servers such as Next.js would listen on that address only.
   return "HOSTNAME" in env ? entries : [...entries, "HOSTNAME"];
 }
 
@@ -125,14 +127,15 @@ export interface NetworkContainer {
   readonly reach: readonly ForwardedSocket[];
 }
 
-// `exec` for the last one: when it ends, so does the container, and with it the instance.
+// `exec` for the last forwarder: when it exits, the container stops, and the instance with it.
 const forward = `while [ $# -gt 2 ]; do socat "TCP4-LISTEN:$1,bind=127.0.0.1,reuseaddr,fork,max-children=256" "UNIX-CONNECT:$2" & shift 2; done
 [ $# -eq 0 ] && exec sleep infinity
 exec socat "TCP4-LISTEN:$1,bind=127.0.0.1,reuseaddr,fork,max-children=256" "UNIX-CONNECT:$2"`;
 
 /**
- * Holds the network of an instance: no other instance gets its address until this one is removed, also after the application has ended, and
- * 127.0.0.1:<port> leads to the project's database before the application starts. Runs the host's own programs, none of the project's.
+ * Builds the container that holds an instance's network. It reserves the instance's address until it is removed, even after the application
+ * has exited, and forwards 127.0.0.1:<port> to the project's database before the application starts. It runs the host's programs only, no
+ * project code.
  */
 export function networkBody(holder: NetworkContainer): object {
   const sockets = holder.reach.map(({ port, socket_path }) => {
@@ -143,7 +146,7 @@ export function networkBody(holder: NetworkContainer): object {
     ...holder,
     entrypoint: ["/bin/sh", "-c", forward, "sh"],
     words: sockets.flatMap(({ port, inside }) => [String(port), inside]),
-    // The folder, because a database that starts again makes a new socket.
+    // Mounts the folder, not the socket: a restarted database creates a new socket.
     binds: sockets.map(({ port, folder }) => ({ source: folder, target: `/reach/${port}`, writable: false })),
   });
 }
@@ -152,7 +155,7 @@ export interface SystemContainer {
   readonly image: string;
   readonly uid: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of the engine; `none` for no network. */
+  /** Name of the engine's network; `none` for no network. */
   readonly network: string;
   readonly nameServers?: readonly string[];
   readonly entrypoint: readonly string[];
@@ -161,7 +164,7 @@ export interface SystemContainer {
   readonly binds: readonly { readonly source: string; readonly target: string; readonly writable: boolean }[];
 }
 
-/** A container of Berth's own: the host's programs, read-only, as the project's user. */
+/** Builds a container that runs the host's programs, mounted read-only, as the project's user. */
 export function systemBody(container: SystemContainer): object {
   const system = ["/usr", "/bin", "/lib", "/lib64"].filter((path) => existsSync(path));
   const binds = [...system.map((path) => ({ source: path, target: path, writable: false })), ...container.binds];

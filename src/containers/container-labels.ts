@@ -1,6 +1,6 @@
 import type { InstanceKey, Workload } from "../ports/runtime.ts";
 
-/** By these labels the runtime finds what it made: rows come and go, containers say themselves what they are. */
+/** Labels by which the runtime finds and identifies its containers without the database, whose rows may be gone. */
 export const labels = {
   runtime: "berth.runtime",
   role: "berth.role",
@@ -16,7 +16,7 @@ export const labels = {
 
 export type ContainerRole = "app" | "network" | "once" | "tree";
 
-/** The labels of one container of an attempt. */
+/** Returns the labels of one container of an attempt. */
 export function labelsOf(tag: string, role: ContainerRole, workload: Workload, key: InstanceKey) {
   return {
     [labels.runtime]: tag,

@@ -30,12 +30,12 @@ export interface ContainerDetails {
   };
   readonly Config: {
     readonly Labels: Readonly<Record<string, string>>;
-    /** As the image names it. */
+    /** As written in the image. */
     readonly StopSignal?: string;
   };
 }
 
-/** The containers of this data folder, one call for all, or those with one more label. */
+/** Lists the containers of this data folder in one call, or only those that also have `label`. */
 export function listContainers({ api, tag }: DockerContext, label?: string): Promise<readonly ListedContainer[]> {
   const filters = { label: [`${labels.runtime}=${tag}`, ...(label === undefined ? [] : [label])] };
   return api.call({ path: "/containers/json", query: { all: true, filters } });
@@ -52,7 +52,7 @@ export const keyOf = ({ Labels: own }: ListedContainer): InstanceKey => ({
 export const sameKey = (one: InstanceKey, other: InstanceKey): boolean =>
   one.workload_id === other.workload_id && one.ordinal === other.ordinal && one.attempt === other.attempt;
 
-/** Created ones never ran: a crash came between two steps, and the attempt is started anew. */
+/** A container in state `created` never ran: Berth crashed before starting it, and the attempt is started again. */
 export const hasStarted = ({ State: state }: ListedContainer): boolean =>
   ["running", "paused", "restarting", "exited", "dead"].includes(state);
 
@@ -63,7 +63,7 @@ export function readContainer(api: DockerApi, id: string): Promise<ContainerDeta
   return api.call({ path: `/containers/${id}/json` });
 }
 
-/** How a container ended; undefined while it runs. */
+/** Returns how a container exited; undefined while it runs. */
 export async function readExit(api: DockerApi, id: string): Promise<InstanceExit | undefined> {
   const { State: state } = await readContainer(api, id);
   if (state.Running) return undefined;
@@ -71,7 +71,7 @@ export async function readExit(api: DockerApi, id: string): Promise<InstanceExit
   return { code: state.ExitCode, out_of_memory, at: new Date(state.FinishedAt) };
 }
 
-/** An instance out of the container of its application and that of its network. */
+/** Combines the containers of an application and of its network into an instance. */
 export function toInstance(
   rootDir: string,
   app: ListedContainer,
@@ -92,7 +92,7 @@ export function toInstance(
   };
 }
 
-/** `beforeStart` sees the container that is made and does not run yet. */
+/** Creates and starts a container. `beforeStart` runs in between, with the container's id. */
 export async function startContainer(
   api: DockerApi,
   name: string,
@@ -106,16 +106,17 @@ export async function startContainer(
   return id;
 }
 
-/** Ends it if it runs, and forgets it with what the engine keeps of it. A missing one is fine. */
+/** Stops a container if it runs and removes it with its anonymous volumes. A missing container is not an error. */
 export async function removeContainer(api: DockerApi, idOrName: string): Promise<void> {
   const call = { method: "DELETE", path: `/containers/${idOrName}`, query: { force: true, v: true } } as const;
-  // 409: the engine removes it already.
+  // 409: the engine is already removing it.
   await unlessStatus(api.call(call), 404, 409);
 }
 
 /**
- * The image's STOPSIGNAL, else SIGTERM, to the application's main process, up to `graceMs`, then SIGKILL to everything in the container. The engine would signal the init
- * process, which passes it on to a shell in front of the application; that would end at once and take the application with it.
+ * Sends the image's STOPSIGNAL (default SIGTERM) to the application's main process and, after `graceMs`, SIGKILL to the whole container.
+ * The engine would signal the init process, which forwards it to a shell in front of the application; that shell would exit at once and end
+ * the application.
  */
 export async function endContainer(api: DockerApi, id: string, graceMs: number): Promise<void> {
   const details = await unlessStatus(readContainer(api, id), 404);
@@ -128,7 +129,7 @@ export async function endContainer(api: DockerApi, id: string, graceMs: number):
   if (!(await hasEnded(api, id, 10_000))) throw new Error(`the container ${id.slice(0, 12)} does not end`);
 }
 
-/** The signal that STOPSIGNAL names as Docker reads it: `SIGQUIT`, `quit`, `3` or `SIGRTMIN+3`. */
+/** Parses STOPSIGNAL as Docker does: `SIGQUIT`, `quit`, `3` or `SIGRTMIN+3`. */
 export function stopSignal(name = ""): number {
   const word = name.toUpperCase().replace(/^SIG/, "");
   const [, base, distance = "0"] = /^(RTMIN|RTMAX)(?:([+-]\d+))?$/.exec(word) ?? [];
@@ -137,23 +138,23 @@ export function stopSignal(name = ""): number {
   return known ?? (Number.isInteger(number) && number > 0 && number <= realTime.RTMAX ? number : signals.SIGTERM);
 }
 
-// As programs see them: the C library keeps the first two of the kernel's.
+// Numbers as programs see them: the C library reserves the kernel's first two real-time signals.
 const realTime = { RTMIN: 34, RTMAX: 64 };
 
 function askToEnd(init: number, signal: number): void {
   const tree = readProcessTree();
   const targets = tree.childrenOf(init).flatMap((main) => behindWrappers(tree, main));
-  // Where the container's processes are not this machine's, as with gVisor, its init process passes the signal on.
+  // Under runtimes such as gVisor the container's processes are not visible on this machine; the init process forwards the signal.
   for (const pid of targets.length > 0 ? targets.map((target) => target.pid) : [init]) {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended by itself.
+      // It has already exited.
     }
   }
 }
 
-/** Waits for its end; false when the time is over first. */
+/** Waits until the container has stopped; returns false on timeout. */
 async function hasEnded(api: DockerApi, id: string, timeoutMs: number): Promise<boolean> {
   const signal = AbortSignal.timeout(timeoutMs);
   const wait = api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0, signal });
@@ -166,7 +167,7 @@ async function hasEnded(api: DockerApi, id: string, timeoutMs: number): Promise<
   }
 }
 
-/** The application's processes, without its init process. */
+/** Returns the container's processes other than `init`. */
 export function processesIn(init: number): readonly TreeProcess[] {
   return processIds().includes(init) ? readProcessTree().descendantsOf(init) : [];
 }

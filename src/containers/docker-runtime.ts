@@ -1,12 +1,12 @@
 import type { Runtime } from "../ports/runtime.ts";
 import type { DockerParts } from "./start-instance.ts";
 
-/** The runtime of the engine of this machine, alone or as a part of one of several machines. */
+/** The runtime of this machine's engine, used alone or by a runtime that spans several machines. */
 export interface DockerRuntime extends Runtime {
-  /** What a runtime of several machines does with the engine of this one, beside its containers. */
+  /** For a runtime that spans several machines: the parts that use this machine's engine. */
   readonly parts: DockerParts;
-  /** Stops watching; the containers go on. */
+  /** Stops watching; containers keep running. */
   close(): void;
-  /** Waits for starts under way and takes back all containers, folders, networks, rules and routes. Nothing starts afterwards. */
+  /** Waits for starts in progress, then removes all containers, folders, networks, rules and routes. Later starts are rejected. */
   dismantle(): Promise<void>;
 }

@@ -13,11 +13,11 @@ interface EngineInfo {
   readonly CpuCfsQuota: boolean;
 }
 
-/** Asks the engine what it is. */
+/** Reads the engine's version, limits and security options. */
 export async function readEngineFacts(api: DockerApi): Promise<EngineFacts> {
   const info = await api.call<EngineInfo>({ path: "/info", timeoutMs: 10_000 });
   const securityOptions = (info.SecurityOptions ?? []).map((text) => /name=(\w+)/.exec(text)?.[1] ?? text);
-  // With user namespaces the engine keeps its data in a folder that is named after them: <data-root>/<uid>.<gid>.
+  // With user namespaces the engine's data folder ends with the mapped ids: <data-root>/<uid>.<gid>.
   const remapped = /\/(\d+)\.\d+$/.exec(info.DockerRootDir);
   return {
     rootDir: info.DockerRootDir,
@@ -30,7 +30,7 @@ export async function readEngineFacts(api: DockerApi): Promise<EngineFacts> {
   };
 }
 
-/** What every container gets, whatever the engine. */
+/** Isolation that every container gets on every engine. */
 const always = [
   "namespaces",
   "project_user",
@@ -41,7 +41,7 @@ const always = [
   "metadata_closed",
 ];
 
-/** Says what containers are kept apart by; an engine that does not answer is a missing part with its remedy, not a fault. */
+/** Describes how containers are isolated. An engine that does not answer is reported as a missing part with its remedy, not as an error. */
 export function describeEngine(
   engine: EngineFacts | Error,
   host: { readonly hasLayers: boolean; readonly socketPath: string },

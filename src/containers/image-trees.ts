@@ -14,11 +14,11 @@ import { uidOf, type DockerContext } from "./settings.ts";
 export interface OpenedImage {
   readonly id: string;
   readonly manifest: ContainerManifest;
-  /** The application's folder; `/` when the image names none. */
+  /** The image's WORKDIR, which is the application's folder; `/` if it sets none. */
   readonly workingDir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly volumes: readonly string[];
-  /** The words of its HEALTHCHECK and how long that may take; null when it has none. */
+  /** Command and timeout of its HEALTHCHECK; null if it has none. */
   readonly check: ImageCheck | null;
   /** Its USER. */
   readonly user: string;
@@ -37,7 +37,7 @@ interface ImageDetails {
   };
 }
 
-/** Reads what an image says of itself. Throws when it is not there, or is another project's. */
+/** Reads an image's configuration and manifest. Throws if the image is missing or belongs to another project. */
 export async function openImage({ api }: DockerContext, workload: ProjectImage): Promise<OpenedImage> {
   const { Id: id, Config: config } = await api.call<ImageDetails>({ path: `/images/${workload.image_ref}/json` });
   const written = config.Labels?.[imageLabels.manifest];
@@ -58,7 +58,7 @@ export async function openImage({ api }: DockerContext, workload: ProjectImage):
   };
 }
 
-/** The command of the workload's process: null is the image's own. Throws when the image has none for it. */
+/** Returns the command of the workload's process, or null for the image's own command. Throws if the image does not define that process. */
 export function commandOf({ manifest }: OpenedImage, { process, image_ref }: Workload): string | null {
   if (process === "web" && manifest.uses_own_command) return null;
   const command = process === "web" ? manifest.web_command : manifest.processes[process];
@@ -69,17 +69,17 @@ export function commandOf({ manifest }: OpenedImage, { process, image_ref }: Wor
 const treeOf = ({ options }: DockerContext, { project_id, image_ref }: ProjectImage): string =>
   join(options.stateDir, "trees", project_id, image_ref.replace(/^sha256:/, ""));
 
-/** The application's folder, as it was built, and its users. */
+/** The application's folder as built, and the image's users. */
 export interface AppTree {
   readonly folder: string;
-  /** Its /etc/passwd; null where the image has none. */
+  /** Path of its /etc/passwd; null if the image has none. */
   readonly passwd: string | null;
   readonly group: number | null;
 }
 
 /**
- * The application's folder out of an image, once an image, as the project's user: below it the private layers of its instances lie. The
- * engine's own layers would belong to root, and where they are is the engine's secret. Null where the image has no such folder.
+ * Returns the application's folder, extracted once per image and owned by the project's user; the private layers of its instances are
+ * mounted over it. The engine's own layers belong to root, and their location is not part of its API. Null if the working directory is `/`.
  */
 export async function appTree(
   context: DockerContext,
@@ -97,7 +97,7 @@ export async function appTree(
   return { folder: tree, passwd: passwdFile(tree), group: JSON.parse(accounts) as number | null };
 }
 
-/** Where the folders of an image that servers write to are noted. */
+/** Path of the file that caches which of the image's folders servers write to. */
 export const foldersFile = (context: DockerContext, image: ProjectImage): string => `${treeOf(context, image)}.folders`;
 
 const passwdFile = (tree: string): string => `${tree}.passwd`;
@@ -129,7 +129,7 @@ interface Unpacking {
   readonly user: string;
 }
 
-/** tar runs as the project's user, who then owns every file and can write nowhere else. */
+/** Runs tar as the project's user, which then owns every file and can write nowhere else. */
 async function unpack({ api, tag, engine }: DockerContext, unpacking: Unpacking): Promise<void> {
   const { id, workingDir, draft, uid } = unpacking;
   const owner = (await engine()).firstUid + uid;
@@ -152,12 +152,12 @@ async function writeAccounts(api: DockerApi, path: string, { tree, user, uid }: 
   if (stdin === undefined) return;
   const { stdout } = await runOk({ file: "tar", args: ["-x", "--to-stdout", "-f", "-"] }, { stdin });
   const { passwd, group } = accountsOf(stdout, user, uid);
-  // `runOk` reads each byte as one character.
+  // `runOk` decodes output as latin1, one character per byte.
   await writeFile(passwdFile(tree), passwd, { mode: 0o644, encoding: "latin1" });
   await writeFile(groupFile(tree), JSON.stringify(group));
 }
 
-/** Deletes an image and its tree; throws while a container that runs uses it. */
+/** Deletes an image and its extracted tree. Throws while a running container uses it. */
 export async function removeImage(context: DockerContext, image: ProjectImage): Promise<void> {
   const found = await openImage(context, image).catch((error: unknown) => {
     if (error instanceof DockerRefused && error.status === 404) return null;
@@ -172,7 +172,7 @@ export async function removeImage(context: DockerContext, image: ProjectImage): 
     rmSync(path, { recursive: true, force: true });
 }
 
-/** The image of the containers that hold networks: nothing but a place to mount the host's programs on. */
+/** Returns the image of the containers that hold networks: an almost empty root on which the host's programs are mounted. */
 export function emptyImage(context: DockerContext): Promise<string> {
   return context.runExclusive(emptyImageName, () => findOrImport(context));
 }

@@ -9,7 +9,7 @@ interface ContainerStats {
   readonly pids_stats: { readonly current?: number };
 }
 
-/** What a container uses; undefined when it runs no more. */
+/** Reads what a container uses; undefined once it has stopped. */
 export async function readUsage(
   api: DockerApi,
   id: string,
@@ -18,7 +18,7 @@ export async function readUsage(
   const stats = await unlessStatus(api.call<ContainerStats>({ path: `/containers/${id}/stats`, query }), 404);
   if (stats?.memory_stats?.usage === undefined) return undefined;
   const { usage, stats: kinds } = stats.memory_stats;
-  // What the kernel gives back at once when it is needed elsewhere does not count.
+  // Inactive page cache does not count: the kernel frees it on demand.
   const cached = kinds?.["total_inactive_file"] ?? kinds?.["inactive_file"] ?? 0;
   return {
     memory_bytes: Math.max(0, usage - cached),
@@ -27,7 +27,7 @@ export async function readUsage(
   };
 }
 
-/** The TCP ports that the applications in these containers listen on. */
+/** Returns the TCP ports that the applications in these containers listen on. */
 export async function listeningIn(api: DockerApi, ids: readonly string[]): Promise<readonly ListeningPort[]> {
   const found = await Promise.all(ids.map((id) => readContainer(api, id)));
   return listeningPorts(found.flatMap(({ State: { Pid: pid } }) => processesIn(pid).map((process) => process.pid)));

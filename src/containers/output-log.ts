@@ -2,14 +2,14 @@ import { statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { OutputChunk } from "../ports/runtime.ts";
 
-/** What a reader gets of a line at most; the rest is left out. */
+/** A longer line is cut to this size. */
 const readLineBytes = 128 * 1024;
 const readBytes = 1024 * 1024;
 
 /**
- * The output of a container in the engine's own file (driver `json-file`), read where it lies: the engine's API would decode all of it for each
- * question, and has no cheap way to tell that something is new. A file that grows past its limit is renamed to `.1`, which replaces an older one.
- * A cursor is `<file>:<offset>`, with `c` inside a line whose beginning was given already.
+ * Reads a container's output directly from the engine's log file (driver `json-file`): the engine's API would decode the whole file on each
+ * request and offers no cheap check for new output. When the file reaches its limit, the engine renames it to `.1`, replacing the previous
+ * one. A cursor is `<file>:<offset>`, followed by `c` inside a line whose beginning was already returned.
  */
 export class OutputLog {
   readonly #path: string;
@@ -18,7 +18,7 @@ export class OutputLog {
     this.#path = `${rootDir}/containers/${containerId}/${containerId}-json.log`;
   }
 
-  /** Changes whenever something was written. */
+  /** Changes whenever output was written. */
   mark(): string {
     const stat = statSync(this.#path, { throwIfNoEntry: false, bigint: true });
     return stat === undefined ? "none" : `${stat.ino}:${stat.size}`;
@@ -49,7 +49,7 @@ export class OutputLog {
     };
   }
 
-  /** Older first. A number of an inode is soon used again, so the time of birth belongs to a file's name. */
+  /** Returns the log files, oldest first. Inode numbers are soon reused, so a file's name includes its birth time. */
   #files() {
     return [`${this.#path}.1`, this.#path].flatMap((path) => {
       const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
@@ -60,7 +60,7 @@ export class OutputLog {
 
 const logFileBytes = 16 * 1024 * 1024;
 
-/** Puts the engine's records together to lines. */
+/** Joins the engine's records into lines. */
 class LineReader {
   readonly lines: string[] = [];
   isInsideCutLine: boolean;
@@ -70,7 +70,7 @@ class LineReader {
     this.isInsideCutLine = isInsideCutLine;
   }
 
-  /** Whether a reader may go on behind this record: nothing before it waits for more. */
+  /** Adds a record. Returns whether a cursor may point behind it, which is false while a line is incomplete. */
   add(text: string): boolean {
     const isWhole = text.endsWith("\n");
     if (!this.isInsideCutLine) this.#pending += isWhole ? text.slice(0, -1) : text;
@@ -87,7 +87,7 @@ class LineReader {
     return true;
   }
 
-  /** The last line of an application that has ended may lack its line feed. */
+  /** Returns the last line of an application that has exited, even without a line feed. */
   finish(): boolean {
     if (this.#pending === "") return false;
     this.lines.push(cut(this.#pending));
@@ -113,11 +113,11 @@ interface Records {
   readonly isAtEnd: boolean;
 }
 
-/** The whole records of a file from an offset on, at most about `bytes` of them. */
+/** Reads the complete records of a file from offset `start`, about `bytes` at most. */
 async function readRecords(path: string, start: number, bytes: number): Promise<Records> {
   const file = await open(path, "r");
   try {
-    // One record more than the budget fits in any case: the engine cuts output into pieces of 16 KiB.
+    // Always large enough for one record: the engine splits output into pieces of 16 KiB.
     const buffer = Buffer.alloc(Math.max(bytes, 256 * 1024));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
     const records: { text: string; end: number }[] = [];
@@ -132,7 +132,7 @@ async function readRecords(path: string, start: number, bytes: number): Promise<
   }
 }
 
-/** A crash of the machine may leave half a record. */
+/** Returns "" for a record that a machine crash left incomplete. */
 function textOf(record: Buffer): string {
   try {
     return (JSON.parse(record.toString("utf8")) as { log: string }).log;

@@ -7,9 +7,9 @@ import { readFrames } from "./read-frames.ts";
 
 /** The HEALTHCHECK of an image as the engine keeps it. */
 export interface ImageHealthcheck {
-  /** `CMD` and words, `CMD-SHELL` and a line, or `NONE`. */
+  /** `CMD` and arguments, `CMD-SHELL` and a command line, or `NONE`. */
   readonly Test?: readonly string[];
-  /** In nanoseconds; 0: the engine's default. */
+  /** Nanoseconds; 0 means the engine's default. */
   readonly Timeout?: number;
 }
 
@@ -24,7 +24,7 @@ const endEveryMs = 250;
 const keptBytes = 400;
 const keptChunks = 20;
 
-/** Runs the check of a container's image inside of it, with its user and limits, and ends it when it takes too long. */
+/** Runs the image's health check inside the container, with the container's user and limits, and kills it after its timeout. */
 export async function runOwnCheck(api: DockerApi, container: ContainerDetails): Promise<OwnCheck> {
   const written = container.Config.Labels[labels.check];
   if (written === undefined) return { outcome: "none" };
@@ -36,7 +36,7 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   });
   const output: Buffer[] = [];
   let isLate = false;
-  // Again and again: on a busy machine the command may start after its time is over.
+  // Repeats the kill: on a busy machine the command may only start after the timeout.
   const end = () => {
     isLate = true;
     timer = setTimeout(end, endEveryMs);
@@ -56,7 +56,7 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   return { outcome: "failed", detail: said === "" ? how : `${how}: ${said}` };
 }
 
-/** What a HEALTHCHECK runs, and for how long at most; null when there is nothing to run. */
+/** Returns the command and timeout of a HEALTHCHECK; null if it runs nothing. */
 export function checkOf(check: ImageHealthcheck | undefined, shell: readonly string[] = []): ImageCheck | null {
   const [kind, ...words] = check?.Test ?? [];
   if (words.length === 0 || (kind !== "CMD" && kind !== "CMD-SHELL")) return null;
@@ -69,21 +69,21 @@ export function checkOf(check: ImageHealthcheck | undefined, shell: readonly str
 
 interface ExecDetails {
   readonly ExitCode: number | null;
-  /** As this machine counts it. */
+  /** PID on the host. */
   readonly Pid: number;
 }
 
-/** The engine has no call that ends a command which it runs in a container. */
+/** Kills the check's processes: the engine's API cannot stop a command started by `exec`. */
 async function endCheck(api: DockerApi, id: string): Promise<void> {
   const { Pid: pid } = await api.call<ExecDetails>({ path: `/exec/${id}/json` }).catch(() => ({ Pid: 0 }));
   if (pid <= 0) return;
   const begun = readProcessTree().descendantsOf(pid);
-  // The command first: it would go on without what it waits for.
+  // Kills the command before its children, or it would continue when a child exits.
   for (const each of [pid, ...begun.map((child) => child.pid)]) {
     try {
       process.kill(each, "SIGKILL");
     } catch {
-      // It has ended already.
+      // It has already exited.
     }
   }
 }

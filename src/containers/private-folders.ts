@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { runOk } from "../kit/exec.ts";
 import { openPrivateLayers } from "../sandbox/private-layers.ts";
 
-/** Folders of instances: what they see is the image's tree, what they change goes to a file system of limited size and is gone with them. */
+/** Folders of instances: each shows the image's tree, keeps changes on a file system of limited size and loses them when closed. */
 export interface PrivateFolders {
-  /** Whether this machine can make them. */
+  /** Whether this machine can create them. */
   readonly isAvailable: boolean;
-  /** Mounts one over `tree` for `owner` and returns its path. What an earlier start left under the name is removed first. */
+  /** Mounts a private folder over `tree` for `owner` and returns its path. Removes what an earlier start left under `name` first. */
   open(name: string, tree: string, owner: number): Promise<string>;
   close(name: string): Promise<void>;
-  /** What the changes take of the disk. */
+  /** Disk space that the changes use. */
   changedBytes(name: string): Promise<number>;
   names(): readonly string[];
 }

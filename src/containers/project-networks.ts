@@ -8,21 +8,21 @@ import { usualConnectionLimits, vethRules } from "../sandbox/veth-rules.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
-/** A network of the engine for each project, with a bridge of its own, guarded by one nft table of Berth's. */
+/** One engine network with its own bridge for each project, all guarded by one nftables table of Berth's. */
 export interface ProjectNetworks {
   readonly nameServers: readonly string[];
-  /** The name of a project's network, which exists then; loads the rules again, because a restart of a firewall flushes them. */
+  /** Creates the project's network if it is missing and returns its name. Also reloads the rules, since a firewall restart flushes them. */
   open(projectNumber: number): Promise<string>;
-  /** Removes the networks that no container uses. */
+  /** Removes networks that no container uses. */
   removeUnused(): Promise<void>;
-  /** Takes back the rules and the route, once no container is left. */
+  /** Removes the rules and the route. Call it when no container is left. */
   dismantle(): Promise<void>;
 }
 
-// 10.128.0.0/10 is cut into 64 blocks of /16, one a data folder, each with 1024 networks of /26.
+// 10.128.0.0/10 is divided into 64 blocks of /16, one per data folder, each with 1024 networks of /26.
 const blockCount = 64;
 const networksInBlock = 1024;
-/** Of the user's own machines and networks a container reaches none. */
+/** Private networks of the operator, closed to containers. */
 const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
 interface EngineNetwork {
@@ -80,7 +80,7 @@ export function createProjectNetworks(context: DockerContext): ProjectNetworks {
       return name;
     },
     async removeUnused() {
-      // The engine refuses those that are in use.
+      // The engine refuses to delete networks in use.
       for (const { Id } of await ours())
         await unlessStatus(api.call({ method: "DELETE", path: `/networks/${Id}` }), 403, 404, 409, 500);
     },
@@ -98,7 +98,7 @@ interface WantedNetwork {
   readonly bridge: string;
 }
 
-/** False when another network has the addresses already. */
+/** Returns false if another network already uses the addresses. */
 async function createNetwork({ api, tag }: DockerContext, { name, subnet, bridge }: WantedNetwork): Promise<boolean> {
   const body = {
     Name: name,
@@ -110,7 +110,7 @@ async function createNetwork({ api, tag }: DockerContext, { name, subnet, bridge
     Options: {
       "com.docker.network.bridge.name": bridge,
       "com.docker.network.bridge.enable_icc": "false",
-      // The table of Berth's own translates addresses, also for an engine that leaves iptables alone.
+      // Berth's own nftables table does the masquerading, so that it also works when the engine leaves iptables alone.
       "com.docker.network.bridge.enable_ip_masquerade": "false",
     },
   };
@@ -127,7 +127,10 @@ function subnetOf(block: number, index: number): string {
   return `10.${128 + block}.${index >> 2}.${(index & 3) * 64}/26`;
 }
 
-/** The block of this data folder: remembered, else the first from one that its name gives which no route of this machine leads into. */
+/**
+ * Returns this data folder's address block: the stored one, else the first block without a route on this machine, starting at a number
+ * derived from `tag`.
+ */
 function settleBlock(stateDir: string, tag: string): number {
   const file = join(stateDir, "address-block");
   if (existsSync(file)) return Number(readFileSync(file, "utf8"));
@@ -142,7 +145,10 @@ function settleBlock(stateDir: string, tag: string): number {
   return free;
 }
 
-/** /proc/net/route has destinations in hexadecimal, least significant byte first. */
+/**
+ * Returns the second octets, minus 128, of routes in 10.0.0.0/8. /proc/net/route prints destinations in hexadecimal, least significant byte
+ * first.
+ */
 function routedBlocks(): Set<number> {
   const lines = readFileSync("/proc/net/route", "utf8").split("\n").slice(1);
   const destinations = lines.map((line) => Buffer.from((line.split("\t")[1] ?? "").padStart(8, "0"), "hex"));

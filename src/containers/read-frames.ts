@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** The engine sends what a container wrote in frames: a byte for the stream, three empty ones, the length in four, and the bytes. */
+/** Decodes the engine's output frames: one byte for the stream, three zero bytes, a 4-byte length and the payload. */
 export async function readFrames(output: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<void> {
   let pending = Buffer.alloc(0);
   for await (const part of output as AsyncIterable<Buffer>) {

@@ -12,8 +12,8 @@ const missing = 66;
 const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
 
 /**
- * Deletes below a storage folder in a container that sees nothing else: a link on the way may lead anywhere, and the folder belongs to the
- * user that the project's code runs as.
+ * Deletes a path below a storage folder, in a container that sees nothing else: project code owns the folder, so a symbolic link on the way
+ * may point anywhere.
  */
 export async function removeStored(
   context: DockerContext,

@@ -6,7 +6,7 @@ import { readExit } from "./containers.ts";
 import { readFrames } from "./read-frames.ts";
 import { removeContainers, startContainers, type DockerParts } from "./start-instance.ts";
 
-/** Runs one command of the workload's image to its end, in a container that lives no longer than this process. */
+/** Runs one command in the workload's image and waits for it. Its container does not outlive this process. */
 export async function runOnce(parts: DockerParts, workload: Workload, task: OneOffCommand): Promise<OneOffResult> {
   const key = { workload_id: randomBytes(8).toString("hex"), ordinal: 0, attempt: 1 };
   const { terminal } = task;
@@ -61,17 +61,17 @@ async function follow(
   }
 }
 
-/** Connects a person with the container's terminal before it starts, so that no output is missed. */
+/** Attaches to the container's terminal before it starts, so that no output is lost. */
 async function attach(api: DockerApi, id: string, { size, input, onResize }: Terminal): Promise<Duplex> {
   const query = { stream: true, stdin: true, stdout: true, stderr: true };
   const screen = await api.upgrade({ method: "POST", path: `/containers/${id}/attach`, query });
   screen.on("error", () => {});
-  // The engine would end the connection's input, which the terminal does not notice.
+  // Sends Ctrl-D, because the engine would only close the connection's input, which the terminal does not notice.
   input.on("end", () => screen.write(ctrlD)).pipe(screen, { end: false });
   const resize = ({ columns, rows }: TerminalSize) =>
     void api.call({ method: "POST", path: `/containers/${id}/resize`, query: { w: columns, h: rows } }).catch(() => {});
   onResize(resize);
-  // Engines before version 23 ignore the size that a container is made with.
+  // Engines before version 23 ignore the terminal size given at creation.
   screen.once("data", () => resize(size));
   return screen;
 }
@@ -84,7 +84,10 @@ interface Screen {
   readonly limits: AbortSignal;
 }
 
-/** Passes on what the terminal shows until the container has ended; a reader who is slow to the end must not keep it. */
+/**
+ * Forwards terminal output until the container has exited. After a limit it no longer waits for a slow reader, which would keep the
+ * container.
+ */
 async function passScreen(api: DockerApi, id: string, { screen, onChunk, limits }: Screen): Promise<void> {
   const isOver = new Promise<void>((resolve) => limits.addEventListener("abort", () => resolve(), { once: true }));
   const pass = async () => {
@@ -94,7 +97,7 @@ async function passScreen(api: DockerApi, id: string, { screen, onChunk, limits 
   await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
 }
 
-/** Passes on what a container writes until it has ended, each byte once. */
+/** Forwards the container's output until it has exited, each byte once. */
 async function passOutput(api: DockerParts["api"], id: string, onChunk: (chunk: Buffer) => void): Promise<void> {
   const logs = (follow: boolean) =>
     api.stream({ path: `/containers/${id}/logs`, query: { stdout: true, stderr: true, follow } });
@@ -104,7 +107,7 @@ async function passOutput(api: DockerParts["api"], id: string, onChunk: (chunk: 
     onChunk(chunk);
   });
   await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
-  // The engine may end a followed log before the last bytes of a container that has just ended.
+  // Reads the log again: the engine may end a followed one before the last bytes of a container that has just exited.
   await readFrames(await logs(false), (chunk) => {
     const rest = chunk.subarray(Math.min(passed, chunk.length));
     passed -= chunk.length - rest.length;

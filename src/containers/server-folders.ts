@@ -8,8 +8,8 @@ import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
 /**
- * The folders of an image in which servers expect to write while they run: logs, empty caches, nginx's own. Looked up once an image, and
- * kept in `file`. A server that cannot write there ends at its start.
+ * Returns the image's folders in which servers expect to write: logs, empty caches, nginx's own. Computed once per image and cached in
+ * `file`. A server that cannot write there fails to start.
  */
 export function serverFolders(
   { api, tag, runExclusive }: DockerContext,
@@ -23,7 +23,7 @@ export function serverFolders(
     try {
       const found = await Promise.all([
         listing(api, Id, "/var/log").then((lines) => foldersIn("/var/log", lines, (entry) => entry === "l")),
-        // What a build has put into a cache is for reading.
+        // Caches that the build filled stay read-only.
         listing(api, Id, "/var/cache").then((lines) => foldersIn("/var/cache", lines, (entry) => entry !== "d")),
         listing(api, Id, "/var/lib/nginx").then((lines) => (lines.length > 0 ? ["/var/lib/nginx"] : [])),
       ]);
@@ -36,7 +36,7 @@ export function serverFolders(
   });
 }
 
-/** What tar says of a folder of a container, a line for each entry; nothing where there is no such folder. */
+/** Lists a container's folder as `tar --list --verbose` prints it, one line per entry; empty if the folder does not exist. */
 async function listing(api: DockerApi, container: string, path: string): Promise<readonly string[]> {
   const archive = api.stream({ path: `/containers/${container}/archive`, query: { path }, timeoutMs: 0 });
   const stdin = await unlessStatus(archive, 404);
@@ -45,7 +45,7 @@ async function listing(api: DockerApi, container: string, path: string): Promise
   return stdout.split("\n").filter(Boolean);
 }
 
-/** The folders right below `parent` that hold no entry of the kinds that `excludes` names by the first letter of its mode. */
+/** Returns the direct subfolders of `parent` that contain no entry whose kind (first letter of its mode) `excludes` matches. */
 export function foldersIn(
   parent: string,
   lines: readonly string[],

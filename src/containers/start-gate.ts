@@ -1,8 +1,8 @@
-/** Lets containers be started until it is closed. */
+/** Allows container starts until it is closed. */
 export interface StartGate {
-  /** Rejects without doing `work` once the gate is closed. */
+  /** Runs `work`; rejects without running it once the gate is closed. */
   pass<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when no start is under way any more and none can begin. */
+  /** Rejects further starts and resolves when none is in progress. */
   close(): Promise<void>;
 }
 

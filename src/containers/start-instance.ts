@@ -34,7 +34,7 @@ export interface Run {
   readonly beforeStart?: (id: string) => Promise<void>;
 }
 
-/** Starts the container of the network, then that of the application. A fault leaves neither behind. */
+/** Starts the network's container, then the application's. On failure it removes both. */
 export function startContainers(parts: DockerParts, run: Run): Promise<StartedContainers> {
   return parts.starts.pass(() => startBoth(parts, run));
 }
@@ -46,7 +46,7 @@ async function startBoth(parts: DockerParts, run: Run): Promise<StartedContainer
   const image = await openImage(parts, run.workload);
   const command = run.command(image);
   try {
-    // Each is waited for, also when another fails: a folder that is mounted after the removal below would stay.
+    // Waits for all of them even if one fails: a folder mounted after the removal below would stay.
     const [network, tree, storageDir, engine, folders] = await allTogether([
       startNetwork(parts, run, name),
       openFolder(parts, run, { name, image }),
@@ -87,7 +87,7 @@ async function openFolder(
   return { ...tree, folder: await parts.folders.open(name, tree.folder, owner) };
 }
 
-/** Answers its id once it forwards to the services that the application may need at once. */
+/** Returns the container's id once it forwards to the services that the application may need immediately. */
 async function startNetwork(parts: DockerParts, { workload, key, role }: Run, name: string): Promise<string> {
   const reach = forwardedSockets(workload.reach);
   const [image, network] = await Promise.all([emptyImage(parts), parts.networks.open(workload.project_number)]);
@@ -105,7 +105,7 @@ async function startNetwork(parts: DockerParts, { workload, key, role }: Run, na
   return id;
 }
 
-/** proc_net_tcp(5) of the network that a process is in: the local address in hexadecimal, and 0A for listening. */
+/** Looks for the port in proc_net_tcp(5) of the process's network: the local address is in hexadecimal, and state 0A is LISTEN. */
 function isListening(pid: number, port: number): boolean {
   const entry = `:${port.toString(16).toUpperCase().padStart(4, "0")} 00000000:0000 0A`;
   return existsSync(`/proc/${pid}/net/tcp`) && readFileSync(`/proc/${pid}/net/tcp`, "utf8").includes(entry);

@@ -4,7 +4,7 @@ import { silentLog } from "../kit/log.ts";
 import { labels } from "./container-labels.ts";
 import type { DockerContext } from "./settings.ts";
 
-/** Tells which workload's containers began or ended, as soon as the engine says so. */
+/** Reports the workload whenever one of its containers started or exited. */
 export interface EventWatch {
   listen(listener: (workloadId: string) => void): () => void;
   close(): void;
@@ -24,7 +24,10 @@ interface EngineEvent {
 
 const againMs = 1000;
 
-/** Follows the engine's events, again and again: an engine that restarts ends the stream. What happened in between is asked for then. */
+/**
+ * Follows the engine's event stream and reconnects when it ends, as after an engine restart. Reconnecting requests the events missed in
+ * between.
+ */
 export function watchEvents(context: DockerContext, onEvent: (event: ContainerEvent) => void): EventWatch {
   const listeners = new Set<(workloadId: string) => void>();
   const closing = new AbortController();
@@ -65,7 +68,7 @@ export function watchEvents(context: DockerContext, onEvent: (event: ContainerEv
 
 async function eventStream({ api, tag }: DockerContext, signal: AbortSignal, sinceMs: number | undefined) {
   const filters = { type: ["container"], event: ["start", "die"], label: [`${labels.runtime}=${tag}`] };
-  // The engine keeps its latest events and takes whole seconds; a second too many only repeats some.
+  // The engine keeps recent events and accepts whole seconds; one second too many only repeats a few events.
   const since = sinceMs === undefined ? undefined : Math.floor(sinceMs / 1000) - 1;
   const stream = await api.stream({ path: "/events", query: { filters, since }, signal, timeoutMs: 0 });
   stream.socket.unref();
