@@ -59,9 +59,9 @@ import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";
 
 /**
- * The runtime of one machine with a Docker engine: an instance is a container, beside one that holds its network. The engine keeps them over
- * restarts of Berth and, with live-restore, of itself; what they are stands in their labels. An engine that does not answer is no reason
- * to fail here: `describe` says so, and every other call is a fault until it answers.
+ * Creates the runtime for one machine with a Docker engine. An instance is a container plus a second one that holds its network; labels
+ * identify both. They survive restarts of Berth and, with live-restore, of the engine. An engine that does not answer is not an error here:
+ * `describe` reports it, and every other call rejects until it answers.
  */
 export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<DockerRuntime> {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o711 });
@@ -89,7 +89,7 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
 class Containers implements DockerRuntime {
   readonly parts: DockerParts;
   readonly #events: EventWatch;
-  // A container that has ended never starts again.
+  // Caches exits by container id: a container that has exited never starts again.
   readonly #exits = new Map<string, InstanceExit>();
 
   constructor(parts: DockerParts) {
@@ -99,14 +99,17 @@ class Containers implements DockerRuntime {
     });
   }
 
-  /** Removes what a crash left: one-off commands, halves of instances, folders without a container. */
+  /** Removes what a crash left behind: one-off commands, incomplete instances, folders without a container. */
   async adopt(): Promise<void> {
     const apps = await this.#removeAllBut((container) => roleOf(container) === "app" && hasStarted(container));
     await this.parts.networks.removeUnused();
     this.#log.info({ adopted: apps.filter(isRunning).length }, "adopted running containers");
   }
 
-  /** These stay, with the containers of their networks and their folders. */
+  /**
+   * Removes all containers and folders except the containers for which `stays` returns true, their networks' containers and their folders.
+   * Returns the kept application containers.
+   */
   async #removeAllBut(stays: (container: ListedContainer) => boolean): Promise<readonly ListedContainer[]> {
     const nameOf = (container: ListedContainer) => containerName(this.parts.tag, keyOf(container));
     const all = await listContainers(this.parts);
@@ -123,7 +126,7 @@ class Containers implements DockerRuntime {
 
   async describe(): Promise<RuntimeDescription> {
     const { engine, folders, options } = this.parts;
-    // Asked each time: the facts stay, but the engine may not answer now.
+    // Asks each time: the facts are cached, but the engine may not answer now.
     const found = await this.parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
     const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath };
     return describeEngine(found as EngineFacts | Error, host);
@@ -183,7 +186,7 @@ class Containers implements DockerRuntime {
     return new OutputLog(rootDir, app.Id).read(cursor, !isRunning(app));
   }
 
-  /** The engine throws the oldest output away by itself, and the rest with the container. */
+  /** Nothing to do: the engine discards the oldest output by itself, and the rest with the container. */
   async discardOutput(): Promise<void> {}
 
   endpointFor = forwardedAddress;
@@ -223,7 +226,7 @@ class Containers implements DockerRuntime {
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.parts.options.storageDir(project_id, project_number);
     if (!existsSync(folder)) return;
-    // An application may have closed its folders to its own user.
+    // An application may have removed its own user's permissions on its folders.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
     await runOk({ file: "rm", args: ["--recursive", "--force", "--one-file-system", "--", folder] });
   }
@@ -262,7 +265,7 @@ class Containers implements DockerRuntime {
       await this.#removeAllBut(() => false);
       await this.parts.networks.removeUnused();
     };
-    // The rules go also when the engine is gone; it keeps its containers and networks then.
+    // Removes the rules even if the engine does not answer; its containers and networks stay in that case.
     await removeAll().catch((error: unknown) => {
       this.#log.warn({ err: error }, "the containers and their networks could not be removed");
     });
@@ -273,7 +276,7 @@ class Containers implements DockerRuntime {
     return this.parts.options.log ?? silentLog;
   }
 
-  /** Its started containers, newest attempts first. */
+  /** Returns the workload's started containers, newest attempt first. */
   async #listed(workloadId: string): Promise<readonly Pair[]> {
     const pairs = pairsIn(await listContainers(this.parts, `${labels.workload}=${workloadId}`));
     return pairs.toSorted((one, other) => keyOf(other.app).attempt - keyOf(one.app).attempt);
@@ -288,14 +291,17 @@ class Containers implements DockerRuntime {
   async #exitOf(id: string): Promise<InstanceExit> {
     const known = this.#exits.get(id);
     if (known) return known;
-    // Removed since it was listed.
+    // The container was removed after it was listed.
     const gone = { code: null, out_of_memory: false, at: new Date() };
     const exit = (await unlessStatus(readExit(this.parts.api, id), 404)) ?? gone;
     this.#exits.set(id, exit);
     return exit;
   }
 
-  /** Without its network an application answers no requests any more and reaches no database: it ends, and its next attempt has both. */
+  /**
+   * Kills the application whose network container died: it can neither answer requests nor reach its database. Its next attempt gets a new
+   * network.
+   */
   async #endWithoutNetwork(id: string, own: Readonly<Record<string, string>>): Promise<void> {
     const all = await listContainers(this.parts, `${labels.workload}=${own[labels.workload]}`).catch(() => []);
     const network = all.find((container) => container.Id === id);
@@ -311,7 +317,7 @@ interface Pair {
   readonly network: ListedContainer | undefined;
 }
 
-/** Each application that was started with the container of its network. */
+/** Pairs each application that was started with the container of its network. */
 function pairsIn(all: readonly ListedContainer[]): readonly Pair[] {
   const name = (container: ListedContainer) => containerName("", keyOf(container));
   const networks = new Map(all.flatMap((each) => (roleOf(each) === "network" ? [[name(each), each] as const] : [])));
@@ -319,7 +325,7 @@ function pairsIn(all: readonly ListedContainer[]): readonly Pair[] {
   return apps.map((app) => ({ app, network: networks.get(name(app)) }));
 }
 
-/** Of each replica the newest attempt. */
+/** Returns the newest attempt of each replica. */
 function newestOf(pairs: readonly Pair[]): readonly Pair[] {
   const newest = new Map<string, Pair>();
   for (const pair of pairs) {

@@ -8,12 +8,12 @@ import type { DockerRuntime } from "../../containers/docker-runtime.ts";
 import { createDockerRuntime } from "./docker-runtime.ts";
 import type { DockerRuntimeOptions } from "../../containers/settings.ts";
 
-/** An engine with a runtime in a data folder of its own; `close` leaves nothing behind on the machine. */
+/** A test engine with a runtime in its own data folder; `close` leaves nothing behind on the machine. */
 export interface TestContainers extends RuntimeFixture {
   readonly engine: TestEngine;
   readonly runtime: DockerRuntime;
   readonly root: string;
-  /** An image of one server file whose configuration has this besides, such as `User`. */
+  /** Creates an image with one server file and this additional configuration, such as `User`. */
   makeConfigured(projectId: string, server: string, config: Readonly<Record<string, unknown>>): Promise<string>;
   reopen(more?: Partial<DockerRuntimeOptions>): Promise<DockerRuntime>;
 }
