@@ -7,14 +7,17 @@ import { dropRole } from "../../postgres/session-role.ts";
 const prefix = "berth_";
 
 /**
- * The role without a login that owns a project's databases: by it the server itself says what belongs to which project. Its
- * comment names the platform's login and the project's role, so that two platforms on one server leave each other alone.
+ * Returns the name of the NOLOGIN role that owns a project's databases. It records on the server which databases belong to which project;
+ * its comment names the platform's login and the project's role, so that two platforms can share a server.
  */
 export const ownerOf = (id: string): string => `${prefix}${id}`;
 
 const noteOf = (admin: string, roleName: string): string => `berth:${admin}:${roleName}`;
 
-/** Makes the owner role exist. One caller at a time for each project, until the connection ends. Throws when another platform has it. */
+/**
+ * Creates the owner role if it is missing. An advisory lock admits one caller per project until the connection closes. Throws if the role
+ * belongs to another platform.
+ */
 export async function ensureOwner(client: Client, { id, role_name }: DatabaseSpec): Promise<void> {
   await client.query("SELECT pg_advisory_lock(hashtext($1))", [`berth ${id}`]);
   const note = noteOf(await adminOf(client), role_name);
@@ -25,7 +28,7 @@ export async function ensureOwner(client: Client, { id, role_name }: DatabaseSpe
   await client.query(`BEGIN; CREATE ROLE ${owner} NOLOGIN; COMMENT ON ROLE ${owner} IS ${text(note)}; COMMIT`);
 }
 
-/** Undefined when there is no owner role; empty when the role has no comment. */
+/** Returns the owner role's comment: undefined if the role does not exist, empty if it has no comment. */
 async function findNote(client: Client, id: string): Promise<string | undefined> {
   const { rows } = await client.query<{ note: string | null }>(
     "SELECT shobj_description(oid, 'pg_authid') AS note FROM pg_roles WHERE rolname = $1",
@@ -35,7 +38,7 @@ async function findNote(client: Client, id: string): Promise<string | undefined>
   return found === undefined ? undefined : (found.note ?? "");
 }
 
-/** The ids of all projects' databases that this platform made on the server. */
+/** Returns the ids of all project databases that this platform created on the server. */
 export async function listOwned(client: Client): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT substr(rolname, ${prefix.length + 1}) AS id FROM pg_roles
@@ -45,7 +48,7 @@ export async function listOwned(client: Client): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Whether the project's role may log in; undefined when nothing of the project exists. */
+/** Returns whether the project's role may log in; undefined if the project has nothing on the server. */
 export async function isOpen(client: Client, { id, role_name }: DatabaseSpec): Promise<boolean | undefined> {
   if ((await findNote(client, id)) === undefined) return undefined;
   const { rows } = await client.query<{ open: boolean }>(
@@ -55,14 +58,14 @@ export async function isOpen(client: Client, { id, role_name }: DatabaseSpec): P
   return rows[0]?.open ?? false;
 }
 
-/** Lets none of the project's roles log in any more and ends their sessions. Idempotent. */
+/** Forbids logins of all the project's roles and terminates their sessions. Idempotent. */
 export async function closeProject(client: Client, id: string): Promise<void> {
   const roles = await rolesOf(client, id);
   for (const role of roles) await client.query(`ALTER ROLE ${name(role)} NOLOGIN`);
   await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ANY($1)", [roles]);
 }
 
-/** Drops the project's databases, then its roles, and last the one by which the rest is found. Idempotent. */
+/** Drops the project's databases, then its roles, and last the owner role, which identifies the others. Idempotent. */
 export async function destroyProject(client: Client, id: string): Promise<void> {
   if (!(await isOurs(client, id))) return;
   await closeProject(client, id);
@@ -76,7 +79,7 @@ async function isOurs(client: Client, id: string): Promise<boolean> {
   return (await findNote(client, id))?.startsWith(noteOf(await adminOf(client), "")) ?? false;
 }
 
-/** Those that log in. The project's own comes last: others are its members. */
+/** Returns the project's roles that can log in. The project's own role comes last, because the others are its members. */
 async function rolesOf(client: Client, id: string): Promise<string[]> {
   if (!(await isOurs(client, id))) return [];
   const note = (await findNote(client, id)) ?? "";

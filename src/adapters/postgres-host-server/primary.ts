@@ -2,26 +2,29 @@ import type { ServerAddress } from "../../kit/server-address.ts";
 import type { ServerTls } from "../../kit/server-tls.ts";
 import { withConnection, type ServerConnection } from "../../postgres/connection.ts";
 
-/** How the platform logs in to an existing server: a primary, perhaps with standbys. Holds a secret. */
+/** Login of the platform at an existing server: a primary and possibly standbys. Contains a password. */
 export interface ServerLogin {
-  /** All servers of one cluster; any of them may be the one that accepts writes. */
+  /** All servers of one cluster; any of them may be the primary. */
   readonly hosts: readonly [ServerAddress, ...ServerAddress[]];
-  /** A superuser. */
+  /** Must be a superuser. */
   readonly user: string;
   readonly password: string;
-  /** The database that the platform enters first, such as `postgres`. */
+  /** The database that the platform connects to first, such as `postgres`. */
   readonly database: string;
-  /** Null: connections are not secured. */
+  /** Null for connections without TLS. */
   readonly tls: ServerTls | null;
 }
 
-/** Which of the servers accepts writes. Nothing is decided here: the servers say what they are. */
+/** Finds the server that accepts writes by probing all servers. Never promotes one. */
 export interface Primary {
-  /** Rejects with a sentence for the operator when none of the servers accepts writes. */
+  /** Rejects with a message for the operator if no server accepts writes. */
   find(): Promise<ServerAddress>;
-  /** The server that accepted writes a few seconds ago; undefined when none did. Looks again in the background. */
+  /**
+   * Returns the server that accepted writes at the last probe; undefined if none did. Probes again in the background when that is older
+   * than 4 s.
+   */
   lastSeen(): ServerAddress | undefined;
-  /** Databases of others on the cluster that let every role in, as seen last. */
+  /** Databases on the cluster that every role may connect to, as of the last probe. */
   openDatabases(): readonly string[];
   connection(at: ServerAddress, database?: string): ServerConnection;
 }
@@ -32,7 +35,7 @@ interface Seen {
   readonly is_superuser: boolean;
   readonly version: number;
   readonly system: string;
-  /** Grows with each promotion; null in a standby. */
+  /** Increases with each promotion; null on a standby. */
   readonly timeline: string | null;
   readonly open_databases: readonly string[];
 }
@@ -43,7 +46,7 @@ interface Fault {
 }
 
 const freshMs = 4000;
-// With one server alone there is nothing to turn to, so an overloaded one gets the usual time.
+// Applies when there are several servers. A single server has no alternative and may be overloaded, so it gets the default timeouts.
 const probeTimeoutMs = 5000;
 
 const probeQuery = `
@@ -78,7 +81,7 @@ export function followPrimary(login: ServerLogin): Primary {
     if (performance.now() - seenAt >= freshMs) lookOnce().catch(() => {});
   };
   return {
-    // Waits only where no server is known: a standby that is away for days would delay everything otherwise.
+    // Waits for a probe only if no primary is known; otherwise a standby that is down for days would delay every call.
     async find() {
       refresh();
       return (known ?? (await lookOnce())).at;
@@ -93,8 +96,8 @@ export function followPrimary(login: ServerLogin): Primary {
 }
 
 /**
- * The server that accepts writes. Of two that do, a standby was promoted while the old primary lived on: the newer timeline counts, so that
- * the old one is not taken for the primary again when it comes back.
+ * Chooses the server that accepts writes. If two do, a standby was promoted while the old primary kept running: the newer timeline wins, so
+ * that the old primary is not chosen again when it returns.
  */
 function choosePrimary(answers: readonly (Seen | Fault)[], last: ServerAddress | undefined): Seen {
   const seen = answers.filter((answer): answer is Seen => !("fault" in answer));

@@ -20,33 +20,33 @@ import { createServerSocket } from "./server-socket.ts";
 
 export interface ServerPostgresHostOptions {
   readonly server: ServerLogin;
-  /** What client programs need to see; made when it is missing. */
+  /** Folder for files that client programs need; created if missing. */
   readonly dir: string;
   readonly bwrap: string | null;
-  /** As root: client programs run as user `uidBase + project_number`. Null: as the current, ordinary user. */
+  /** If Berth runs as root, client programs run as uid `uidBase + project_number`. Null: they run as the current, unprivileged user. */
   readonly uidBase: number | null;
-  /** The client programs, as new as the server or newer. Null: there are none, and dumps say so. */
+  /** pg_dump and pg_restore, at least as new as the server. Null if not installed; dumps then fail with that reason. */
   readonly pgDump: string | null;
   readonly pgRestore: string | null;
-  /** Where the short folder for a socket is made; default `/run` for root and `/tmp` for others. */
+  /** Parent of the short folder for the socket; default `/run` for root, `/tmp` otherwise. */
   readonly runBase?: string;
 }
 
 export interface ServerPostgresHost extends PostgresHost {
-  /** Rejects with a sentence for the operator when the server cannot be used, or not now. */
+  /** Rejects with a message for the operator if the server is unusable or currently unavailable. */
   check(): Promise<void>;
-  /** Databases of others on the server that let every role in, and so the projects' roles, as seen last. */
+  /** Databases on the server that every role may connect to, including the projects' roles, as of the last probe. */
   openDatabases(): readonly string[];
 }
 
 /**
- * Projects' databases on an existing PostgreSQL server, beside each other: each has roles, an owner and a database of its own. What it needs to
- * know stands on the server. Where the server has standbys, the one that accepts writes is followed.
+ * Creates a host for projects' databases on an existing PostgreSQL server. Each project gets its own roles, owner and database, and all
+ * state is stored on the server itself. If the server has standbys, the host follows the one that accepts writes.
  */
 export function createServerPostgresHost(options: ServerPostgresHostOptions): ServerPostgresHost {
   const primary = followPrimary(options.server);
   const projectServer = createProjectServers(options, primary);
-  /** Where each database was at its last `ensure`, and what was asked for then. */
+  /** Server and requested settings (hashed) of each database at its last `ensure`. */
   const ensured = new Map<string, { readonly at: ServerAddress; readonly mark: string }>();
   const runExclusive = createKeyedMutex();
   const inServer = async <T>(work: (client: Client) => Promise<T>) =>
@@ -115,7 +115,7 @@ function createProjectServers(
   primary: Primary,
 ): (spec: DatabaseSpec) => ProjectServer {
   const socketAddress = createServerSocket(options, primary.find);
-  // Made anew at each start: it is set again at each use, and never leaves this process.
+  // Generated at each start and never leaves this process; passwords derived from it are set again at each use.
   const secret = randomBytes(32);
   return (spec) => ({
     owner: ownerOf(spec.id),
@@ -135,7 +135,7 @@ async function clientPrograms(
   return { confinement, configDir: userNames(dir, uid ?? process.getuid?.() ?? 0), pgDump, pgRestore };
 }
 
-/** The folder with the names that a client program's user and group have. */
+/** Returns a folder with passwd and group files that name a client program's user and group; creates it if missing. */
 function userNames(dir: string, uid: number): string {
   const folder = join(dir, "client-users", `${uid}`);
   if (existsSync(join(folder, "group"))) return folder;
@@ -147,7 +147,7 @@ function userNames(dir: string, uid: number): string {
 
 const isIntact = (client: Client, spec: DatabaseSpec) => isRoleIntact(client, spec, verifierOf(spec));
 
-/** The same for the same password, so that what the server keeps can be compared with it. */
+/** Deterministic for a password, so that it can be compared with the verifier that the server stores. */
 function verifierOf({ password }: DatabaseSpec): string {
   return scramVerifier(password, createHash("sha256").update(`role salt ${password}`).digest().subarray(0, 16));
 }

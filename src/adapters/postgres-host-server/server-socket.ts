@@ -9,15 +9,15 @@ import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls
 const port = 5432;
 
 export interface SocketPlace {
-  /** The folder that the short folder for the socket belongs to. */
+  /** The data folder from which the path of the socket's short folder is derived. */
   readonly dir: string;
   readonly runBase?: string | undefined;
   readonly server: { readonly tls: ServerTls | null };
 }
 
 /**
- * The server as a Unix socket of this machine, for client programs: they read what projects made, and so have no network. Each connection
- * goes to the server that accepts writes then. A server with a Unix socket is used as it is.
+ * Forwards a Unix socket on this machine to the server, for client programs: they read data that projects created and therefore have no
+ * network. Each connection goes to the current primary. A server that already listens on a Unix socket is used directly.
  */
 export function createServerSocket(
   place: SocketPlace,
@@ -42,7 +42,7 @@ async function open(
   const host = join(runFolder(dir, runBase), "server");
   const socket = unixSocketOf({ host, port }) as string;
   mkdirSync(host, { recursive: true, mode: 0o711 });
-  // Left by a process before this one.
+  // Removes a socket that an earlier process left.
   rmSync(socket, { force: true });
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => client.destroy());
@@ -53,7 +53,7 @@ async function open(
   });
   server.listen(socket);
   await once(server, "listening");
-  // The client programs run as projects' users, and log in with passwords.
+  // Client programs run as projects' users and authenticate with passwords.
   chmodSync(socket, 0o777);
   server.unref();
   return { host, port };
