@@ -12,20 +12,20 @@ const fileBytes = 16 * 1024 * 1024;
 const finishMs = 10_000;
 
 /**
- * What applications on all machines write, brought to this one while they run: a swarm forgets a task's output with its container, and a
- * machine that is lost takes it along. Kept in files like the engine's own, two of 16 MiB for each service.
+ * Copies the output of applications on all machines to this machine while they run: a swarm deletes a task's output with its container, and
+ * a lost machine takes its output along. Stores it in files like the engine's, two of 16 MiB per service.
  */
 export interface AttemptOutput {
-  /** Goes on bringing a service's output, from where it was left. */
+  /** Continues to copy a service's output from where it left off. */
   follow(service: string): void;
-  /** Brings what was written before, once in the life of this process. */
+  /** Copies the output written so far, once per process. */
   catchUp(service: string): Promise<void>;
-  /** Brings what is left of an application that has ended. */
+  /** Copies the remaining output of an application that has exited. */
   finish(service: string): Promise<void>;
   mark(service: string): string;
   read(service: string, cursor: string | null, isEnded: boolean): Promise<OutputChunk>;
   forget(service: string): void;
-  /** Forgets all services but these. */
+  /** Deletes the output of all other services. */
   keepOnly(services: ReadonlySet<string>): void;
   close(): void;
 }
@@ -43,7 +43,7 @@ export function createAttemptOutput(context: SwarmContext): AttemptOutput {
     followed.get(service)?.abort();
     followed.delete(service);
   };
-  /** A machine that is lost gives nothing more. */
+  /** Tries for at most `finishMs`: a lost machine delivers nothing more. */
   const bringAll = (service: string, done: Set<string>) => {
     if (done.has(service)) return Promise.resolve();
     end(service);
@@ -64,7 +64,7 @@ export function createAttemptOutput(context: SwarmContext): AttemptOutput {
       const ending = new AbortController();
       followed.set(service, ending);
       const over = () => void (followed.get(service) === ending && followed.delete(service));
-      // The next look at the swarm follows again.
+      // When the stream ends, the next poll of the swarm follows it again.
       runExclusive(service, () => bring(service, true, ending.signal)).then(over, over);
     },
     catchUp: (service) => bringAll(service, caughtUp),
@@ -110,13 +110,13 @@ async function bringOutput(
 }
 
 interface LastRecord {
-  /** As the engine wrote it: RFC 3339 with nanoseconds. */
+  /** RFC 3339 with nanoseconds, as the engine wrote it. */
   readonly time: string;
   /** How many records have exactly this time. */
   readonly count: number;
 }
 
-/** Where an earlier process left off. */
+/** Finds the last stored record, after which copying continues. */
 async function lastRecord(file: string): Promise<LastRecord | undefined> {
   for (const path of [file, `${file}.1`]) {
     if (!existsSync(path)) continue;
@@ -138,14 +138,14 @@ function timeOf(line: string): string | undefined {
   }
 }
 
-/** The API takes seconds since 1970 with a fraction. */
+/** Converts a time to seconds since 1970 with a fraction, as the API expects it. */
 function secondsOf(time: string | undefined): string | undefined {
   if (time === undefined) return undefined;
   const [, fraction = "0"] = /\.(\d+)Z$/.exec(time) ?? [];
   return `${Math.floor(Date.parse(time) / 1000)}.${fraction.padEnd(9, "0")}`;
 }
 
-/** Appends what is newer than the last record; a file beyond its size becomes `.1`. */
+/** Appends records newer than the last stored one; renames a file that reaches its limit to `.1`. */
 class RecordFile {
   readonly #file: string;
   readonly #last: LastRecord | undefined;
@@ -159,11 +159,11 @@ class RecordFile {
     this.#file = file;
     this.#last = last;
     this.#size = existsSync(file) ? statSync(file).size : 0;
-    // A crash may have left half a record.
+    // A crash may have left an incomplete record.
     if (this.#size > 0 && !readFileSync(file).subarray(-1).equals(Buffer.from("\n"))) this.#prefix = "\n";
   }
 
-  /** A frame is a time, a space and what was written. */
+  /** Adds a frame: a time, a space and the output. */
   add(frame: Buffer): void {
     const space = frame.indexOf(32);
     const time = frame.subarray(0, space).toString("latin1");

@@ -2,33 +2,33 @@ import { readFileSync } from "node:fs";
 import { memoryFolderBytes, type AppBody } from "../../containers/container-bodies.ts";
 import { labels } from "../../containers/container-labels.ts";
 
-/** A file that a swarm brings to the machine of a task. */
+/** A swarm config that the swarm delivers to a task's machine as a file. */
 export interface SwarmFile {
   readonly id: string;
   readonly name: string;
   readonly target: string;
-  /** 292 is 0444. */
+  /** Default 0o444. */
   readonly mode?: number;
 }
 
 export interface AttemptPlan {
   readonly name: string;
-  /** In the registry, by digest. */
+  /** Its name in the registry, by digest. */
   readonly image: string;
   readonly files: readonly SwarmFile[];
   /** The id of the project's overlay network. */
   readonly network: string;
   readonly nameServers: readonly string[];
-  /** The machine's id. */
+  /** The machine's node id. */
   readonly machine: string;
-  /** The port that the application listens on; null: nothing reaches it. */
+  /** The port that the application listens on; null if it accepts no connections. */
   readonly port: number | null;
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
- * A service of one task, which is one attempt of a replica. What isolates it is translated from the body of a container, so that both have
- * the same. The swarm never starts another task: what ended is started again by Berth alone.
+ * Builds a service with one task, which is one attempt of a replica. Its isolation is translated from the container's body, so that both
+ * are the same. The swarm never restarts the task; only Berth starts another attempt.
  */
 export function attemptSpec(body: AppBody, plan: AttemptPlan): object {
   const { HostConfig: host } = body;
@@ -38,7 +38,7 @@ export function attemptSpec(body: AppBody, plan: AttemptPlan): object {
     TaskTemplate: {
       ContainerSpec: {
         Image: plan.image,
-        // Not those by which the engine of a machine finds containers of its own.
+        // Omits the labels by which the Docker runtime finds its own containers.
         Labels: labels.check in plan.labels ? { [labels.check]: plan.labels[labels.check] } : {},
         ...commandOf(body),
         Env: [...body.Env, "TINI_KILL_PROCESS_GROUP=1"],
@@ -72,15 +72,15 @@ export function attemptSpec(body: AppBody, plan: AttemptPlan): object {
 }
 
 /**
- * SIGTERM goes to the whole process group, so that it reaches the application behind a shell. A shell that traps it lives on until the
- * application has ended; what it starts does not inherit the trap.
+ * TINI_KILL_PROCESS_GROUP sends SIGTERM to the whole process group, so that it reaches an application behind a shell. The shell traps it
+ * and lives on until the application has exited; child processes do not inherit the trap.
  */
 function commandOf(body: AppBody): object {
   if (!("Cmd" in body)) return {};
   return { Command: body.Entrypoint, Args: body.Cmd.map((line) => `trap : TERM\n${line}`) };
 }
 
-// A swarm gives a file system in memory no owner, so everyone in the container may write there, which is the application alone.
+// A swarm cannot set the owner of a tmpfs, so everyone in the container may write to it; only the application runs there.
 function memoryMount(path: string): object {
   return { Type: "tmpfs", Target: path, TmpfsOptions: { SizeBytes: memoryFolderBytes, Mode: 0o1777 } };
 }
@@ -89,9 +89,9 @@ export function fileReference({ id, name, target, mode = 0o444 }: SwarmFile): ob
   return { ConfigID: id, ConfigName: name, File: { Name: target, UID: "0", GID: "0", Mode: mode } };
 }
 
-/** How long an application has to end after SIGTERM: a swarm is told when a replica is started. */
+/** Time between SIGTERM and SIGKILL; a swarm fixes it when the service is created. */
 export const stopGraceMs = 10_000;
 
-/** The files of this machine that a container gets, by where it finds them. */
+/** Reads the files of this machine that a container mounts, each with its path in the container. */
 export const filesOf = (body: AppBody): readonly { readonly target: string; readonly content: Buffer }[] =>
   body.HostConfig.Mounts.map(({ Source, Target }) => ({ target: Target, content: readFileSync(Source) }));

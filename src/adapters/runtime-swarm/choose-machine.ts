@@ -9,9 +9,9 @@ interface Surroundings {
 }
 
 /**
- * The machine for another replica of a workload: of those that take tasks the one with the fewest replicas of it, then with the fewest of
- * all. Throws where no machine takes any. `guarded` are the machines that keep containers from the operator's networks; one that has refused
- * comes last.
+ * Chooses the machine for another replica of a workload: among ready, active and guarded machines, the one with the fewest replicas of it,
+ * then with the fewest of all. A machine that refused this replica (`without`) comes last. Throws if there is none. The rules on `guarded`
+ * machines close the operator's networks to containers.
  */
 export function chooseMachine(
   workloadId: string,

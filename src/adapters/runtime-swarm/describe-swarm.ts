@@ -9,7 +9,7 @@ interface EngineVersion {
   readonly ApiVersion: string;
 }
 
-/** What services get of what containers of this engine do, and what they lack. */
+/** Describes the isolation of services, derived from that of this engine's containers, and what is missing. */
 export async function describeSwarm(
   { api }: SwarmContext,
   guard: Guard,
@@ -34,16 +34,19 @@ export async function describeSwarm(
   };
 }
 
-/** Services ask for it from version 1.46 of the API on; before that only the engine's own setting gives it. */
+/**
+ * Returns whether programs may gain privileges. Services request no-new-privileges from API version 1.46 on; before that, only the engine's
+ * own setting provides it.
+ */
 async function mayGainPrivileges(api: SwarmContext["api"], status: () => Promise<string>): Promise<boolean> {
   const { ApiVersion: version } = await api.call<EngineVersion>({ path: "/version" });
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return !(major > 1 || minor >= 46) && !/^NoNewPrivs:\s+1$/m.test(await status());
 }
 
-/** What the kernel says of a service's process on this machine: the engine does not tell its setting. */
+/** Returns /proc/<pid>/status of the guard on this machine, because the engine does not report its setting. Empty if unknown. */
 async function guardStatus(api: SwarmContext["api"], guard: Guard, machine: string): Promise<string> {
-  // It brings the guard of a swarm that has none yet; until that runs nothing is known.
+  // `machines()` creates the guard if the swarm has none; until it runs, the setting is unknown.
   try {
     await guard.machines();
     const container = await guard.containerOn(machine);

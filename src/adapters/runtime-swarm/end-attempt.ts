@@ -8,8 +8,8 @@ import type { SwarmReplica } from "./replicas.ts";
 const spareMs = 20_000;
 
 /**
- * SIGTERM, and SIGKILL after the grace that the service was made with. The service gets a task that no machine takes in the place of its
- * own: so the swarm ends the application and still tells how it ended, and its machine keeps the output.
+ * Stops an attempt with SIGTERM, then SIGKILL after the service's grace period. Updates the service with a task that fits no machine: the
+ * swarm then stops the application but still reports its exit, and the machine keeps its output.
  */
 export async function endAttempt(context: SwarmContext, replica: SwarmReplica): Promise<void> {
   if (replica.exit !== null) return;
@@ -27,7 +27,7 @@ export async function endAttempt(context: SwarmContext, replica: SwarmReplica): 
     if (task === undefined || !["starting", "running"].includes(task.Status.State)) return true;
     return (await isLost(context, task.NodeID)) || undefined;
   };
-  // A machine that is lost says nothing more; its engine ends the task when it comes back.
+  // A lost machine reports nothing more; its engine stops the task when it returns.
   if (replica.node?.Status.State !== "ready") return;
   if (!(await until(hasEnded, { timeoutMs: stopGraceMs + spareMs, firstMs: 50, atMostMs: 250 })))
     throw new Error(`${replica.name} does not end`);

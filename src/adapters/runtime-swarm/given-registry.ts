@@ -1,9 +1,6 @@
 import type { ImageRegistry } from "./image-registry.ts";
 
-/**
- * A registry that the operator runs; the machines trust its certificate. What is deleted there, and when, is the operator's to say.
- * `login` is `user:password`.
- */
+/** A registry that the operator runs and whose certificate the machines trust. Berth deletes nothing there. `login` is `user:password`. */
 export function createGivenRegistry(name: string, login: string | null): ImageRegistry & { close(): Promise<void> } {
   const [username = "", ...password] = (login ?? "").split(":");
   const account = { username, password: password.join(":"), serveraddress: name.split("/")[0] };

@@ -16,14 +16,14 @@ import { swarmFile } from "./swarm-files.ts";
 import type { SwarmContext } from "./settings.ts";
 
 /**
- * A service of one task on every machine, also on those that join later. It loads the nftables table that closes the machine itself, the
- * operator's private networks and metadata services to containers, and the ports of replicas to all but edges. A machine without it gets
- * no replicas.
+ * A service with one task on every machine, including those that join later. It loads an nftables table that closes the machine itself, the
+ * operator's private networks and metadata services to containers, and closes the ports of replicas to everything but edges. A machine
+ * without it gets no replicas.
  */
 export interface Guard {
-  /** The machines whose table is loaded. */
+  /** Returns the machines whose guard is healthy, so their table is loaded. */
   machines(): Promise<ReadonlySet<string>>;
-  /** The guard's container on a machine, once it runs there. */
+  /** Returns the id of the guard's container on a machine; undefined unless it runs. */
   containerOn(machine: string): Promise<string | undefined>;
   remove(): Promise<void>;
 }
@@ -34,19 +34,22 @@ const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.16
 export interface GuardedNetwork {
   readonly table: string;
   readonly resolvers: readonly string[];
-  /** Of the machines of the swarm. */
+  /** Addresses of the swarm's machines. */
   readonly machines: readonly string[];
-  /** Of edges elsewhere. */
+  /** Addresses of edges outside the swarm. */
   readonly edges: readonly string[];
-  /** Of the edges, which applications reach at every machine as visitors do. */
+  /** The edges' ports, which applications may reach on every machine, as visitors do. */
   readonly edgePorts: readonly number[];
-  /** Services that are open although their address is closed, such as the server of projects' databases. */
+  /** Services that applications may reach although the address is in a closed network, such as the server of projects' databases. */
   readonly open: readonly OpenPort[];
 }
 
 const set = (values: readonly (string | number)[]): string => `{ ${values.join(", ")} }`;
 
-/** What the engine accepts in its own tables still passes this one. Rejected rather than dropped, so that an application learns at once. */
+/**
+ * Builds the nftables rules. Packets that the engine's own tables accept must still pass this table. It rejects instead of dropping, so
+ * that applications fail at once.
+ */
 export function guardRules({ table, resolvers, machines, edges, edgePorts, open }: GuardedNetwork): string {
   const from = `iifname "${bridge}"`;
   const names =
@@ -56,7 +59,7 @@ export function guardRules({ table, resolvers, machines, edges, edgePorts, open 
   const visit = edgePorts.length > 0 ? `${from} tcp dport ${set(edgePorts)}` : "";
   const ownEdge = visit === "" ? "" : `${visit} accept`;
   const otherEdges = visit === "" ? "" : `${visit} ip daddr ${set([...machines, ...edges])} accept`;
-  // Not as a closed port answers.
+  // Unlike a TCP reset, this cannot be mistaken for a closed port.
   const refuse = "reject with icmpx type admin-prohibited";
   return `table inet ${table}
 flush table inet ${table}
@@ -85,7 +88,7 @@ table inet ${table} {
 `;
 }
 
-// A restart of the machine's own firewall may flush all tables.
+// Loads the rules every 10 s, because a restart of the machine's own firewall may flush all tables.
 const script = `trap 'nft delete table inet "$1"; exit 0' TERM
 while nft -f /rules.nft; do touch /tmp/on; sleep 10 & wait; done
 exit 1`;
@@ -138,7 +141,7 @@ export function createGuard(context: SwarmContext): Guard {
   };
 }
 
-/** The host's own programs, with the right to change the network's rules and no other. */
+/** Builds the guard's service: the host's programs with CAP_NET_ADMIN as their only capability. */
 async function guardSpec(
   context: SwarmContext,
   name: string,
@@ -147,7 +150,7 @@ async function guardSpec(
   const { tag } = context;
   const image = await registeredImage(context, { project_id: "guard", image_ref: await emptyImage(context) });
   const file = await swarmFile(context, { target: "/rules.nft", content: Buffer.from(rules) });
-  // Not /sbin: the engine puts its init process there.
+  // Leaves out /sbin, where the engine puts its init process.
   const folders = ["/usr", "/bin", "/lib", "/lib64"].filter((path) => existsSync(path));
   return {
     Name: name,

@@ -2,21 +2,21 @@ import { createInterface } from "node:readline";
 import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import type { ProjectImage } from "../../ports/runtime.ts";
 
-/** The registry that machines get images from. */
+/** The registry from which machines pull images. */
 export interface ImageRegistry {
-  /** As image names begin with it: `host:port`, or `host:port/path`. Resolves once it answers. */
+  /** Prefix of image names: `host:port`, or `host:port/path`. Resolves once the registry answers. */
   name(): Promise<string>;
-  /** The header that names the login, for an engine; it asks for one also where there is none. */
+  /** Value of X-Registry-Auth, which the engine requires even without a login. */
   readonly authHeader: string;
-  /** Shell commands by which another machine is let in; empty where that is the operator's to do. */
+  /** Shell commands that give another machine access; empty if the operator takes care of that. */
   trustScript(): Promise<string>;
-  /** Deletes an image, where the registry allows that. Idempotent. */
+  /** Deletes an image if the registry allows it. Idempotent. */
   deleteImage(repository: string, digest: string): Promise<void>;
 }
 
 const pushMs = 600_000;
 
-/** The name of an image in the registry, by digest; it is pushed when it is not known to be there. */
+/** Returns the image's name in the registry, by digest. Pushes the image if it was not pushed before, or with `again`. */
 export async function registeredImage(
   { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
   { project_id, image_ref }: ProjectImage,
@@ -54,7 +54,7 @@ async function push(
   return digest;
 }
 
-/** Deletes what the registry keeps of a project's image. Idempotent. */
+/** Deletes a project's image from the registry. Idempotent. */
 export async function unregisterImage(
   { api, registry }: { readonly api: DockerApi; readonly registry: ImageRegistry },
   { project_id, image_ref }: ProjectImage,

@@ -10,17 +10,17 @@ import type { ImageRegistry } from "./image-registry.ts";
 import { makeRegistryCertificates, trustRegistry, type RegistryCertificates } from "./registry-certificates.ts";
 
 export interface OwnRegistryOptions {
-  /** Images, certificates and the process's record. */
+  /** Folder for images, certificates and the record of the running process. */
   readonly dir: string;
-  /** The program of Debian's package docker-registry. */
+  /** Path of the program in Debian's package docker-registry. */
   readonly program: string;
-  /** The address of this machine that the other machines reach. */
+  /** This machine's address as the other machines reach it. */
   readonly address: () => Promise<string>;
   readonly port: number;
 }
 
 export interface OwnRegistry extends ImageRegistry {
-  /** Ends the process and takes back this machine's trust. */
+  /** Kills the process and removes this machine's trust in it. */
   close(): Promise<void>;
 }
 
@@ -32,8 +32,8 @@ interface Running {
 const upMs = 60_000;
 
 /**
- * The registry that Berth runs: with TLS, and open to machines that hold a certificate of its authority. The process outlives the control
- * plane, so that machines get images meanwhile; one that ended is started again by the next use.
+ * Creates the registry that Berth runs, with TLS and access for machines that hold a certificate of its authority. Its process outlives the
+ * control plane, so that machines can still pull images; if it has exited, the next use starts it again.
  */
 export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
   const runExclusive = createKeyedMutex();
@@ -59,7 +59,7 @@ export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
   };
 }
 
-/** Engines read it at every pull; no restart is needed. */
+/** Engines read this folder at every pull, so they need no restart. */
 const trustFolder = (host: string): string => `/etc/docker/certs.d/${host}`;
 
 function scriptOf({ host, certificates: { ca, cert, key } }: Running): string {
@@ -81,7 +81,7 @@ async function ensureRunning(options: OwnRegistryOptions, recordFile: string): P
   const config = join(options.dir, "config.json");
   await writeFile(config, JSON.stringify(settingsOf(options.dir, host)), { mode: 0o600 });
   const [file, log] = [options.program, join(options.dir, "log")];
-  // The registry frees the space of deleted images only while no push is under way.
+  // The registry can free the space of deleted images only while no push is in progress.
   if (existsSync(join(options.dir, "data", "docker")))
     await runOk({ file, args: ["garbage-collect", "--delete-untagged", config] }, { timeoutMs: 600_000 });
   const pid = await startDetached({ file, args: ["serve", config] }, log);
@@ -102,7 +102,7 @@ function readRecord(file: string): { readonly host: string; readonly identity: P
   return JSON.parse(readFileSync(file, "utf8")) as { host: string; identity: ProcessIdentity };
 }
 
-/** JSON is YAML. */
+/** Returns the registry's configuration. It expects YAML, of which JSON is a subset. */
 function settingsOf(dir: string, host: string): object {
   const [certificate, key, authority] = ["server.pem", "server.key", "ca.pem"].map((name) => join(dir, name));
   return {

@@ -3,7 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runOk } from "../../kit/exec.ts";
 
-/** Of the registry's authority, and of those that it lets in. PEM. */
+/** Certificate of the registry's authority, and client certificate and key of the machines that may use it. PEM. */
 export interface RegistryCertificates {
   readonly ca: string;
   readonly cert: string;
@@ -12,7 +12,7 @@ export interface RegistryCertificates {
 
 const days = "7300";
 
-/** Makes an authority, the registry's certificate for this address, and one for machines; once. */
+/** Creates, where missing, an authority, the registry's certificate for this address and one for machines. */
 export async function makeRegistryCertificates(dir: string, address: string): Promise<RegistryCertificates> {
   const path = (name: string) => join(dir, name);
   if (!existsSync(path("ca.pem"))) await makeAuthority(path);
@@ -32,7 +32,7 @@ type PathOf = (name: string) => string;
 
 const keyKind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** The certificate last: a crash in between leaves none, and the next start makes both. */
+/** Writes the certificate last: after a crash in between it is missing, and the next start creates key and certificate again. */
 async function makeAuthority(path: PathOf): Promise<void> {
   const subject = ["-days", days, "-subj", "/CN=Berth images"];
   const files = ["-keyout", path("ca.key"), "-out", path("ca.new")];
@@ -53,7 +53,7 @@ async function makeSigned(
   await rename(path(`${name}.new`), path(`${name}.pem`));
 }
 
-/** Lets the engine of this machine in. */
+/** Gives this machine's engine access to the registry. */
 export async function trustRegistry(folder: string, { ca, cert, key }: RegistryCertificates): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   await writeFile(join(folder, "ca.crt"), ca);

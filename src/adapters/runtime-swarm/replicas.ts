@@ -13,11 +13,11 @@ import {
 } from "./swarm-api.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** One attempt of a replica: a service with its one task, on a machine. */
+/** One attempt of a replica: a service and its only task. */
 export interface SwarmReplica {
   readonly name: string;
   readonly service: SwarmAttempt;
-  /** Undefined before a machine was given one. */
+  /** Undefined until the swarm has created it. */
   readonly task: SwarmTask | undefined;
   readonly node: SwarmNode | undefined;
   readonly address: Instance["address"];
@@ -28,7 +28,10 @@ export interface SwarmReplica {
 const beforeStart = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
 const living = new Set(["starting", "running"]);
 
-/** All replicas of this data folder, also those that wait for a machine. `lost` remembers what has been given up. */
+/**
+ * Returns all replicas of this data folder, including those that wait for a machine. `lost` records the replicas that were given up, across
+ * calls.
+ */
 export async function readReplicas(
   context: SwarmContext,
   lost: Map<string, InstanceExit>,
@@ -52,7 +55,7 @@ export const keyOf = ({ service: { Spec: spec } }: Pick<SwarmReplica, "service">
   attempt: Number(spec.Labels[labels.attempt]),
 });
 
-/** The first task is the application; a service that was ended gets another one, which no machine takes. */
+/** The first task is the application; stopping a service adds a second task, which fits no machine. */
 function toReplica(
   service: SwarmAttempt,
   tasks: readonly SwarmTask[],
@@ -68,21 +71,21 @@ function toReplica(
 
 const isLiving = ({ Status: { State: state } }: SwarmTask): boolean => beforeStart.has(state) || living.has(state);
 
-/** A swarm does not say that the kernel ended a task for its memory; SIGKILL that Berth did not ask for is taken for that. */
+/** Returns how a task exited. A swarm does not report OOM kills, so a SIGKILL (exit code 137) that Berth did not request counts as one. */
 function exitOf({ Spec: spec }: SwarmAttempt, { Status: status }: SwarmTask): InstanceExit {
   const code = status.ContainerStatus?.ExitCode ?? null;
   const wasAsked = spec.Labels[endedLabel] !== undefined;
   return { code, out_of_memory: code === 137 && !wasAsked, at: new Date(status.Timestamp) };
 }
 
-/** When most machines are lost at the same moment, it is this one that is: then nothing that runs is given up. */
+/** Returns whether this machine seems to be cut off: most machines appear to be down. Running replicas are not given up then. */
 function looksCutOff(nodes: readonly SwarmNode[]): boolean {
   return nodes.filter((node) => node.Status.State === "down").length * 2 > nodes.length;
 }
 
 /**
- * A replica on a machine that is down, or was removed, has ended, unless it still answers: an engine that ended leaves its containers
- * running. A machine whose state is unknown (managers elect a leader) is not down. What was given up once stays so.
+ * Marks a replica as exited if its machine is down or was removed, unless it still accepts connections: an engine that stopped leaves its
+ * containers running. A machine in state `unknown` (managers are electing a leader) is not down. A replica once given up stays so.
  */
 async function giveUpLost(
   replica: SwarmReplica,
@@ -113,7 +116,7 @@ function answers({ host, port }: { readonly host: string; readonly port: number 
   });
 }
 
-/** Of each replica the newest attempt. */
+/** Returns the newest attempt of each replica. */
 export function newestOf(replicas: readonly SwarmReplica[]): readonly SwarmReplica[] {
   const newest = new Map<string, SwarmReplica>();
   for (const replica of replicas) {

@@ -16,11 +16,11 @@ import { swarmFile } from "./swarm-files.ts";
 import { openOverlay } from "./swarm-networks.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** A machine may have to get the whole image first. */
+/** Includes the time a machine needs to pull the whole image. */
 const startMs = 300_000;
 const guardMs = 60_000;
 
-/** Makes the service of an attempt and waits until its application runs. A fault leaves nothing behind. */
+/** Creates the service of an attempt and waits until its application runs. On failure it removes the service. */
 export async function startAttempt(
   context: SwarmContext,
   guard: Guard,
@@ -31,7 +31,7 @@ export async function startAttempt(
     const refusing = await createAttempt(context, guard, { workload, key, name, without: null });
     const problem = await awaitStarted(context, name);
     if (problem === undefined) return;
-    // The registry may have lost the image since it was pushed, or something of the machine is broken.
+    // Tries once more: the registry may have lost the image, or the machine may be broken.
     await removeAttempt(context, name);
     await createAttempt(context, guard, { workload, key, name, without: refusing });
     const again = await awaitStarted(context, name);
@@ -50,11 +50,11 @@ interface Creation {
   readonly workload: Workload;
   readonly key: InstanceKey;
   readonly name: string;
-  /** The machine that refused to start it before: the image is pushed again, and the machine left out. */
+  /** The machine that refused the first try. If set, the image is pushed again and another machine is preferred. */
   readonly without: string | null;
 }
 
-/** Resolves with the machine that Berth chose. */
+/** Creates the service and resolves with the machine chosen for it. */
 async function createAttempt(context: SwarmContext, guard: Guard, creation: Creation): Promise<string> {
   const { workload, key, name, without } = creation;
   const opened = await openImage(context, workload);
@@ -92,7 +92,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
   });
 }
 
-/** The first machine may still be loading its rules. */
+/** Waits for one guarded machine, since the first may still be loading its rules. */
 async function awaitGuarded(guard: Guard): Promise<ReadonlySet<string>> {
   const some = async () => {
     const machines = await guard.machines();
@@ -103,7 +103,7 @@ async function awaitGuarded(guard: Guard): Promise<ReadonlySet<string>> {
 
 const underWay = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
 
-/** Resolves once the application has been started, with the reason when its machine refused that or was lost meanwhile. */
+/** Resolves once the application has started, or with the reason if its machine refused to start it or was lost meanwhile. */
 export async function awaitStarted(context: SwarmContext, name: string): Promise<string | undefined> {
   const outcome = async (): Promise<{ readonly problem?: string } | undefined> => {
     const [task] = (await listTasks(context, name)).toSorted((one, other) =>
@@ -119,12 +119,15 @@ export async function awaitStarted(context: SwarmContext, name: string): Promise
   return started.problem;
 }
 
-/** By its machine before the application began, such as for want of a network: what the swarm calls failed has no other sign. */
+/**
+ * Returns whether the machine refused the task before the application started, such as without a network. For tasks in state `failed`, only
+ * the message tells.
+ */
 function isRefused({ Status: { State: state, Err: said = "" } }: SwarmTask): boolean {
   return state === "rejected" || (state === "failed" && said.startsWith("starting container failed"));
 }
 
-/** A task begins to run a moment before its port is known. */
+/** A task is starting a moment before its published port is known. */
 function lacksPort({ Status: status }: SwarmTask): boolean {
   return status.State === "starting";
 }

@@ -2,7 +2,7 @@ import type { DockerApi } from "../../kit/docker-api.ts";
 import { labels } from "../../containers/container-labels.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** What Berth reads of a swarm's objects, as the Engine API gives them. */
+/** The fields of a swarm's objects that Berth reads, named as in the Engine API. */
 export interface SwarmAttempt {
   readonly ID: string;
   readonly CreatedAt: string;
@@ -46,15 +46,15 @@ export interface SwarmNode {
   readonly ManagerStatus?: { readonly Addr: string; readonly Leader?: boolean; readonly Reachability?: string };
 }
 
-/** A manager that has lost the others must not keep the platform waiting. */
+/** A manager without quorum must not block the platform. */
 const timeoutMs = 10_000;
 
 /** Label of a service: the machine that Berth chose. */
 export const machineLabel = "berth.machine";
-/** Label of a service whose application was ended. */
+/** Label of a service whose application Berth stopped: the time of that. */
 export const endedLabel = "berth.ended";
 
-/** The services that run replicas of this data folder. */
+/** Lists the services that run replicas of this data folder. */
 export async function listAttempts({ api, tag }: SwarmContext): Promise<readonly SwarmAttempt[]> {
   const filters = { label: [`${labels.runtime}=${tag}`, `${labels.role}=app`] };
   return api.call({ path: "/services", query: { filters }, timeoutMs });
@@ -69,27 +69,27 @@ export function listNodes({ api }: Pick<SwarmContext, "api">): Promise<readonly 
   return api.call({ path: "/nodes", timeoutMs });
 }
 
-/** Whether the managers call the machine down, or know none of this id any more. */
+/** Returns whether the managers report the machine as down or no longer know its id. */
 export async function isLost(context: Pick<SwarmContext, "api">, machine: string | undefined): Promise<boolean> {
   if (machine === undefined) return false;
   const node = (await listNodes(context)).find(({ ID }) => ID === machine);
   return node === undefined || node.Status.State === "down";
 }
 
-/** Where a machine is reached: a manager that names no address for its tasks has one for the other managers. */
+/** Returns a machine's address. A manager may report none for its tasks; then its address for other managers is used. */
 export function addressOf({ Status: status, ManagerStatus: manager }: SwarmNode): string {
   const own = status.Addr ?? "";
   return own === "" || own === "0.0.0.0" || own === "127.0.0.1" ? (manager?.Addr.replace(/:\d+$/, "") ?? own) : own;
 }
 
 export interface SwarmMembership {
-  /** Of this engine; empty when it is in no swarm. */
+  /** Node id of this engine; empty when it is in no swarm. */
   readonly nodeId: string;
   readonly address: string;
   readonly isManager: boolean;
 }
 
-/** What the engine of this machine is in its swarm. */
+/** Reads this machine's node id, address and role in its swarm. */
 export async function readMembership(api: DockerApi): Promise<SwarmMembership> {
   const { Swarm: swarm } = await api.call<{
     readonly Swarm: { readonly NodeID: string; readonly NodeAddr: string; readonly ControlAvailable: boolean };
@@ -104,7 +104,7 @@ interface Swarm {
 
 const heartbeatNs = 1e9;
 
-/** Lets managers see a lost machine after about 3 s instead of 15. */
+/** Shortens the heartbeat, so that managers detect a lost machine after about 3 s instead of 15 s. */
 export async function hastenHeartbeat(api: DockerApi): Promise<void> {
   const { Version: version, Spec: spec } = await api.call<Swarm>({ path: "/swarm", timeoutMs });
   if ((spec.Dispatcher?.HeartbeatPeriod ?? 0) === heartbeatNs) return;

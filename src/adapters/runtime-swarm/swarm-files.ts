@@ -4,7 +4,7 @@ import { labels } from "../../containers/container-labels.ts";
 import type { SwarmFile } from "./attempt-spec.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** Gives content to the swarm under a name of its own, once; machines get it with the tasks that use it. */
+/** Stores content as a swarm config named after its hash, unless it exists. Machines receive it with the tasks that use it. */
 export async function swarmFile(
   { api, tag }: SwarmContext,
   { target, content }: { readonly target: string; readonly content: Buffer },
@@ -29,7 +29,7 @@ export async function swarmFile(
 export async function removeUnusedFiles({ api, tag }: SwarmContext): Promise<void> {
   const filters = { label: [`${labels.runtime}=${tag}`] };
   const all = await api.call<readonly { ID: string }[]>({ path: "/configs", query: { filters } });
-  // The engine refuses those that are in use.
+  // The engine refuses to delete configs in use.
   for (const { ID } of all)
     await unlessStatus(api.call({ method: "DELETE", path: `/configs/${ID}` }), 400, 404, 409, 500);
 }

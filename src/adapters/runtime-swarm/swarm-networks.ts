@@ -2,12 +2,15 @@ import { DockerRefused, unlessStatus } from "../../kit/docker-api.ts";
 import { labels } from "../../containers/container-labels.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** The id of a project's overlay network, which exists then: its replicas on all machines, and nothing else. */
+/**
+ * Returns the id of a project's overlay network; creates the network if it is missing. It connects the project's replicas on all machines
+ * and nothing else.
+ */
 export async function openOverlay({ api, tag, runExclusive }: SwarmContext, projectNumber: number): Promise<string> {
   const name = `berth-${tag}-swarm-${projectNumber}`;
   return runExclusive(name, async () => {
     const find = async () => (await unlessStatus(api.call<{ Id: string }>({ path: `/networks/${name}` }), 404))?.Id;
-    // Never the option `encrypted`: engines before version 23 take it as given also where it says `false`.
+    // Never set the option `encrypted`: engines before version 23 take even `false` for true.
     const body = { Name: name, CheckDuplicate: true, Driver: "overlay", Labels: { [labels.runtime]: `${tag}-swarm` } };
     const create = async () => (await api.call<{ Id: string }>({ method: "POST", path: "/networks/create", body })).Id;
     return (

@@ -34,17 +34,17 @@ import { removeUnusedFiles } from "./swarm-files.ts";
 import { removeUnusedOverlays } from "./swarm-networks.ts";
 
 export interface SwarmRuntime extends Runtime {
-  /** Stops watching; everything that runs goes on. */
+  /** Stops watching; everything keeps running. */
   close(): void;
-  /** Takes back guard, networks and rules. Once nothing runs. */
+  /** Removes guard, networks, files and rules. Call it when nothing runs any more. */
   dismantle(): Promise<void>;
 }
 
 const watchMs = 500;
 
 /**
- * The runtime of a Docker Swarm that the engine of this machine manages. Replicas that need no storage are services on any machine, each
- * of one task that only Berth starts again. What needs this machine's disk (storage, a database's socket, one-off commands) is a
+ * Creates the runtime for a Docker Swarm that this machine's engine manages. Replicas without storage are services on any machine, each
+ * with one task that only Berth restarts. What needs this machine's disk (storage, a database's socket, one-off commands) runs in a
  * container of this machine's engine, as in the Docker runtime.
  */
 export function createSwarmRuntime(local: DockerRuntime, { registry, edgeAddresses = [] }: SwarmOptions): SwarmRuntime {
@@ -131,7 +131,7 @@ class Swarm implements SwarmRuntime {
     return this.#output.read(found.name, cursor, found.exit !== null);
   }
 
-  /** The oldest output is thrown away by itself, and the rest with the service. */
+  /** Nothing to do: the oldest output is discarded automatically, and the rest with the service. */
   async discardOutput(): Promise<void> {}
 
   endpointFor: Runtime["endpointFor"] = (server) => this.#local.endpointFor(server);
@@ -157,7 +157,7 @@ class Swarm implements SwarmRuntime {
     await this.#local.removeImage(image);
   }
 
-  /** Only the engine of this machine runs something inside of a container. */
+  /** Returns `none` for replicas on other machines: only this machine's engine can run a command in a container. */
   async checkHealth(key: InstanceKey): Promise<OwnCheck> {
     const found = await this.#replica(key);
     if (found === undefined) return this.#local.checkHealth(key);
@@ -278,7 +278,7 @@ class Swarm implements SwarmRuntime {
     });
   }
 
-  /** A swarm sends no events of tasks. */
+  /** Polls for changes, because a swarm sends no events about tasks. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -291,7 +291,7 @@ class Swarm implements SwarmRuntime {
       for (const id of new Set(changed.map((each) => keyOf(each).workload_id)))
         for (const listener of this.#listeners) listener(id);
     } catch {
-      // A manager without the others; `observe` says so.
+      // The manager has lost its quorum; `observe` reports that.
     } finally {
       this.#isLooking = false;
     }
@@ -304,10 +304,10 @@ class Swarm implements SwarmRuntime {
   }
 }
 
-/** The managers would wait for output of a machine that gives none. */
+/** Returns whether the replica's machine is lost. Managers would wait in vain for its output. */
 const isLost = ({ exit }: SwarmReplica): boolean => exit?.machine_lost === true;
 
-/** Storage and the sockets of databases are on the disk of this machine. */
+/** Returns whether a workload must run here: storage and databases' sockets are on this machine's disk. */
 function needsThisMachine({ storage_access, reach }: Workload): boolean {
   return storage_access !== "none" || reach.some((server) => unixSocketOf(server) !== null);
 }
