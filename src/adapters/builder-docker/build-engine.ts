@@ -13,38 +13,38 @@ import { openBuildGroups, type BuildGroups } from "./build-groups.ts";
 import { addressesOf } from "./registry-access.ts";
 
 export interface BuildEngineOptions {
-  /** The engine's images, caches and settings. */
+  /** Folder for the engine's images, caches and settings. */
   readonly dir: string;
   readonly parts: SandboxParts;
   readonly nodeBin: string;
-  /** For each build, and for what belongs to none. */
+  /** Limit of each build, and of all commands without a build together. */
   readonly memoryBytes: number;
   readonly processes: number;
-  /** The largest file that a build's command may write. */
+  /** Largest file that a build's command may write. */
   readonly fileBytes: number;
-  /** How much of layers and package caches stays between builds. */
+  /** How many bytes of layers and package caches are kept between builds. */
   readonly cacheBytes: number;
-  /** A certificate (PEM file) that registries may have besides those the system trusts. */
+  /** A certificate (PEM file) that is trusted for registries in addition to the system's. */
   readonly caFile?: string;
 }
 
-/** A Docker engine that only builds. It ends with this process. */
+/** A Docker engine used only for builds. It ends with this process. */
 export interface BuildEngine {
   readonly api: DockerApi;
   readonly socket: string;
-  /** Where its files are. */
+  /** Folder with the engine's data. */
   readonly dataRoot: string;
   /** The control groups of its builds. */
   readonly groups: BuildGroups;
-  /** Resolves when it has ended, by itself or by `stop`. */
+  /** Resolves when the engine has exited, by itself or through `stop`. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts dockerd for builds alone, in namespaces of its own: what a Dockerfile's `FROM`, `ADD` and `RUN` reach is what a sandbox's
- * commands reach (the internet, not this machine, its other networks or a cloud's metadata), its mounts and processes end with it, and
- * the commands of each build stay in a control group.
+ * Starts a dockerd used only for builds, in its own namespaces. A Dockerfile's `FROM`, `ADD` and `RUN` reach what a sandbox's commands
+ * reach: the internet, but not this machine, its other networks or a cloud's metadata. Mounts and processes end with the engine, and each
+ * build's commands stay in a control group.
  */
 export async function startBuildEngine(
   options: BuildEngineOptions,
@@ -111,7 +111,7 @@ function startIn(
         ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }),
       },
       fds: [log],
-      // The engine packs layers itself, outside of any build's control group.
+      // Runs in the background class, since the engine packs layers itself, outside any build's control group.
       isBackground: true,
     },
   );
@@ -127,9 +127,9 @@ interface Placed {
 }
 
 function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group, resolvers }: Placed): void {
-  // Namespaces hide who wrote it, and a process of that number always runs.
+  // Removes an earlier engine's PID file: its number comes from another PID namespace and always belongs to a running process here.
   rmSync(join(dir, "docker.pid"), { force: true });
-  // Sockets of containerd are below it, and the path of a socket has 107 bytes at most.
+  // containerd's sockets are below this folder, and a socket's path is limited to 107 bytes.
   const execRoot = join(dirname(socket), "exec");
   rmSync(execRoot, { recursive: true, force: true });
   writeFileSync(join(dir, "resolv.conf"), resolvers.isolated, { mode: 0o644 });
@@ -147,7 +147,7 @@ function writeSettings({ dir, cacheBytes }: BuildEngineOptions, { socket, group,
   writeFileSync(join(dir, "daemon.json"), JSON.stringify(settings, null, 2), { mode: 0o600 });
 }
 
-// In the range that only Berth's sandboxes use, so that it hides no network of the operator's.
+// From the range that only Berth's sandboxes use, so that it shadows no network of the operator's.
 const insideBridge = "10.127.255.1/24";
 
 function answers(api: DockerApi, ended: Promise<void>): Promise<true | undefined> {
@@ -173,6 +173,6 @@ function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended already.
+    // It has already exited.
   }
 }

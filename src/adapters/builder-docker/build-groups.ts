@@ -10,26 +10,26 @@ type Limits = Pick<BuildLimits, "memoryBytes" | "processes">;
 
 /** The control groups of an engine's builds. */
 export interface BuildGroups {
-  /** For the engine's settings; undefined where this machine has no control groups. */
+  /** Parent group for the engine's settings; undefined if this machine has no control groups. */
   readonly parent: string | undefined;
-  /** Goes before all other folders of the engine's PATH. */
+  /** Must come first in the engine's PATH. */
   readonly binDir: string;
-  /** The group of the build whose commands know the word `scope`. */
+  /** Creates the group of the build whose commands carry `scope`. */
   open(scope: string, limits: Limits): BuildGroup;
   close(): Promise<void>;
 }
 
 export interface BuildGroup {
-  /** Processor time of the build's commands so far; undefined where it cannot be measured. */
+  /** Processor time used by the build's commands so far; undefined if it cannot be measured. */
   cpuSeconds(): number | undefined;
   remove(): Promise<void>;
 }
 
 /**
- * BuildKit runs every command of every build in one control group and has no limits for a single build. It starts them by the program `runc`
- * of its PATH: ours moves each into the group of its build, which it knows by the build argument that no other project's build knows.
- * Commands without it share a group with the limits of one build. A sparse file costs the command nothing, but packing the layer reads
- * all of it, so the size of a file is limited, too.
+ * Creates the control groups of builds. BuildKit runs the commands of all builds in one group, without limits per build, through the `runc`
+ * of its PATH. Our wrapper of that name moves each command into its build's group, identified by a build argument that only the project's
+ * builds know; commands without one share a group with the limits of one build. It limits the size of files, too: a sparse file costs the
+ * command nothing, but packing the layer reads all of it.
  */
 export function openBuildGroups(dir: string, limits: Limits & { readonly fileBytes: number }): BuildGroups {
   const groups = openCgroups(`berth-builds-${tagOf(dir).slice(0, 8)}`);
@@ -47,7 +47,7 @@ export function openBuildGroups(dir: string, limits: Limits & { readonly fileByt
     binDir,
     open(scope, own) {
       const place = join(places, tagOf(scope).slice(0, 16));
-      // Few names, used again: runc leaves an empty folder of each in hierarchies that have no limits.
+      // Reuses few names: runc leaves an empty folder per name in hierarchies without limits.
       const name = freeName(used);
       used.add(name);
       groups.open(name, inGroup(own));
@@ -75,7 +75,7 @@ function freeName(used: ReadonlySet<string>): string {
   for (let number = 1; ; number += 1) if (!used.has(`build-${number}`)) return `build-${number}`;
 }
 
-/** The path of the groups' parent below the mounted hierarchy, which engines want. */
+/** Returns the path of the groups' parent relative to the mounted hierarchy, as engines expect it. */
 function parentOf(file: string): string {
   const [, path = ""] =
     /^\/sys\/fs\/cgroup(?:\/(?:memory|pids|cpu|cpuacct|cpu,cpuacct))?(\/.*)\/[^/]+\/cgroup\.procs$/.exec(file) ?? [];

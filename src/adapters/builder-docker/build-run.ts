@@ -5,21 +5,21 @@ import type { BuildRequest, RegistryLogin } from "../../ports/builder.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import type { BuildEngine } from "./build-engine.ts";
 
-/** One build on its way: what its stages share. */
+/** A build in progress: what its stages share. */
 export interface BuildRun {
   readonly options: DockerBuilderOptions;
   readonly runEngine: DockerApi;
-  /** The engine that builds, started when it is first asked for, with the shared images that this Dockerfile may start from. */
+  /** Returns the build engine, started on first use, with the shared images that this Dockerfile may start from. */
   readonly engine: (dockerfile: string) => Promise<BuildEngine>;
-  /** What the build may log in with. */
+  /** Registry logins that the build may use. */
   readonly logins: readonly RegistryLogin[];
   readonly scopesDir: string;
   readonly request: BuildRequest;
   readonly log: BuildLog;
   readonly time: TimeLimit;
-  /** The build's own, `app/` with the source in it. */
+  /** The build's own folder; `app/` in it holds the source. */
   readonly folder: string;
 }
 
-/** The name of the Dockerfile in a build's context. */
+/** Name of the Dockerfile in a build's context. */
 export const dockerfileName = "Dockerfile";

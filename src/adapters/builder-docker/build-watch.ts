@@ -2,20 +2,20 @@ import type { TimeLimit } from "../../building/time-limit.ts";
 import { BuildRefused } from "../../detection/failures.ts";
 
 export interface BuildWatch {
-  /** Aborts when the build must end. */
+  /** Aborts when the build must stop. */
   readonly signal: AbortSignal;
-  /** The build printed something or went on to its next step. */
+  /** Call it when the build prints something or starts its next step. */
   heard(): void;
-  /** Throws when the build was ended for its silence. */
+  /** Throws if the build was stopped for its silence. */
   check(): void;
   stop(): void;
 }
 
 const pollEveryMs = 500;
-// A second of processor time in 10 s is work; an engine that waits uses less.
+// Processor seconds that count as a sign of life; an engine that only waits uses about none.
 const busySeconds = 0.5;
 
-/** Ends a build that prints nothing and computes nothing for `silenceMs`. */
+/** Stops a build that prints nothing and computes nothing for `silenceMs`. */
 export function watchBuild(
   time: Pick<TimeLimit, "signal">,
   silenceMs: number,

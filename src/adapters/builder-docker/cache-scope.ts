@@ -3,8 +3,8 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * The layer cache and the folders of `--mount=type=cache` are the engine's, one for all projects. A random word that only the project's
- * builds know is part of every key: no build takes what another project's commands made, nor leaves something for it.
+ * Returns the project's random cache scope, which is part of every cache key. The engine's layer cache and its `--mount=type=cache` folders
+ * are shared by all projects; the scope keeps a build from using or leaving results of another project's commands.
  */
 export async function cacheScope(dir: string, projectId: string): Promise<string> {
   const file = join(dir, projectId);
@@ -15,12 +15,12 @@ export async function cacheScope(dir: string, projectId: string): Promise<string
   return await readFile(file, "utf8");
 }
 
-/** Forgets the project's word: nothing finds its caches any more, and the engine removes what nothing uses. */
+/** Deletes the project's scope: its caches cannot be found any more, and the engine removes what is unused. */
 export async function forgetCacheScope(dir: string, projectId: string): Promise<void> {
   await rm(join(dir, projectId), { force: true });
 }
 
-/** The scope of commands that read these variables, whose values are no part of the engine's own keys. */
+/** Returns the scope of commands that read these variables, whose values are not part of the engine's own cache keys. */
 export function scopeOfVariables(scope: string, env: Readonly<Record<string, string>>): string {
   const sorted = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHmac("sha256", scope).update(JSON.stringify(sorted)).digest("hex");

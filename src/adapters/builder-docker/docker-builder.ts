@@ -24,8 +24,8 @@ export interface DockerBuilder extends Builder {
 }
 
 /**
- * Builds images for a Docker engine: by the source's Dockerfile, else by one that is made from what detection finds. They are built in an
- * engine of their own and copied to the one that runs them.
+ * Creates a builder of images for a Docker engine: from the source's Dockerfile, else from one generated from what detection finds. Images
+ * are built in a separate engine and copied to the one that runs them.
  */
 export async function createDockerBuilder(options: DockerBuilderOptions): Promise<DockerBuilder> {
   const { runSocket, buildsDir, engine, parents, sharedImages, privateRegistries } = options;
@@ -98,7 +98,7 @@ async function admitted({ privateRegistries }: DockerBuilderOptions, { registrie
   return logins;
 }
 
-/** Throws what is the machine's fault. */
+/** Returns the failure to show to the user; throws errors that are the machine's fault. */
 function refusalIn(error: unknown, checkTime: () => void): BuildRefused {
   if (error instanceof BuildRefused) return error;
   try {
@@ -121,7 +121,7 @@ function imagesOf(api: DockerApi, projectId: string): Promise<readonly ListedIma
   return api.call<readonly ListedImage[]>({ path: "/images/json", query: { filters } });
 }
 
-/** False when the engine does not answer: a build then ends with that. */
+/** Returns false if the engine does not answer: a build then fails with that error. */
 async function isShortOfSpace(api: DockerApi, floorBytes: number): Promise<boolean> {
   const folder = await api.call<{ readonly DockerRootDir: string }>({ path: "/info" }).then(
     ({ DockerRootDir }) => DockerRootDir,
@@ -132,10 +132,10 @@ async function isShortOfSpace(api: DockerApi, floorBytes: number): Promise<boole
   return bavail * bsize < floorBytes || (files > 0 && ffree / files < inodesFloor);
 }
 
-// As for the data folder.
+// The same share as for the data folder.
 const inodesFloor = 0.02;
 
-/** What only one of its images has, and once what they share with each other or with other projects. */
+/** Adds up what each image has alone, and counts once what images share with each other or with other projects. */
 async function diskBytes(api: DockerApi, projectId: string): Promise<number> {
   const all = await api.call<{ readonly Images: readonly ListedImage[] }>({ path: "/system/df", timeoutMs: 0 });
   const own = all.Images.filter(({ Labels }) => Labels?.[imageLabels.project] === projectId);

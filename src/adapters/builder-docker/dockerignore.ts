@@ -6,7 +6,10 @@ interface Rule {
   readonly keeps: boolean;
 }
 
-/** Whether a .dockerignore leaves a path out, by the path itself or by a folder above it. The last rule that fits decides. */
+/**
+ * Parses a .dockerignore. The returned function tells whether a path is excluded, by itself or by a folder above it; the last matching rule
+ * decides.
+ */
 export function readDockerignore(text: string): (path: string) => boolean {
   const rules = text
     .replace(/^\uFEFF/, "")
@@ -30,7 +33,7 @@ function readRule(line: string): Rule[] {
   return [{ pattern: new RegExp(`^${globOf(path)}$`), keeps }];
 }
 
-/** Go's `filepath.Match` with `**`, as Docker describes it. */
+/** Translates a pattern to a regular expression: Go's `filepath.Match` plus `**`, as Docker documents it. */
 function globOf(path: string): string {
   const tokens = path.matchAll(/\*\*\/?|\*|\?|\[(?:\\.|[^\]\\])+\]|\\.|[^]/gu);
   return [...tokens]
@@ -50,7 +53,7 @@ function globOf(path: string): string {
 
 const slash = Buffer.from("/");
 
-/** Removes from a folder what `ignores`. A folder of which a deeper rule may keep something is looked into. */
+/** Removes what `ignores` matches below `root`. An ignored folder stays if a rule keeps something in it. */
 export async function removeIgnored(root: string, ignores: (path: string) => boolean): Promise<void> {
   const walk = async (place: Buffer, folder: string): Promise<boolean> => {
     let isEmpty = true;

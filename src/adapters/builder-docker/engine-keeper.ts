@@ -7,36 +7,36 @@ import { startBuildEngine, type BuildEngine, type BuildEngineOptions } from "./b
 import { copyImage, findImage } from "./move-image.ts";
 import { mayStartFrom } from "./read-dockerfile.ts";
 
-/** The engines that build: one for all organizations, and one for each organization that pulls private images. */
+/** The engines that build: one shared by all organizations, and one for each organization that pulls private images. */
 export interface EngineKeeper {
-  /** An engine for one build, started when the build first asks for it. Null: that of all organizations. */
+  /** Reserves an engine for one build; it starts when the build first asks for it. Null means the shared engine. */
   use(organization: string | null): EngineUse;
-  /** Removes an organization's own engine and what it pulled, unless another of its builds uses it. */
+  /** Removes an organization's own engine and what it pulled, unless another build uses it. */
   forget(organization: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface EngineUse {
-  /** With the shared images that this Dockerfile may start from. */
+  /** Returns the engine, with the shared images that this Dockerfile may start from. */
   engine(dockerfile: string): Promise<BuildEngine>;
-  /** The build has ended. */
+  /** Call it when the build has ended. */
   release(): void;
 }
 
 export interface KeptEngines {
   readonly options: BuildEngineOptions;
   readonly runEngine: DockerApi;
-  /** Names of images of `runEngine` that every Dockerfile may start from; one that exists there is copied when a Dockerfile first names it. */
+  /** Names of `runEngine`'s images that every Dockerfile may start from; each is copied when a Dockerfile first names it. */
   readonly sharedImages: readonly string[];
   readonly privateRegistries: readonly string[];
 }
 
-// An organization's own engine ends this long after its last build; the next start takes seconds.
+// An organization's own engine stops this long after its last build; starting it again takes seconds.
 const idleMs = 600_000;
 
 /**
- * BuildKit serves a manifest or a layer that it has to every build that names its digest, without asking the registry again. What an organization's
- * credentials pulled is therefore in an engine of its own, whose files no other organization's build reaches.
+ * Creates the keeper of build engines. BuildKit serves a stored manifest or layer to every build that names its digest, without asking the
+ * registry again, so what an organization's credentials pulled stays in its own engine, whose files no other organization's build can read.
  */
 export function keepEngines(kept: KeptEngines): EngineKeeper {
   const engines = new Map<string, KeptEngine>();

@@ -12,7 +12,7 @@ interface Judged {
   readonly originalLine: (line: number) => number;
 }
 
-/** The failure that BuildKit's words and a step's output tell of. */
+/** Derives the failure from BuildKit's message and the failed step's output. */
 export function evaluateBuild(judged: Judged): BuildRefused {
   const { failed, originalLine } = judged;
   const message = judged.message.replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
@@ -39,11 +39,11 @@ const pullText = "A base image of the Dockerfile could not be pulled";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 
-// As SIGXFSZ gives it to a command that writes past the largest size of a file; those that ignore the signal say so.
+// Exit code after SIGXFSZ, sent to a command that exceeds the file size limit; commands that ignore the signal print an error instead.
 const tooLargeFile = 153;
 const saysTooLarge = /\bEFBIG\b|: File too large\s*$|File size limit exceeded/m;
 
-// As `kill -9` gives it, which is what the kernel does to a group that has reached its limit.
+// Exit code after SIGKILL, which the kernel sends when a group reaches its memory limit.
 const killed = 137;
 
 function stepFailure({ limits }: Judged, { instruction, step, text }: FailedVertex, exitCode: number): BuildRefused {
@@ -76,7 +76,9 @@ const tools: readonly (readonly [RegExp, Tool])[] = [
   [/\bgo (?:build|mod|install|get)\b/, "go"],
 ];
 
-/** A Dockerfile's own command, judged by the signs of the package manager that it calls. */
+/**
+ * Describes a Dockerfile's own command as a step of the package manager that it calls, so that its output is classified like that step's.
+ */
 function likeStep(instruction: string): Step {
   const tool = tools.find(([pattern]) => pattern.test(instruction))?.[1] ?? "script";
   const args = [instruction.replace(/^RUN /, "")] as const;

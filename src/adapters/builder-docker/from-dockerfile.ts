@@ -17,7 +17,7 @@ import type { EngineImage } from "./move-image.ts";
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage } from "./publish-image.ts";
 
-/** Builds by the Dockerfile of the source. */
+/** Builds the image from the source's Dockerfile. */
 export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<Image> {
   const { log, folder, request } = run;
   const app = join(folder, "app");
@@ -55,7 +55,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   return port === undefined ? published : { ...published, port };
 }
 
-/** What a build by the source's Dockerfile does; null when there is none. */
+/** Returns what a build from the source's Dockerfile does; null if there is no Dockerfile. */
 export async function planDockerfile(app: string, tree: SourceTree): Promise<PlannedBuild | null> {
   if (!isPlain(app, dockerfileName, "file")) return null;
   const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
@@ -70,7 +70,7 @@ export async function planDockerfile(app: string, tree: SourceTree): Promise<Pla
 
 const ignoreName = ".dockerignore";
 
-/** What the build itself needs is never left out. */
+/** Never ignores the Dockerfile, which the build itself needs. */
 function ignoring(rules: string): (path: string) => boolean {
   const ignores = readDockerignore(rules);
   return (path) => path !== dockerfileName && ignores(path);
@@ -81,7 +81,7 @@ const ownCommandMissing = {
   hint: "Add a `CMD` to the Dockerfile, or a Procfile with `web: <command>`.",
 };
 
-/** The command of an image as people write it; null when there is none. */
+/** Returns an image's command as a shell line; null if it has none. */
 function commandOf({ Config }: EngineImage): string | null {
   const words = [...(Config.Entrypoint ?? []), ...(Config.Cmd ?? [])];
   if (words.length === 0) return null;
@@ -90,7 +90,7 @@ function commandOf({ Config }: EngineImage): string | null {
     : words.map(quoted).join(" ");
 }
 
-/** The lowest TCP port of EXPOSE. */
+/** Returns the lowest TCP port of EXPOSE. */
 function exposedPort({ Config }: EngineImage): number | undefined {
   const ports = Object.keys(Config.ExposedPorts ?? {}).filter((port) => !/\/(?:udp|sctp)$/.test(port));
   return ports.map((port) => Number.parseInt(port, 10)).toSorted((a, b) => a - b)[0];

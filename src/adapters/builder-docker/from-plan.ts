@@ -22,7 +22,7 @@ import { generateDockerfile, listingFile, listingStage, releaseStage, type Gener
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage, removeFrom } from "./publish-image.ts";
 
-/** Builds by a Dockerfile that is made from what detection finds. */
+/** Builds the image from a Dockerfile generated from what detection finds. */
 export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> {
   const { log, folder, options, request } = run;
   const detected = detect(tree, request.commands);
@@ -59,7 +59,7 @@ export function machineOf({ parents }: DockerBuilderOptions) {
   return { python, versions, java: { jdks, tools: { maven: true, gradle: false } }, home: "/app" };
 }
 
-/** Composer's images are named by its own version, so the PHP in them is not known before. */
+/** Tags of Composer's images name Composer's version, so their PHP version is not known in advance. */
 function ofImages(parents: DockerBuilderOptions["parents"]) {
   const [, ruby = "3.4"] = /:(\d+\.\d+)/.exec(parents.ruby) ?? [];
   return { ruby, php: "8.4", composer: "2" };
@@ -75,7 +75,7 @@ function announce(log: BuildLog, { procfile }: Detected, plan: BuildPlan): void 
     log.detail(`The Procfile's process type ${type}: ${command}`);
 }
 
-/** Null in a null: no web process. */
+/** `start` is null if there is no web process, or while it is not decided. */
 interface DecidedStart {
   readonly start: Start | null;
 }
@@ -84,7 +84,7 @@ function decideStart({ run, detected, plan }: Planned, files: BuiltFiles): Decid
   return { start: chooseStart(run.log, { detected, plan, files }) };
 }
 
-/** Builds without a start, looks at what is there, and decides. The second build finds all of it in the cache. */
+/** Builds without a start command, lists the files and decides by them. The second build takes everything from the cache. */
 async function afterBuilding(planned: Planned): Promise<DecidedStart> {
   const generated = await writeGenerated(planned, { start: null });
   const { id, engine } = await buildGenerated(planned, { generated, target: listingStage, manifest: null });
@@ -102,7 +102,7 @@ async function listedFiles(api: DockerApi, image: string): Promise<string[]> {
   const { Id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
   try {
     const tar = await text(await api.stream({ path: `/containers/${Id}/archive`, query: { path: listingFile } }));
-    // One file: a header of 512 bytes with the size in octal at 124.
+    // The archive holds one file: after a header of 512 bytes, with the size in octal at offset 124.
     const size = Number.parseInt(tar.slice(124, 135), 8);
     const lines = Buffer.from(tar)
       .toString("utf8", 512, 512 + size)
@@ -126,7 +126,10 @@ async function writeGenerated(planned: Planned, { start }: DecidedStart): Promis
 const installInputs =
   /^(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|\.npmrc|\.yarnrc|\.yarnrc\.yml|requirements[^/]*\.txt)$/;
 
-/** The files that decide what is installed, so that a change of others installs nothing anew; none when more than they do. */
+/**
+ * Returns the files that determine what is installed, so that a change to other files reuses the install. Empty if the install depends on
+ * more.
+ */
 function installFiles({ kind, install }: BuildPlan, tree: SourceTree): string[] {
   // Deno installs what the modules of the source import.
   if (kind === "deno") return [];

@@ -4,42 +4,44 @@ import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
 import { cargoTarget } from "../../detection/rust-plan.ts";
 import { scopeArgument } from "./read-dockerfile.ts";
 
-/** The images that generated Dockerfiles start from. */
+/** Base images of generated Dockerfiles. */
 export interface ParentImages {
   readonly node: string;
   readonly python: string;
   readonly go: string;
   readonly rust: string;
-  /** With Bundler. */
+  /** Includes Bundler. */
   readonly ruby: string;
-  /** With Composer. */
+  /** Includes Composer. */
   readonly php: string;
-  /** With Maven. */
+  /** Includes Maven. */
   readonly java: string;
-  /** For programs that need nothing beside themselves. */
+  /** For programs without dependencies. */
   readonly plain: string;
 }
 
 export interface Generated {
   readonly text: string;
-  /** The plan's steps by the number that their commands carry, see `stepIn`. */
+  /** The plan's steps, indexed by the number in their commands, see `stepIn`. */
   readonly steps: readonly Step[];
 }
 
 export interface Generating {
   readonly plan: BuildPlan;
   readonly parents: ParentImages;
-  /** The files that decide what is installed; empty when only the whole source does. */
+  /** The files that determine what is installed; empty if the whole source does. */
   readonly installFiles: readonly string[];
-  /** Null as long as it is not known. */
+  /** Null while it is not decided, or without a web process. */
   readonly start: Start | null;
-  /** Whether the release needs the application beside a static site. */
+  /** Whether a static site's image also holds the application, for the release command. */
   readonly isWhole: boolean;
-  /** The ids of secrets whose files every step reads. */
+  /** Whether each step mounts the certificates' secret. */
   readonly certificates: boolean;
 }
 
-/** A Dockerfile that does what the plan says. The context holds the application in `app/` and the site's server beside it. */
+/**
+ * Generates a Dockerfile that does what the plan says. The build context holds the application in `app/` and the site's server beside it.
+ */
 export function generateDockerfile(generating: Generating): Generated {
   const { plan, parents, installFiles, start, isWhole } = generating;
   const steps: Step[] = [];
@@ -64,15 +66,15 @@ export function generateDockerfile(generating: Generating): Generated {
   return { text: `${lines.join("\n")}\n`, steps };
 }
 
-/** The stage whose file `listingFile` names what the build has made. */
+/** The stage whose file `listingFile` lists the files after the build. */
 export const listingStage = "listing";
 export const listingFile = "/berth-files";
 export const releaseStage = "release";
-/** The secrets that steps mount. */
+/** Ids of the secrets that steps mount. */
 export const secretIds = { env: "berth-env", certificates: "berth-ca" } as const;
 const certificatesFile = "/run/berth/ca.pem";
 
-// Folders of packages hold many files, and none that starts an application by itself.
+// Skips package folders: they hold many files, and none that starts an application by itself.
 const listing = `find . \\( -name node_modules -o -name .venv \\) -prune -o -type f -print | head -n 100000 > ${listingFile}`;
 
 function parentOf({ kind }: BuildPlan, parents: ParentImages): string {
@@ -105,7 +107,7 @@ const managers: Readonly<Record<PackageManagerName, string | null>> = {
   bun: "bun",
 };
 
-/** The parent image brings npm. */
+/** Installs package managers; the base image includes npm. */
 function managerLines({ tools }: BuildPlan): string[] {
   return tools.flatMap((wish) => {
     if (wish.tool === "deno") return [installLine(`deno@${wish.wish}`)];
@@ -122,7 +124,7 @@ function installLine(wanted: string): string {
 
 const mark = "berth-step-";
 
-/** The number of the plan's step that a command of the Dockerfile runs. */
+/** Returns the number of the plan's step that a Dockerfile command runs; undefined for other commands. */
 export function stepIn(vertexName: string): number | undefined {
   const [, number] = new RegExp(`: ${mark}(\\d+);`).exec(vertexName) ?? [];
   return number === undefined ? undefined : Number(number);
@@ -156,7 +158,7 @@ const certificateEnv = {
 
 const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1", CI: "true" };
 
-/** Not for the project to change: where caches are, and that nothing asks questions or phones home. */
+/** Variables that the project cannot override: cache folders, no prompts, no telemetry. */
 const ownEnv = {
   npm_config_cache: "/cache/npm",
   npm_config_update_notifier: "false",
@@ -177,7 +179,7 @@ const ownEnv = {
   CARGO_TARGET_DIR: cargoTarget,
 };
 
-/** A word of a shell command. */
+/** Quotes a word for a shell command. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -6,9 +6,9 @@ import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
 
 /**
- * An image of an engine whose files lie in `dataRoot`, as the archive that `POST /images/load` takes, without the layers that the other
- * engine has: it looks a layer up by its content's digest before it reads the file. The engine's own export writes every layer, parent
- * images included, twice to the disk. Reads what `overlay2` keeps: the files of a layer, and in tar-split's notes everything between them.
+ * Streams an image in the format of `POST /images/load`, without the layers that the other engine has: that engine looks a layer up by its
+ * content's digest before it reads the file. The engine's own export writes every layer to disk twice, including those of parent images.
+ * Reads the `overlay2` store in `dataRoot`: a layer's files, and in tar-split's metadata everything between them.
  */
 export async function* layerArchive(dataRoot: string, id: string, has: HasLayers): AsyncGenerator<Buffer> {
   const hex = id.slice("sha256:".length);
@@ -30,12 +30,12 @@ export async function* layerArchive(dataRoot: string, id: string, has: HasLayers
   yield Buffer.alloc(1024);
 }
 
-/** Whether the other engine has an image that begins with these layers. */
+/** Returns whether the other engine has an image that begins with these layers. */
 export type HasLayers = (layers: readonly string[]) => boolean;
 
 const nameOf = (index: number): string => `${index}/layer.tar`;
 
-/** OCI image specification: a layer's name in the store covers those below it. */
+/** Returns the layer's ChainID (OCI image specification), which covers the layers below it. */
 function chainOf(layers: readonly string[]): string {
   return layers
     .reduce((below, layer) => {
@@ -44,7 +44,7 @@ function chainOf(layers: readonly string[]): string {
     .slice("sha256:".length);
 }
 
-/** A line of tar-split's notes: bytes as they are (2), or the place of a file's content (1). */
+/** A line of tar-split's metadata: raw bytes (2), or a reference to a file's content (1). */
 interface Note {
   readonly type: 1 | 2;
   readonly name?: string;
@@ -82,7 +82,7 @@ function member(name: string, content: Buffer): Buffer {
 
 const padding = (size: number): Buffer => Buffer.alloc((512 - (size % 512)) % 512);
 
-/** tar(5), "POSIX ustar Archives". */
+/** Builds a header as in tar(5), "POSIX ustar Archives". */
 function header(name: string, size: number): Buffer {
   const block = Buffer.alloc(512);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;

@@ -7,7 +7,7 @@ import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { fromDockerfile } from "./from-dockerfile.ts";
 import { fromPlan } from "./from-plan.ts";
 
-/** Unpacks the source, builds its image and gives it to the engine that runs it. */
+/** Unpacks the source, builds its image and copies it to the engine that runs it. */
 export async function makeImage(run: BuildRun): Promise<Image> {
   const { options, request, time, folder, log } = run;
   const app = join(folder, "app");

@@ -18,22 +18,22 @@ export interface EngineImage {
   };
 }
 
-/** An image of an engine by its name or id; undefined when there is none. */
+/** Finds an image of an engine by name or id; undefined if there is none. */
 export function findImage(api: DockerApi, name: string): Promise<EngineImage | undefined> {
   return unlessStatus(api.call<EngineImage>({ path: `/images/${name}/json` }), 404);
 }
 
 interface Giving {
   readonly from: DockerApi;
-  /** Where `from` keeps its files. */
+  /** Folder with `from`'s data. */
   readonly dataRoot: string;
   readonly to: DockerApi;
-  /** Images of `to` that the new one may share layers with. */
+  /** Images of `to` that may share layers with the new one. */
   readonly relatives: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** Copies an image's layers that no relative has; the whole image where that cannot be done. */
+/** Copies only the layers that no relative has; copies the whole image if that fails. */
 export async function giveImage(id: string, { from, dataRoot, to, relatives, signal }: Giving): Promise<void> {
   const known = new Set<string>();
   for (const name of relatives) {
@@ -49,7 +49,7 @@ export async function giveImage(id: string, { from, dataRoot, to, relatives, sig
   await copyImage(from, to, id, signal);
 }
 
-/** Copies an image from an engine to another, where it keeps its id and, when it is asked for by name, its name. */
+/** Copies an image between engines. It keeps its id and, if `name` is a name, its name. */
 export async function copyImage(from: DockerApi, to: DockerApi, name: string, signal?: AbortSignal): Promise<void> {
   const options = { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) };
   const body = await from.stream({ path: `/images/${name}/get`, ...options });

@@ -6,11 +6,11 @@ import { dockerApiVersion } from "../../kit/docker-api.ts";
 import type { RegistryLogin } from "../../ports/builder.ts";
 import { readFields, textOf, writeFields } from "./protobuf.ts";
 
-/** What a build may ask its session for. */
+/** What BuildKit may request from the build's session. */
 export interface SessionAnswers {
-  /** Files that a Dockerfile mounts with `--mount=type=secret,id=…`. */
+  /** Files for `--mount=type=secret,id=…`, by id. */
   readonly secrets: ReadonlyMap<string, Buffer>;
-  /** User and password for a registry's host. */
+  /** Returns user and password for a registry's host. */
   readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface BuildSession {
 }
 
 /**
- * BuildKit's way back to us during a build: it speaks gRPC to a server on our end of an upgraded connection. It polls the health service
- * every second and drops a session that lacks it, so that later secrets could not be read.
+ * Opens the connection on which BuildKit calls back during a build: it speaks gRPC to a server on our end of an upgraded connection. It
+ * polls the health service every second and drops a session without one, after which secrets could not be read.
  */
 export async function openBuildSession(socketPath: string, answers: SessionAnswers): Promise<BuildSession> {
   const id = randomUUID();
@@ -64,10 +64,10 @@ function handlers({ secrets, credentials }: SessionAnswers): Readonly<Record<str
   };
 }
 
-// gRPC's status codes.
+// gRPC status codes.
 const [ok, notFound, unimplemented] = ["0", "5", "12"];
 
-/** One unary call: a message in, a message out, each behind 5 bytes (not compressed, length), and the status in the trailers. */
+/** Serves one unary call: one message in, one out, each after a 5-byte header (not compressed, length), with the status in the trailers. */
 function serve(stream: ServerHttp2Stream, handler: Handler | undefined): void {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
@@ -93,7 +93,7 @@ function dial(socketPath: string, id: string): Promise<Duplex> {
     const asked = request({ socketPath, method: "POST", path: `/${dockerApiVersion}/session`, headers });
     asked.once("upgrade", (_answer, socket: Duplex, head) => {
       socket.on("error", () => {});
-      // BuildKit may have begun to speak in the same packet.
+      // BuildKit may have sent its first bytes in the same packet.
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });

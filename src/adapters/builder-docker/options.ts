@@ -2,22 +2,22 @@ import type { BuildEngineOptions } from "./build-engine.ts";
 import type { ParentImages } from "./generate-dockerfile.ts";
 
 export interface DockerBuilderOptions {
-  /** The socket of the engine that runs the images. */
+  /** Socket of the engine that runs the images. */
   readonly runSocket: string;
-  /** Builds that are under way. */
+  /** Folder of builds in progress. */
   readonly buildsDir: string;
-  /** The engine that builds, see `startBuildEngine`. */
+  /** Options of the build engine, see `startBuildEngine`. */
   readonly engine: BuildEngineOptions;
   readonly parents: ParentImages;
-  /** Names of images of the run engine that Dockerfiles may start from besides those; all others come from registries. */
+  /** Names of the run engine's images that Dockerfiles may start from in addition to `parents`; all others come from registries. */
   readonly sharedImages: readonly string[];
   /** Registries in private networks or on this machine that builds may reach, as `host[:port]`. */
   readonly privateRegistries: readonly string[];
-  /** Settings of package managers for generated steps. Never a secret. */
+  /** Package manager settings for generated steps. Must not contain secrets. */
   readonly packageEnv: Readonly<Record<string, string>>;
-  /** Certificates (PEM) that generated steps trust; null: those of the parent image. */
+  /** Certificates (PEM) that generated steps trust; null for those of the base image. */
   readonly certificates: Buffer | null;
-  /** With less free space on the disk of the engine that runs images there are no builds. */
+  /** No builds start when the run engine's disk has less free space than this. */
   readonly diskFloorBytes: number;
   readonly maxSourceBytes: number;
   readonly maxImageBytes: number;

@@ -22,7 +22,7 @@ interface Performed {
   readonly originalLine?: (line: number) => number;
 }
 
-/** One build by BuildKit, its progress as the build's log and its failures in our words. */
+/** Runs one build with BuildKit: writes its progress to the build's log, translates its failures, and returns the image's id. */
 export async function performBuild(run: BuildRun, engine: BuildEngine, performed: Performed): Promise<string> {
   const { request, log, time } = run;
   const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
@@ -33,7 +33,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     file: "tar",
     args: ["-C", folder, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "."],
   });
-  // Node throws away unread output of a child that has ended.
+  // Buffers the output, because Node discards unread output of a child that has exited.
   const context = tar.stdout.pipe(new PassThrough());
   try {
     return await runBuild({
@@ -70,7 +70,7 @@ function labelsOf({ project_id }: BuildRequest, manifest: ContainerManifest): Re
   return { [imageLabels.project]: project_id, [imageLabels.manifest]: JSON.stringify(manifest) };
 }
 
-/** Each variable by its name, all of them as a file for a shell, and the certificates. */
+/** Returns the secrets of a build: each variable by name, all variables as a shell file, and the certificates. */
 function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> {
   const env = { ...options.packageEnv, ...request.env };
   const lines = Object.entries(env).flatMap(([name, value]) =>

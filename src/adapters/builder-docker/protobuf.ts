@@ -1,7 +1,7 @@
-/** A message as its fields: each number with its values in order, an integer or bytes. */
+/** A decoded message: the values of each field number in order, integers or bytes. */
 export type Fields = ReadonlyMap<number, readonly (bigint | Buffer)[]>;
 
-/** Reads a message of protocol buffers' wire format. Throws on one that is cut off. */
+/** Decodes a message of the protocol buffers wire format. Throws if it is truncated. */
 export function readFields(message: Buffer): Fields {
   const fields = new Map<number, (bigint | Buffer)[]>();
   let place = 0;
@@ -37,12 +37,12 @@ export function flagOf(fields: Fields, number: number): boolean {
   return fields.get(number)?.at(-1) === 1n;
 }
 
-/** The messages of a repeated field. */
+/** Decodes the messages of a repeated field. */
 export function messagesOf(fields: Fields, number: number): Fields[] {
   return (fields.get(number) ?? []).flatMap((value) => (Buffer.isBuffer(value) ? [readFields(value)] : []));
 }
 
-/** Writes a message whose fields are all bytes or texts. */
+/** Encodes a message whose fields are all bytes or strings. */
 export function writeFields(fields: Readonly<Record<number, string | Buffer>>): Buffer {
   return Buffer.concat(
     Object.entries(fields).flatMap(([number, value]) => {

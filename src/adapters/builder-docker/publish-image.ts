@@ -11,7 +11,7 @@ interface Publishing {
   readonly manifest: ContainerManifest;
 }
 
-/** Gives the image to the engine that runs it, under a name that keeps an operator's clean-up from it. */
+/** Copies the image to the engine that runs it and tags it there, which protects it from an operator's `docker image prune`. */
 export async function publishImage(
   run: BuildRun,
   engine: BuildEngine,
@@ -29,7 +29,7 @@ export async function publishImage(
   return { image_ref: id, kind, web_command, processes, release_command, size_bytes: size };
 }
 
-/** Looks at an image that was just built, and refuses one that is too large or of another kind of machine. */
+/** Inspects an image that was just built; removes and refuses one that is too large or for another platform. */
 export async function keepIfFits({ options }: BuildRun, engine: BuildEngine, id: string): Promise<EngineImage> {
   const image = await findImage(engine.api, id);
   if (image === undefined) throw new Error("the image that was just built is gone");
@@ -45,7 +45,7 @@ export async function keepIfFits({ options }: BuildRun, engine: BuildEngine, id:
 
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm: "arm", arm64: "arm64", ppc64: "ppc64le" };
 
-/** Whether this machine cannot run it. */
+/** Returns whether this machine cannot run the image. */
 function isForeign({ Architecture: architecture, Os: system }: EngineImage): boolean {
   const own = architectures[process.arch];
   return (system !== "" && system !== "linux") || (architecture !== "" && own !== undefined && architecture !== own);
@@ -62,7 +62,7 @@ function tooLarge(options: BuildRun["options"]): BuildRefused {
   return new BuildRefused("build_output_too_large", { summary });
 }
 
-/** Most layers are those of the parent image and of the project's last images, which are there already. */
+/** Copies the image; most of its layers belong to the base image or the project's latest images and are already there. */
 async function give({ options, runEngine, request, time }: BuildRun, engine: BuildEngine, id: string): Promise<void> {
   const filters = { label: [`${imageLabels.project}=${request.project_id}`] };
   const own = await runEngine.call<readonly { Id: string }[]>({ path: "/images/json", query: { filters } });
@@ -75,7 +75,7 @@ async function give({ options, runEngine, request, time }: BuildRun, engine: Bui
   await giveImage(id, { from: api, dataRoot, to: runEngine, relatives, signal: time.signal });
 }
 
-/** Its layers stay in the build cache; no Dockerfile can start from it. */
+/** Removes an image. Its layers stay in the build cache, but no Dockerfile can start from it. */
 export async function removeFrom(api: DockerApi, id: string): Promise<void> {
   await api.call({ method: "DELETE", path: `/images/${id}`, query: { force: 1 } }).catch(() => {});
 }

@@ -1,19 +1,19 @@
 import { BuildRefused } from "../../detection/failures.ts";
 
-/** What the builder has to know of a project's Dockerfile before it builds it. */
+/** What the builder must know about a project's Dockerfile before the build. */
 export interface Dockerfile {
-  /** The text that is built: `text` with the build's scope declared in every stage. */
+  /** The text to build: the source with the scope argument declared in every stage. */
   readonly text: string;
-  /** The names that `ARG` declares. */
+  /** Names declared by `ARG`. */
   readonly args: readonly string[];
-  /** The line of the original for a line of `text`. */
+  /** Maps a line of `text` to the line of the source. */
   readonly originalLine: (line: number) => number;
   readonly notes: readonly string[];
 }
 
 /**
- * Reads a Dockerfile. A line `# syntax=` makes BuildKit fetch and run an image as its frontend: Docker's own ones are left out, because the
- * engine brings that frontend; all others are refused.
+ * Reads a Dockerfile. A line `# syntax=` makes BuildKit fetch and run an image as its frontend: Docker's own images are removed, because
+ * the engine includes that frontend; all others are refused.
  */
 export function readDockerfile(source: string): Dockerfile {
   const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -34,7 +34,7 @@ export function readDockerfile(source: string): Dockerfile {
   };
 }
 
-/** A build argument that every stage gets: commands of two projects are never taken from each other's cache. */
+/** Build argument of every stage; it keeps commands of two projects from sharing cache entries. */
 export const scopeArgument = "BERTH_CACHE_SCOPE";
 
 const directive = /^#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*$/;
@@ -58,7 +58,7 @@ function takeSyntax(lines: string[]): string[] {
 interface Instruction {
   readonly name: string;
   readonly rest: string;
-  /** The index of its last line. */
+  /** Index of the instruction's last line. */
   readonly end: number;
 }
 
@@ -69,7 +69,7 @@ function readInstructions(lines: readonly string[]): Instruction[] {
     const line = (lines[index] as string).trim();
     if (line === "" || line.startsWith("#")) continue;
     const parts = [line];
-    // A comment or an empty line inside of a continued instruction belongs to neither.
+    // Skips comments and empty lines inside a continued instruction.
     while (isContinued(parts.at(-1) as string, escape) && index + 1 < lines.length) {
       index += 1;
       const next = (lines[index] as string).trim();
@@ -98,7 +98,7 @@ function afterHeredocs(lines: readonly string[], index: number, text: string): n
 
 const namesByVariable = /^\s*FROM\b.*(?:\$|\\\s*$)|\bfrom=\S*\$/im;
 
-/** Those of the images that a Dockerfile may name: all of them where a variable is part of a name. */
+/** Returns the images that a Dockerfile may name: all of them if a variable is part of a name. */
 export function mayStartFrom(dockerfile: string, images: readonly string[]): readonly string[] {
   if (namesByVariable.test(dockerfile)) return images;
   return images.filter((image) => dockerfile.includes(image.replace(/:latest$/, "")));

@@ -3,7 +3,7 @@ import { flagOf, messagesOf, readFields, textOf } from "./protobuf.ts";
 /** One step of a build as BuildKit reports it. */
 export interface Vertex {
   readonly digest: string;
-  /** As `[build 2/5] RUN npm ci`. */
+  /** Such as `[build 2/5] RUN npm ci`. */
   readonly name: string;
   readonly cached: boolean;
   readonly started: boolean;
@@ -21,7 +21,7 @@ export interface Progress {
   readonly output: readonly VertexOutput[];
 }
 
-/** Reads what stands base64-coded in a line `moby.buildkit.trace`: BuildKit's `StatusResponse`. */
+/** Decodes the base64 payload of a `moby.buildkit.trace` line: BuildKit's `StatusResponse`. */
 export function readProgress(aux: string): Progress {
   const fields = readFields(Buffer.from(aux, "base64"));
   return {

@@ -3,13 +3,13 @@ import { isIPv4 } from "node:net";
 import { isPrivateAddress } from "../../kit/reachable-addresses.ts";
 import type { RegistryLogin } from "../../ports/builder.ts";
 
-/** Where a registry is, as builds reach it: a network of builds has IPv4 alone. */
+/** IPv4 address and port of a registry; the network of builds has no IPv6. */
 export interface RegistryPlace {
   readonly address: string;
   readonly port: number;
 }
 
-/** The places of registries by their names, `host[:port]`. A name without an address has none. */
+/** Resolves registries, named `host[:port]`. A name that does not resolve adds nothing. */
 export async function addressesOf(hosts: readonly string[]): Promise<readonly RegistryPlace[]> {
   return (await Promise.all(hosts.map(placesOf))).flat();
 }
@@ -21,10 +21,13 @@ async function placesOf(host: string): Promise<readonly RegistryPlace[]> {
   return found.map(({ address }) => ({ address, port: Number(port) }));
 }
 
-/** A registry whose name leads into a private network. */
+/** A registry whose name resolves to a private network. */
 export type RefusedLogin = Pick<RegistryLogin, "host">;
 
-/** Splits logins: a password goes into no private network that the operator does not allow, wherever a name leads today. */
+/**
+ * Splits logins into admitted and refused: a password must not go into a private network, whatever a name resolves to now, unless the
+ * operator allows that registry.
+ */
 export async function admitLogins(logins: readonly RegistryLogin[], allowed: readonly string[]) {
   const admitted: RegistryLogin[] = [];
   const refused: RefusedLogin[] = [];
@@ -35,9 +38,7 @@ export async function admitLogins(logins: readonly RegistryLogin[], allowed: rea
   return { admitted, refused };
 }
 
-/**
- * The login for the host that BuildKit asks for. It calls Docker Hub by the names of its machines.
- */
+/** Returns the login for the host that BuildKit names; it calls Docker Hub by the names of its machines. */
 export function loginFor(logins: readonly RegistryLogin[], host: string): RegistryLogin | undefined {
   const name = /^(?:https:\/\/index\.docker\.io\/v1\/|(?:registry-1|index|auth)\.docker\.io)$/.test(host)
     ? "docker.io"

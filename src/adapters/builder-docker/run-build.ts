@@ -9,7 +9,7 @@ export interface BuildCall {
   readonly socket: string;
   /** The context as a tar stream. */
   readonly context: Readable;
-  /** The Dockerfile's name in the context. */
+  /** Name of the Dockerfile in the context. */
   readonly dockerfile: string;
   readonly target?: string;
   readonly buildArgs: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface BuildCall {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** Builds an image by BuildKit through the engine's API and resolves with its id. An abort ends what runs in it within a second. */
+/** Builds an image with BuildKit through the engine's API and resolves with its id. An abort ends the build's processes within a second. */
 export async function runBuild(call: BuildCall): Promise<string> {
   const session = await openBuildSession(call.socket, call.answers);
   try {
@@ -41,7 +41,7 @@ export async function runBuild(call: BuildCall): Promise<string> {
   }
 }
 
-/** BuildKit's own words for why a build ended without an image. */
+/** BuildKit's own message for a build that ended without an image. */
 export class BuildKitFailed extends Error {
   override readonly name = "BuildKitFailed";
 }

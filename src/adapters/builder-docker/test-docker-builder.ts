@@ -7,17 +7,17 @@ import { provideImage } from "../../../tools/images/provide-image.ts";
 import { systemPath } from "../../kit/exec.ts";
 import { createDockerBuilder, type DockerBuilder, type DockerBuilderOptions } from "./docker-builder.ts";
 
-/** A builder with engines of its own, for tests. */
+/** A builder with its own engines, for tests. */
 export interface TestDockerBuilder {
   readonly builder: DockerBuilder;
   readonly options: DockerBuilderOptions;
   readonly runEngine: TestEngine;
-  /** The names of our images, which Dockerfiles of tests start from. */
+  /** Names of our images, which the tests' Dockerfiles start from. */
   readonly images: Readonly<Record<TestImage, string>>;
   close(): Promise<void>;
 }
 
-/** What a test builder's parent images are called that are not made. */
+/** Names of parent images that a test does not provide. */
 const absent = {
   ...{ debian: "debian:12", node: "node:24", python: "python:3.11", golang: "golang:1.19" },
   ...{ ruby: "ruby:3", php: "composer:2" },
@@ -25,7 +25,7 @@ const absent = {
 
 export type TestImage = keyof typeof absent;
 
-/** Makes a real builder with two real engines, and images of this machine's Debian packages: each takes a while to make. */
+/** Creates a real builder with two real engines and images from this machine's Debian packages, each of which takes a while. */
 export async function makeTestDockerBuilder({
   caFile,
   provided = ["debian", "node"],

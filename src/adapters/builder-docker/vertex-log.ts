@@ -5,27 +5,27 @@ import type { LineSplitter } from "../../kit/log-lines.ts";
 import type { Progress, Vertex } from "./read-progress.ts";
 import { stepIn } from "./generate-dockerfile.ts";
 
-/** A step of a Dockerfile that ended the build. */
+/** The step of a Dockerfile that failed the build. */
 export interface FailedVertex {
-  /** Without its place, as `RUN npm ci`. */
+  /** Without its stage and position: `RUN npm ci`. */
   readonly instruction: string;
   readonly error: string;
-  /** The plan's step, when the Dockerfile was made from one. */
+  /** The plan's step, if the Dockerfile was generated from a plan. */
   readonly step: Step | undefined;
-  /** What it printed last. */
+  /** The end of its output. */
   readonly text: string;
 }
 
 export interface VertexLog {
   take(progress: Progress): void;
   failed(): FailedVertex | undefined;
-  /** What runs now. */
+  /** The instruction that currently runs. */
   running(): string | undefined;
 }
 
 const keptBytes = 256 * 1024;
 
-/** Prints BuildKit's progress as the build's log: each step once, with what it prints below it. */
+/** Writes BuildKit's progress to the build's log: each step once, followed by its output. */
 export function createVertexLog(log: BuildLog, steps: readonly Step[]): VertexLog {
   const known = new Map<string, Known>();
   const printed = new Set<string>();
@@ -80,7 +80,7 @@ function instructionOf({ step, vertex }: Known): string {
   return step === undefined ? vertex.name.replace(/^\[[^\]]*\]\s*/, "").slice(0, 200) : step.args.join(" ");
 }
 
-/** Null for what BuildKit does on its own account. */
+/** Returns the title of a step; null for BuildKit's internal ones. */
 function titleOf(name: string): string | null {
   return /^\[(?!internal\])[^\]]+\] /.test(name) ? name.slice(0, 200) : null;
 }
