@@ -111,7 +111,7 @@ function startIn(
         ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }),
       },
       fds: [log],
-      // Runs in the background class, since the engine packs layers itself, outside any build's control group.
+      // Runs at a lower CPU priority, since the engine packs layers itself, outside any build's control group.
       isBackground: true,
     },
   );

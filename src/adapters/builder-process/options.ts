@@ -6,39 +6,42 @@ import type { Sandbox } from "../../sandbox/sandbox.ts";
 export interface ProcessBuilderOptions {
   /** Finished images, `<project_id>/<sha256 in hex>/`; shared with the runtime. */
   readonly releasesDir: string;
-  /** Builds that are under way. On the same disk as `releasesDir` and `cachesDir`: images and caches are moved and linked, not copied. */
+  /** Builds in progress. On the same disk as `releasesDir` and `cachesDir`, because images and caches are moved and linked, not copied. */
   readonly buildsDir: string;
-  /** What makes the next build of a project faster, `<project_id>/`. */
+  /** Caches that speed up a project's next build, `<project_id>/`. */
   readonly cachesDir: string;
-  /** Versions of Node and of package managers, shared by all projects and never written by one. Releases refer to it. */
+  /** Versions of Node and of package managers, shared by all projects, none of which can write to it. Releases refer to it. */
   readonly toolsDir: string;
   readonly sandbox: Sandbox;
   /** The platform's own Node, and the package folder of its npm. */
   readonly nodeBin: string;
   readonly npmDir: string;
-  /** Python 3 as sandboxes see it (below /usr). Null: there is none. */
+  /** Python 3 at a path that sandboxes see (below /usr); null if there is none. */
   readonly pythonBin: string | null;
-  /** Go's GOROOT on this machine. Null: there is none. */
+  /** GOROOT of this machine's Go; null if there is none. */
   readonly goRoot: string | null;
   readonly languages: MachineLanguages;
-  /** A project's builds run as this plus its `project_number`, as the runtime's sandboxes of the project do. */
+  /** A project's builds run as this plus its `project_number`, like the runtime's sandboxes of the project. */
   readonly uidBase: number;
-  /** Settings of package managers for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Never a secret. */
+  /**
+   * Package manager settings for every build: registries, proxies, certificates (`npm_config_registry`, `PIP_INDEX_URL`, `GOPROXY` …). Must
+   * not contain secrets.
+   */
   readonly packageEnv: Readonly<Record<string, string>>;
-  /** What the platform's own npm gets in their place; may hold secrets. */
+  /** Replaces `packageEnv` for the platform's own npm; may contain secrets. */
   readonly ownPackageEnv?: Readonly<Record<string, string>>;
-  /** Folders that those settings name, such as one of `PIP_FIND_LINKS`; mounted read-only at the same path. */
+  /** Folders that these settings refer to, such as one of `PIP_FIND_LINKS`; mounted read-only at the same path. */
   readonly packageDirs: readonly string[];
-  /** A certificate (PEM file) that the platform's own npm trusts besides the system's; sandboxes have theirs. */
+  /** A certificate (PEM file) that the platform's own npm trusts in addition to the system's; sandboxes have their own. */
   readonly caFile?: string;
-  /** Whether projects share installed folders that nothing of theirs took part in. Default true. */
+  /** Whether projects share installed folders in which no project's code took part. Default true. */
   readonly sharesInstalls?: boolean;
   readonly log?: Log;
-  /** The most a source tree may hold unpacked. Default 1 GiB. */
+  /** Largest unpacked source tree. Default 1 GiB. */
   readonly maxSourceBytes?: number;
-  /** The most an image may hold. Default 4 GiB in 500 000 files and folders. */
+  /** Largest image. Default 4 GiB in 500 000 files and folders. */
   readonly imageLimits?: TreeLimits;
-  /** What a project's tools may keep between builds; beyond it they begin anew. Default 2 GiB. */
+  /** Largest tool cache of a project that is kept between builds; a larger one is deleted. Default 2 GiB. */
   readonly cacheLimitBytes?: number;
 }
 

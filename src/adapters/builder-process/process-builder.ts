@@ -41,15 +41,15 @@ import { machineFor, provideTools, type ProvidedTools } from "./tools/provide-to
 export type { ProcessBuilderOptions } from "./options.ts";
 
 export interface ProcessBuilder extends Builder {
-  /** Resolves when the leftovers of ended builds are gone: their folders, their networks, what the next build will use again. */
+  /** Resolves when the work after builds is done: folders and networks are removed, and reusable results kept. */
   settle(): Promise<void>;
-  /** Gives up what happens after builds, and resolves when nothing of it runs any more. */
+  /** Cancels the work after builds, and resolves when none of it runs any more. */
   close(): Promise<void>;
 }
 
 /**
- * Builds images that the process runtime runs: a folder with the application's files, its dependencies and a manifest.
- * What builds of an earlier process left behind is removed first. One at a time may exist for the same folders.
+ * Creates a builder of images for the process runtime: folders with the application's files, its dependencies and a manifest. First removes
+ * what builds of an earlier process left behind. Only one builder may use the same folders.
  */
 export async function createProcessBuilder(options: ProcessBuilderOptions): Promise<ProcessBuilder> {
   for (const folder of [options.releasesDir, options.buildsDir, options.cachesDir, options.toolsDir]) {
@@ -73,7 +73,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
       return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
     },
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
-    // Images lie on the data folder's disk, which the platform watches.
+    // Images are on the data folder's disk, which the platform monitors.
     isShortOfSpace: async () => false,
     clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
@@ -102,7 +102,7 @@ async function sweepLeftovers(options: ProcessBuilderOptions, trash: Trash): Pro
     if (name !== trashName) await trash.discard(join(options.buildsDir, name));
 }
 
-/** What all builds share. */
+/** Shared by all builds. */
 interface Shared {
   readonly upkeep: Upkeep;
   readonly spares: Spares;
@@ -112,7 +112,7 @@ interface Shared {
   readonly code: CompiledCode;
 }
 
-/** One build on its way: what its stages share. */
+/** A build in progress: what its stages share. */
 interface Run extends Shared {
   readonly options: ProcessBuilderOptions;
   readonly request: BuildRequest;
@@ -121,7 +121,7 @@ interface Run extends Shared {
   readonly workspace: Workspace;
   readonly projectCacheDir: string;
   readonly hashing: Hashing;
-  /** What is left to do when the build has ended. */
+  /** Work to do after the build has ended. */
   readonly after: (() => Promise<void>)[];
 }
 
@@ -150,7 +150,7 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, shar
   }
 }
 
-/** Cargo, for one, adds to its cache with each set of dependencies and never takes anything away. */
+/** Deletes a cache that exceeds its limit: Cargo, for one, adds to its cache with each set of dependencies and never removes anything. */
 async function keepCachesSmall(options: ProcessBuilderOptions, folder: string, trash: Trash): Promise<void> {
   const bytes = await folderBytes(folder);
   if (bytes !== null && bytes > (options.cacheLimitBytes ?? defaultCacheLimitBytes)) await trash.discard(folder);
@@ -175,7 +175,7 @@ function endedBy(error: unknown, { request, log, time }: Pick<Run, "request" | "
   return { outcome: "failed", failure };
 }
 
-/** Throws what is the machine's fault. */
+/** Returns the failure to show to the user; throws errors that are the machine's fault. */
 function refusalOf(error: unknown, time: TimeLimit): BuildRefused {
   if (error instanceof BuildRefused) return error;
   if (error instanceof TreeTooLarge) return outputTooLarge(error);

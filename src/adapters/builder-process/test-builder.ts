@@ -12,7 +12,7 @@ import { manifestName, treeName, type ReleaseManifest } from "../../ports/releas
 import { findLanguages, type MachineLanguages } from "./tools/machine-languages.ts";
 import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
-/** A builder in a folder of its own, for tests. */
+/** A builder in its own folder, for tests. */
 export interface TestBuilder {
   readonly builder: ProcessBuilder;
   readonly options: ProcessBuilderOptions;
@@ -22,7 +22,7 @@ export interface TestBuilder {
 
 const caFile = process.env["NODE_EXTRA_CA_CERTS"];
 
-/** Makes a real builder on a real sandbox, with what this machine has. */
+/** Creates a real builder with a real sandbox and this machine's tools. */
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);
@@ -83,7 +83,7 @@ function findProgram(name: string, path = process.env["PATH"] ?? systemPath): st
   return found ?? null;
 }
 
-/** Runs an image's web command in a sandbox as the runtime would, and answers what a visitor gets for `path`. */
+/** Runs an image's web command in a sandbox, as the runtime would, and returns the response for `path`. */
 export async function visit(test: TestBuilder, image: Image, path = "/"): Promise<{ status: number; text: string }> {
   const folder = join(test.options.releasesDir, "prj_suite", image.image_ref.slice("sha256:".length));
   const manifest = JSON.parse(await readFile(join(folder, manifestName), "utf8")) as ReleaseManifest;
@@ -118,7 +118,7 @@ async function ask(url: string) {
   return response && { status: response.status, text: await response.text() };
 }
 
-/** Whether the package registry answers; asked once. */
+/** Returns whether the package registry answers. */
 async function isRegistryReachable(): Promise<boolean> {
   const npm = findProgram("npm");
   if (npm === null) return false;
@@ -131,12 +131,12 @@ async function isRegistryReachable(): Promise<boolean> {
   return result.exitCode === 0;
 }
 
-/** Why tests that install from the registry cannot run here, or false. */
+/** The reason why tests that install from the registry cannot run here, or false. */
 export const withoutRegistry: string | false = (await isRegistryReachable())
   ? false
   : "SKIPPED: the npm registry cannot be reached";
 
-/** A machine with none of the further languages. */
+/** A machine without any of the optional languages. */
 export const noLanguages: MachineLanguages = {
   rustRoot: null,
   jdks: [],

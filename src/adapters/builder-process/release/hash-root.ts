@@ -17,27 +17,27 @@ export interface HashedFolder {
 }
 
 export interface HashedTree extends HashedFolder {
-  /** The folders and files directly below the root, by name; `TreeInput.known` of another time. */
+  /** The root's direct entries by name; they can serve as `TreeInput.known` later. */
   readonly entries: ReadonlyMap<string, HashedFolder>;
 }
 
 export interface TreeInput {
   readonly root: string;
-  /** Folders directly below the root whose digests are known: they are not read again. */
+  /** Folders directly below the root whose digests are known; they are not read again. */
   readonly known: ReadonlyMap<string, HashedFolder>;
   readonly limits: TreeLimits;
 }
 
-/** How much a tree may hold. Files count at their apparent size, sparse ones too. */
+/** Limits of a tree. Files count at their apparent size, even sparse ones. */
 export interface TreeLimits {
   readonly entries: number;
   readonly bytes: number;
 }
 
-/** The digest of a folder and of what is directly below it, see `Hashing`, once it was measured. */
+/** Measures a folder, then returns its digest and those of its direct entries, see `Hashing`. */
 export function hashRoot(input: TreeInput): HashedTree {
   measureTree(input);
-  // A map: an object would know names such as `constructor` before anything was put into it.
+  // A Map, because an object has keys such as `constructor` from the start.
   const entries = new Map<string, HashedFolder>();
   const child = (name: Buffer, path: Buffer) => {
     const text = name.toString("utf8");
@@ -48,7 +48,7 @@ export function hashRoot(input: TreeInput): HashedTree {
   return { ...hashFolder(Buffer.from(input.root), child), entries };
 }
 
-/** The tree holds more than its limits, or a path that is too long to be named. */
+/** Thrown if a tree exceeds its limits, or contains a path too long for system calls. */
 export class TreeTooLarge extends Error {
   readonly what: "entries" | "bytes" | "path";
   readonly limits: TreeLimits;
@@ -60,8 +60,8 @@ export class TreeTooLarge extends Error {
 }
 
 /**
- * Measures a tree without reading a file: throws `TreeTooLarge` as soon as it exceeds the limits. Takes the bits off that would make
- * a program run as its owner (setuid, setgid).
+ * Measures a tree without reading files; throws `TreeTooLarge` as soon as it exceeds the limits. Clears setuid and setgid bits, which would
+ * make a program run as its owner.
  */
 export function measureTree({ root, known, limits }: TreeInput): void {
   const left = { ...limits };
@@ -88,7 +88,7 @@ export function measureTree({ root, known, limits }: TreeInput): void {
   }
 }
 
-/** One by one: a folder with millions of names must not be held in memory before its entries are counted. */
+/** Yields names one by one, so that a folder with millions of them exceeds its limit before it fills the memory. */
 function* namesIn(folder: Buffer): Generator<Buffer> {
   const open = opendirSync(folder as unknown as string, { encoding: "buffer" as BufferEncoding, bufferSize: 256 });
   try {
@@ -102,7 +102,7 @@ const wholeBytes = 8 * 1024 * 1024;
 const slash = Buffer.from("/");
 const join = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, slash, name]);
 
-// Names are bytes: what a repository or a build makes need not be UTF-8.
+// Names are handled as bytes: those from a repository or a build need not be UTF-8.
 function hashFolder(folder: Buffer, child: (name: Buffer, path: Buffer) => HashedFolder): HashedFolder {
   const digest = createHash("sha256");
   let sizeBytes = 0;

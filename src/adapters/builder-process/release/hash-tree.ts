@@ -5,27 +5,29 @@ import type { TreeAnswer, TreeTask } from "./hash-worker.ts";
 
 export type { HashedFolder, HashedTree, TreeLimits } from "./hash-root.ts";
 
-/** The hashing of one build's content. Both methods throw `TreeTooLarge`, and the signal's reason when it aborts. */
+/** Hashes the content of one build. `measure` and `hash` throw `TreeTooLarge`, or the signal's reason when it aborts. */
 export interface Hashing {
-  /** Starts a thread for a large tree: that takes longer than hashing a small application. */
+  /**
+   * Starts the thread for a large tree in advance. Without a call none is started for a small one, since that takes longer than hashing it.
+   */
   expectMuch(): void;
-  /** Measures a tree without reading a file. */
+  /** Measures a tree without reading files. */
   measure(input: TreeInput): Promise<void>;
   /**
-   * Measures the tree, then makes SHA-256 over it: sorted names, kinds, the executable bit, link targets and contents. Owners and times
-   * are left out, so that equal content gives equal digests everywhere. A small tree is read at once, a large one in a thread.
+   * Measures a tree, then computes SHA-256 over its sorted names, kinds, executable bits, link targets and contents. Leaves out owners and
+   * times, so that equal content has the same digest everywhere. Reads a small tree directly, a large one in a thread.
    */
   hash(input: TreeInput): Promise<HashedTree>;
-  /** Ends the thread. */
+  /** Stops the thread. */
   stop(): void;
 }
 
-// Hashing this much takes some 10 ms at most.
+// Hashing a tree of this size takes about 10 ms at most.
 const small = { entries: 200, bytes: 2 * 1024 * 1024 };
 
 export function startHashing(signal: AbortSignal): Hashing {
   let worker: Worker | undefined;
-  // A fault between two tasks is harmless: the next task starts another thread.
+  // An error between two tasks is harmless: the next task starts another thread.
   const start = () =>
     new Worker(new URL("./hash-worker.ts", import.meta.url))
       .on("error", () => {})

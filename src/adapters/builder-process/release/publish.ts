@@ -9,14 +9,14 @@ import type { Trash } from "../steps/trash.ts";
 import type { HashedFolder, HashedTree, Hashing, TreeLimits } from "./hash-tree.ts";
 
 export interface Publishing {
-  /** The finished content; it is moved. */
+  /** The finished content, which is moved into the release. */
   readonly app: string;
-  /** An empty or missing folder on the same disk, to put the release together in. */
+  /** An empty or missing folder on the same disk, in which the release is assembled. */
   readonly folder: string;
-  /** Where the project's releases are. */
+  /** Folder of the project's releases. */
   readonly releasesDir: string;
   readonly manifest: ReleaseManifest;
-  /** Digests of folders directly below `app` that are known already. */
+  /** Known digests of folders directly below `app`. */
   readonly known: ReadonlyMap<string, HashedFolder>;
   readonly limits: TreeLimits;
   readonly hashing: Hashing;
@@ -25,14 +25,14 @@ export interface Publishing {
 
 export interface Published {
   readonly imageRef: string;
-  /** Where the content lies from now on. */
+  /** The content's new path. */
   readonly tree: string;
   readonly hashed: HashedTree;
 }
 
 /**
- * Puts a release into its place, named by its content. The same content published twice is the same release. What has a name there is
- * on the disk: a power cut leaves a whole release or none.
+ * Moves a release to its place, named by its content; publishing the same content twice yields the same release. A release gets its name
+ * only once it is on disk, so after a power cut it is complete or absent.
  */
 export async function publish(publishing: Publishing): Promise<Published> {
   const { folder, releasesDir, manifest, known, limits, hashing, signal } = publishing;
@@ -40,14 +40,15 @@ export async function publish(publishing: Publishing): Promise<Published> {
   await rename(publishing.app, join(folder, treeName));
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   await writeFile(join(folder, manifestName), text, { mode: 0o444 });
-  // The disk writes the files while they are hashed.
+  // Writes the files to disk while they are hashed.
   const synced = syncFileSystem(folder, signal);
   const [hashed] = await Promise.all([hashing.hash({ root: join(folder, treeName), known, limits }), synced]);
   const hex = nameOf(hashed, text);
   const place = join(releasesDir, hex);
   await mkdir(releasesDir, { recursive: true, mode: 0o755 });
   if (!(await moved(folder, place)) && !(await isWhole(publishing, place, hex))) {
-    // An earlier power cut has damaged it. It goes with the build's folders, and what runs from it keeps it as long.
+    // An earlier power cut damaged the existing release. It moves to the build's folders and is deleted with them; what runs from it can
+    // use it until then.
     await rename(place, `${folder}-damaged`);
     await rename(folder, place);
   }
@@ -59,7 +60,7 @@ function nameOf({ digest }: HashedFolder, manifest: string): string {
   return createHash("sha256").update(`${digest}\n${manifest}`).digest("hex");
 }
 
-/** False when there is one already. */
+/** Returns false if the place is taken. */
 async function moved(folder: string, place: string): Promise<boolean> {
   try {
     await rename(folder, place);
@@ -71,7 +72,7 @@ async function moved(folder: string, place: string): Promise<boolean> {
   }
 }
 
-/** Whether a release holds what its name says. */
+/** Returns whether a release's content matches its name. */
 async function isWhole({ hashing, limits, signal }: Publishing, place: string, hex: string): Promise<boolean> {
   try {
     const hashed = await hashing.hash({ root: join(place, treeName), known: new Map(), limits });
@@ -82,7 +83,7 @@ async function isWhole({ hashing, limits, signal }: Publishing, place: string, h
   }
 }
 
-/** Reduces an application to the folder that is served and the server that serves it. Answers the release's new content folder. */
+/** Reduces an application to the folder that is served and its server. Returns the release's new content folder. */
 export async function makeSite(app: string, site: string, folder: string): Promise<string> {
   await mkdir(site, { recursive: true, mode: 0o755 });
   await rename(folder === "." ? app : join(app, folder), join(site, "site"));
@@ -90,7 +91,10 @@ export async function makeSite(app: string, site: string, folder: string): Promi
   return site;
 }
 
-/** Where a release command needs the whole application, the server lies beside it, as a new file: the build may have left a link of that name. */
+/**
+ * Adds the server to an application that is kept whole for its release command, and returns the web command. Removes any existing entry
+ * first, because the build may have left a link of that name.
+ */
 export async function addSiteServer(
   app: string,
   start: Extract<Start, { how: "static" }>,

@@ -4,7 +4,7 @@ import type { Trash } from "./trash.ts";
 import { isPlain } from "../../../building/is-plain.ts";
 import { giveTo } from "./workspace.ts";
 
-// What tools keep between builds to be faster, in the application's own folder. None of it belongs into a release.
+// Folders below the application in which tools keep caches between builds. None of them belongs in a release.
 const folders = [
   ".next/cache",
   "node_modules/.cache",
@@ -15,7 +15,7 @@ const folders = [
   ".turbo",
 ];
 
-/** Moves the kept caches of build tools into the application's folder, which belongs to the user `uid`. */
+/** Moves the kept caches of build tools into the application's folder, which belongs to `uid`. */
 export async function restoreBuildCaches(projectCacheDir: string, app: string, uid: number): Promise<void> {
   for (const folder of folders) {
     const kept = keptPlace(projectCacheDir, folder);
@@ -35,7 +35,7 @@ function keptPlace(projectCacheDir: string, folder: string): string {
   return join(projectCacheDir, "build", folder.replaceAll("/", "+"));
 }
 
-/** Takes the caches of build tools out of the application's folder and keeps them for the next build. */
+/** Moves the caches of build tools out of the application's folder and keeps them for the next build. */
 export async function keepBuildCaches(projectCacheDir: string, app: string, trash: Trash): Promise<void> {
   for (const folder of folders) {
     if (!isPlain(app, folder, "folder")) continue;

@@ -10,21 +10,24 @@ import { keptInstalls, type KeptInstalls } from "./installs.ts";
 import { buildSandboxId, runStep } from "./run-step.ts";
 import { isPlain } from "../../../building/is-plain.ts";
 
-/** What publishing may know of the installed folder without reading it again. */
+/** What publishing knows about the installed folder without reading it again. */
 export interface Finished {
   readonly known: ReadonlyMap<string, HashedFolder>;
-  /** Keeps what was published of it, and its digest, for the next build. Null: nothing new. */
+  /** Keeps the published folder and its digest for the next build. Null if there is nothing new to keep. */
   readonly remember: ((tree: string, entries: ReadonlyMap<string, HashedFolder>) => Promise<void>) | null;
 }
 
-/** Installs, or takes a kept install with the same key, and builds. The installed folder then still holds what only builds need. */
+/**
+ * Installs dependencies, or reuses a kept install with the same key, and builds. Dependencies that only builds need are still in the folder
+ * afterwards.
+ */
 export async function installAndBuild(context: InstallContext, plan: BuildPlan): Promise<Installed> {
   // The first step fails with the same error, so it is not reported here.
   if (needsSandbox(plan)) context.sandbox.prepare(buildSandboxId(context.buildId)).catch(() => {});
   const installed = await install(context, plan);
   if (plan.build.length > 0) {
     await restoreBuildCaches(context.projectCacheDir, context.workspace.app, context.workspace.hostUid);
-    // A failed build's caches are kept as well: the next try is the usual case.
+    // Keeps the caches of a failed build too, since another try usually follows.
     try {
       for (const step of plan.build) await runStep(context, step);
     } finally {
@@ -34,7 +37,7 @@ export async function installAndBuild(context: InstallContext, plan: BuildPlan):
   return installed;
 }
 
-/** What publishing knows where nothing was installed, or nothing of it stays. */
+/** Used if nothing was installed, or nothing of it goes into the release. */
 export const nothingKnown: Finished = { known: new Map(), remember: null };
 
 function needsSandbox({ install: wanted, build }: BuildPlan): boolean {
@@ -61,12 +64,12 @@ function keyOf({ tools }: InstallContext, wanted: Install): string | null {
 }
 
 export interface Installed {
-  /** When the installed folder was complete, rounded up, and its names; a later change is the build's. */
+  /** When the installed folder was complete (rounded up), and the names in it; later changes come from the build. */
   readonly completeAtMs: number;
   readonly names: string;
-  /** The folder is a link of the kept production install. */
+  /** Whether the folder's files are hard links to the kept production install. */
   readonly isProduction: boolean;
-  /** Resolves to whether a link of it lies at `linkedPlace`, for when the build has left its copy as it was. */
+  /** Resolves to whether `linkedPlace` holds links to the kept production install, used if the build leaves its copy unchanged. */
   readonly linked: Promise<boolean> | null;
 }
 
@@ -83,7 +86,7 @@ async function install(context: InstallContext, plan: BuildPlan): Promise<Instal
       context.log.step(`Using the installed dependencies of an earlier build (${wanted.folder}, nothing changed)`);
       const linked = changes ? kept.linkProduction(key, linkedPlace(context)) : null;
       context.after.unshift(async () => void (await linked));
-      // The step that needs the link reports the fault.
+      // The step that awaits the links reports the error.
       linked?.catch(() => {});
       const installed = { ...(await complete(target)), isProduction: !changes, linked };
       for (const step of wanted.again) await runStep(context, step);
@@ -112,7 +115,10 @@ async function complete(folder: string): Promise<Pick<Installed, "completeAtMs" 
   return { completeAtMs: Date.now() + 1, names: await namesIn(folder) };
 }
 
-/** Leaves in the installed folder only what the release needs, by a kept production install when the build changed nothing in it. */
+/**
+ * Reduces the installed folder to what the release needs: with a kept production install if the build changed nothing in it, else by the
+ * plan's prune steps.
+ */
 export async function finishInstall(context: InstallContext, plan: BuildPlan, installed: Installed): Promise<Finished> {
   const { install: wanted } = plan;
   if (wanted === null) return nothingKnown;
@@ -143,7 +149,7 @@ export async function finishInstall(context: InstallContext, plan: BuildPlan, in
   };
 }
 
-/** Puts the kept production install in the place of the build's copy. */
+/** Replaces the build's copy with the kept production install; returns false if there is none. */
 async function swap(context: InstallContext, { linked }: Installed, target: string): Promise<boolean> {
   if (linked === null || !(await linked)) return false;
   await rename(target, replacedPlace(context));
@@ -154,12 +160,12 @@ async function swap(context: InstallContext, { linked }: Installed, target: stri
 const replacedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "replaced");
 const linkedPlace = ({ workspace }: InstallContext): string => join(workspace.root, "linked");
 
-/** Removes what is in a folder of the application, unless the project's commands have put a link in the folder's place. */
+/** Removes an entry of a folder in the application, unless the project's commands replaced the folder with a link. */
 async function removeFrom({ workspace: { app }, trash }: InstallContext, folder: string, name: string): Promise<void> {
   if (isPlain(app, folder, "folder")) await trash.discard(join(app, folder, name));
 }
 
-/** Whether the source has nothing of that name, not even a link. */
+/** Returns whether nothing exists at the path, not even a link. */
 async function isFree(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => null)) === null;
 }
@@ -168,7 +174,10 @@ async function isThere(folder: string): Promise<boolean> {
   return (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
 }
 
-/** Whether nothing below the folder was written since, and nothing in it removed. Its own time tells nothing: caches are put there and taken away. */
+/**
+ * Returns whether nothing below the folder changed since the install and no name in it is missing. The folder's own ctime does not count,
+ * because caches are moved in and out.
+ */
 async function isUnchanged(folder: string, { completeAtMs, names }: Installed, signal: AbortSignal): Promise<boolean> {
   if ((await namesIn(folder)) !== names) return false;
   const since = `@${(completeAtMs / 1000).toFixed(3)}`;
@@ -178,10 +187,10 @@ async function isUnchanged(folder: string, { completeAtMs, names }: Installed, s
   return found.stdout === "";
 }
 
-// A build may fill the folder with as many names as the disk takes.
+// Bounds the list: a build may create as many names as fit on the disk.
 const mostNames = 50_000;
 
-/** What lies directly in the folder, but for caches and notes. */
+/** Returns the names directly in the folder, without caches and pnpm's state files. */
 async function namesIn(folder: string): Promise<string> {
   const names: string[] = [];
   const open = await opendir(folder).catch(() => []);
@@ -192,7 +201,7 @@ async function namesIn(folder: string): Promise<string> {
   return names.sort().join("/");
 }
 
-// pnpm's notes to itself, which it rewrites with the time of day even when it only runs a script.
+// pnpm's state files, which it rewrites with the current time even when it only runs a script.
 const volatileFiles = [".modules.yaml", ".pnpm-workspace-state.json", ".pnpm-workspace-state-v1.json"];
 const passing = new Set([...volatileFiles, ".cache", ".vite", ".astro"]);
 const leftovers = [".cache", ...volatileFiles];

@@ -5,21 +5,21 @@ import type { StepContext } from "./run-step.ts";
 import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
 
-/** What installing takes beside what every step of a build has. */
+/** What installing needs in addition to the context of every step. */
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
   readonly spares: Spares;
   readonly packages: PackageStore;
-  /** Null: projects share no installed folders. */
+  /** Null if projects share no installed folders. */
   readonly installStore: InstallStore | null;
-  /** The part of `env` that is the platform's, and the part that is the project's. */
+  /** The platform's part of `env`; `variables` is the project's part. */
   readonly packageEnv: Readonly<Record<string, string>>;
   readonly variables: Readonly<Record<string, string>>;
   readonly trash: Trash;
   readonly hashing: Hashing;
   readonly imageLimits: TreeLimits;
-  /** Aborts when the platform stops: ends what happens after the build. */
+  /** Aborts when the platform stops; cancels work after the build. */
   readonly upkeep: AbortSignal;
-  /** What is left to do when the build has ended. */
+  /** Work to do after the build has ended. */
   readonly after: (() => Promise<void>)[];
 }

@@ -9,12 +9,14 @@ import { tryStep } from "./run-step.ts";
 import { giveTo, type Workspace } from "./workspace.ts";
 
 const largestLockBytes = 16 * 1024 * 1024;
-// What a project sets for its package manager, so that another install than the shared one may be what it wants. The steps name NODE_ENV's effect themselves.
+// Project variables that affect the package manager, so that the shared install might not be what the project wants. NODE_ENV is excluded,
+// because the steps state its effect themselves.
 const takesPart = /^(?:npm_|NODE_(?!ENV$))|_proxy$/i;
 
 /**
- * Fills the installed folder by an install that several projects may share: from the store, or by one in a place where there is nothing
- * of the project but what it installs. Answers its key in the store; null when this project's needs more, or the lock file is not enough.
+ * Fills the installed folder with an install that several projects may share: from the store, or by installing in a place that holds
+ * nothing of the project but the manifest and lock file. Returns its key in the store; null if the project needs more, or the lock file is
+ * not enough.
  */
 export async function installStandalone(context: InstallContext, wanted: Install): Promise<string | null> {
   const { installStore, workspace } = context;
@@ -32,7 +34,7 @@ export async function installStandalone(context: InstallContext, wanted: Install
 
 interface Inputs {
   readonly key: string;
-  /** By name. */
+  /** Contents by file name. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -77,7 +79,7 @@ async function installAlone(
   return true;
 }
 
-/** A folder with these files alone, and a cache of its own: what earlier builds of the project left in theirs does not take part. */
+/** Creates a folder with only these files and an empty cache, so that nothing from earlier builds of the project can take part. */
 async function makePlace(workspace: Workspace, files: Inputs["files"]): Promise<Workspace> {
   const [app, cache] = [join(workspace.root, "standalone", "app"), join(workspace.root, "standalone", "cache")];
   for (const folder of [app, cache]) {

@@ -7,44 +7,44 @@ import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
 
 /**
- * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare,shared}`. Nothing kept is ever writable for a project's
- * command: builds work on a copy, and files linked into a release are never mounted writable again.
+ * Kept results of installs, `<project cache>/installs/<key>/{full,production,spare,shared}`. A project's commands can never write to them:
+ * builds work on a copy, and files linked into a release are never mounted writable again.
  */
 export interface KeptInstalls {
-  /** Puts a copy of the kept folder at `target` for a build that may change it; false when there is none. */
+  /** Copies the kept folder to `target` for a build that may change it; returns false if nothing is kept. */
   copyFull(key: string, target: string): Promise<boolean>;
-  /** Takes such a copy, in which no file has changed, for the next `copyFull`: thousands of files need not be made again. */
+  /** Keeps such a copy, in which no file has changed, for the next `copyFull`, which then need not create thousands of files again. */
   takeBack(key: string, copy: string): Promise<void>;
-  /** Links the kept production folder into `target`, which must not be written any more; false when there is none. */
+  /** Hard-links the kept production folder to `target`, which must not be written to afterwards; returns false if nothing is kept. */
   linkProduction(key: string, target: string): Promise<boolean>;
-  /** The digest of the kept production folder, or null when it is not known. */
+  /** Returns the digest of the kept production folder; null if unknown. */
   hashed(key: string): Promise<HashedFolder | null>;
   /**
-   * Links a folder as it is now. The function that it returns keeps it, after the build: what is kept is on the disk before.
-   * When a file was written to meanwhile the folder is not kept, and from the next time on files of this key are copied.
+   * Hard-links a folder in its present state. The returned function, called after the build, syncs it to disk and keeps it. If a file was
+   * written to meanwhile, it drops the folder instead, and later folders of this key are copied.
    */
   keep(key: string, variant: "full" | "production", source: string): Promise<() => Promise<void>>;
   keepHashed(key: string, hashed: HashedFolder): Promise<void>;
-  /** Notes that the installed folder of this key is one that projects share: `copyFull` then takes it from there. */
+  /** Records that this key's install is in the store shared by projects, from which `copyFull` then copies it. */
   keepShared(key: string, storeKey: string): Promise<void>;
 }
 
-// Two: the branch in use and the one before it, as when a dependency is added and taken back.
+// The install in use and the previous one, for when a dependency is added and removed again.
 const keptKeys = 2;
 
 export interface KeptInstallsOptions {
   readonly projectCacheDir: string;
   readonly spares: Spares;
   readonly trash: Trash;
-  /** Copies a folder that projects share to `target`; false when there is none of that key. */
+  /** Copies a shared install to `target`; returns false if there is none with that key. */
   readonly copyShared?: (storeKey: string, target: string) => Promise<boolean>;
-  /** Ends what the build waits for. */
+  /** Aborts work that the build waits for. */
   readonly signal: AbortSignal;
-  /** Ends what happens after the build. */
+  /** Aborts work after the build. */
   readonly upkeep: AbortSignal;
 }
 
-/** The kept installs of one project. */
+/** Opens the kept installs of one project. */
 export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
   const { projectCacheDir, spares, trash, copyShared, signal, upkeep } = options;
   const copyTree = (source: string, target: string, how: readonly string[], by = signal) =>
@@ -104,7 +104,7 @@ export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
   };
 }
 
-/** Null for what a power cut has cut off: it is read anew then. */
+/** Returns null for a file that a power cut truncated; the folder is then hashed again. */
 function parseHashed(text: string): HashedFolder | null {
   try {
     return JSON.parse(text) as HashedFolder;
@@ -113,7 +113,7 @@ function parseHashed(text: string): HashedFolder | null {
   }
 }
 
-/** By the time of the content: that of the link count changes with every link that comes and goes. */
+/** Returns whether a file was written to. Compares mtime, not ctime: ctime changes whenever a link to the file is added or removed. */
 async function wasWritten(folder: string, sinceMs: number, signal: AbortSignal): Promise<boolean> {
   const since = `@${(sinceMs / 1000).toFixed(3)}`;
   const args = [folder, "-type", "f", "-newermt", since, "-print", "-quit"];

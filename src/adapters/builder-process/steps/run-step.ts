@@ -16,18 +16,18 @@ import { isPlain } from "../../../building/is-plain.ts";
 import { describeStepFailure } from "../../../building/step-failure.ts";
 import { home, isBelowTmp, type Workspace } from "./workspace.ts";
 
-/** What all steps of one build share. */
+/** Shared by all steps of one build. */
 export interface StepContext {
   readonly sandbox: Sandbox;
   readonly workspace: Workspace;
   readonly buildId: string;
   readonly tools: readonly Toolchain[];
   readonly packageDirs: readonly string[];
-  /** The package manager's compiled code, if there is any. */
+  /** The package manager's compiled code; null if there is none. */
   readonly compiledCode: SandboxBind | null;
-  /** The project's variables and the platform's settings. May hold secrets. */
+  /** The project's variables and the platform's settings. May contain secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** Servers that commands reach, such as the project's database. */
+  /** Servers that commands may reach, such as the project's database. */
   readonly reach: readonly ServerAddress[];
   readonly limits: BuildLimits;
   readonly time: TimeLimit;
@@ -37,14 +37,17 @@ export interface StepContext {
 const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
-/** Runs one step in the sandbox, or the step that replaces it; refuses with the step's classified failure, or throws as `TimeLimit.check` does. */
+/**
+ * Runs one step in the sandbox, or the step planned in its place. Throws `BuildRefused` with the classified failure, or as
+ * `TimeLimit.check` does.
+ */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   if ((await tryStep(context, step)) || step.instead === undefined) return;
   context.log.detail(step.instead.remark);
   await runStep(context, step.instead.step);
 }
 
-/** The same, but answers false when the step failed in the way that calls for another one. */
+/** Like `runStep`, but returns false if the step failed in the way for which another step is planned. */
 export async function tryStep(context: StepContext, step: Step): Promise<boolean> {
   const { log, sandbox } = context;
   log.step(step.title);
@@ -77,7 +80,7 @@ export async function tryStep(context: StepContext, step: Step): Promise<boolean
   }
 }
 
-/** Sends a step's output to the log, each stream by its own lines, and keeps the newest of both in their order for `classify`. */
+/** Writes a step's output to the log, each stream in its own lines, and keeps the newest of both in order for `classify`. */
 function printing(log: BuildLog, step: Step) {
   const keeps = step.tool === "npm" ? withoutUsage() : undefined;
   const streams = { stdout: log.output(keeps), stderr: log.output(keeps) };
@@ -101,7 +104,7 @@ function printing(log: BuildLog, step: Step) {
 
 interface End {
   readonly result: SandboxResult;
-  /** The platform ended it because it printed nothing for too long. */
+  /** Whether the platform stopped the step for its silence. */
   readonly wasSilent: boolean;
   readonly text: string;
 }
@@ -156,22 +159,22 @@ function sandboxSpec(context: StepContext, step: Step) {
   } as const;
 }
 
-/** The sandbox of all steps of a build; its network stays until it is removed. */
+/** Returns the id of the sandbox for all steps of a build. Its network stays until the sandbox is removed. */
 export function buildSandboxId(buildId: string): string {
   return `build-${buildId.toLowerCase().replace(/[^a-z0-9_]/g, "_")}`;
 }
 
 const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024);
 
-/** Node's own default is smaller on large machines, and on small ones larger than the sandbox. */
+/** Heap limit for Node.js, whose own default is smaller on large machines, and on small ones larger than the sandbox. */
 const nodeHeapMib = ({ memoryBytes }: BuildLimits): number => Math.floor(mib(memoryBytes) * 0.75);
 
-/** The project's own options come last, so that they win. */
+/** The project's own options come last, so they win. */
 function nodeOptions({ limits, env }: StepContext): string {
   return `--max-old-space-size=${nodeHeapMib(limits)} ${env["NODE_OPTIONS"] ?? ""}`.trimEnd();
 }
 
-/** On disk instead of in memory: what a build writes there must not count against its memory. */
+/** Mounts /tmp and the home folder from disk instead of memory, so that files there do not count against the build's memory. */
 function binds({ workspace, tools, packageDirs, compiledCode }: StepContext): SandboxBind[] {
   return [
     { source: workspace.tmp, target: "/tmp", writable: true },
@@ -185,14 +188,17 @@ function binds({ workspace, tools, packageDirs, compiledCode }: StepContext): Sa
   ];
 }
 
-/** bubblewrap would follow a link that an earlier step has put in its place, out of the sandbox. */
+/**
+ * Returns whether a mount target below /tmp is still a folder. If an earlier step replaced it with a link, bubblewrap would follow that out
+ * of the sandbox.
+ */
 function isStillThere({ tmp }: Workspace, target: string): boolean {
   return !isBelowTmp(target) || isPlain(tmp, relative("/tmp", target), "folder");
 }
 
 const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1" };
 
-/** Not for the project to change: where caches are, and that nothing asks questions or phones home. */
+/** Variables that the project cannot override: cache folders, no prompts, no telemetry. */
 const ownEnv = {
   HOME: "/home/app",
   npm_config_cache: "/cache/npm",
@@ -219,11 +225,11 @@ const ownEnv = {
   CARGO_TARGET_DIR: cargoTarget,
 };
 
-/** npm follows some errors with the whole manual of its command, which pushes the error itself out of sight. */
+/** Drops the usage text that npm prints after some errors and that pushes the error itself out of sight. */
 function withoutUsage(): (line: string) => boolean {
   let isUsage = false;
   return (line) => {
-    // Its own log lies where only the build sees it.
+    // The log file that this line names is visible only inside the build.
     if (/^npm (?:error|ERR!) A complete log of this run/.test(line)) return false;
     if (/^npm (?:error|ERR!) (?:Usage:|Clean install a project)/.test(line)) isUsage = true;
     const keeps = !isUsage && !/^npm (?:error|ERR!)\s*$/.test(line);

@@ -2,17 +2,17 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Trash } from "./trash.ts";
 
-/** The copies of installed dependencies that lie ready for the next build of their project. Few, because they take real disk space. */
+/** Copies of installed dependencies that are ready for their project's next build. There are few, because they use disk space. */
 export interface Spares {
-  /** A copy lies at this place now; the one that lay longest is removed when there are too many. */
+  /** Registers a copy at this path; discards the oldest copy if there are too many. */
   add(place: string): Promise<void>;
-  /** Whether one lies there; it is the caller's then. */
+  /** Returns whether there is a copy at this path; the caller then owns it. */
   claim(place: string): boolean;
 }
 
 const mostSpares = 8;
 
-/** Removes what an earlier process left: whether a build claimed it is unknown. */
+/** Discards the copies of an earlier process, since a build may have claimed and changed them. */
 export async function openSpares(cachesDir: string, trash: Trash): Promise<Spares> {
   for (const project of await namesIn(cachesDir)) {
     const installs = join(cachesDir, project, "installs");

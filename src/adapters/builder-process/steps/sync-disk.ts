@@ -2,14 +2,14 @@ import { open } from "node:fs/promises";
 import { runOk } from "../../../kit/exec.ts";
 
 /**
- * Resolves when all that was written on the file system of a folder is on the disk (syncfs(2)). A release has thousands of files, of
- * which each alone would wait for the disk; some 20 ms for a hundred megabytes on a quiet SSD.
+ * Resolves when everything written to the folder's file system is on disk (syncfs(2)): about 20 ms for a hundred megabytes on an idle SSD.
+ * Syncing a release's thousands of files one by one would wait for the disk each time.
  */
 export async function syncFileSystem(folder: string, signal?: AbortSignal): Promise<void> {
   await runOk({ file: "sync", args: ["--file-system", folder] }, signal === undefined ? {} : { signal });
 }
 
-/** The same for the names in one folder. */
+/** Resolves when the names in one folder are on disk. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

@@ -3,17 +3,17 @@ import { chmod, mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../../kit/exec.ts";
 
-/** Removes folders in the background: one with millions of files takes minutes, for which neither a build nor a stop may wait. */
+/** Deletes folders in the background: one with millions of files takes minutes, and neither a build nor a shutdown may wait for that. */
 export interface Trash {
-  /** Moves the folder (or file) away at once and removes it later. A missing one is fine. */
+  /** Moves the folder or file away at once and deletes it later. A missing one is not an error. */
   discard(path: string): Promise<void>;
-  /** Resolves when all is removed. */
+  /** Resolves when everything is deleted. */
   settle(): Promise<void>;
-  /** Gives up; the next start goes on with what is left. */
+  /** Stops deleting; the next start continues with what is left. */
   stop(): Promise<void>;
 }
 
-/** Opens the folder that discarded files are moved into, on the same disk as they are, and removes what an earlier process left there. */
+/** Opens the folder into which discarded files are moved, on the same disk as those, and deletes what an earlier process left in it. */
 export async function openTrash(folder: string): Promise<Trash> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const stopping = new AbortController();
@@ -43,7 +43,7 @@ async function moved(from: string, to: string): Promise<boolean> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return false;
     if (code !== "EACCES") throw error;
-    // Moving a folder writes into it, which its mode may forbid an ordinary user.
+    // Moving a folder changes its `..` entry, which the folder's mode may forbid an ordinary user.
     await chmod(from, 0o700);
     await rename(from, to);
     return true;
@@ -54,7 +54,7 @@ async function remove(folder: string, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const rm = { file: "rm", args: ["--recursive", "--force", "--", folder] };
   if ((await run(rm, { signal })).exitCode === 0) return;
-  // Builds may leave folders that even their owner may not change (Go's module cache is one).
+  // Builds may leave folders that even their owner may not change, such as Go's module cache.
   await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] }, { signal });
   await run(rm, { signal });
 }

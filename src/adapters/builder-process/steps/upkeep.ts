@@ -1,14 +1,14 @@
-/** Work that is left when a build has ended. Only the project's next build waits for it. */
+/** Work that remains after a build has ended. Only the project's next build waits for it. */
 export interface Upkeep {
   /** Aborts when the platform stops. */
   readonly signal: AbortSignal;
-  /** Does these one after the other. Their faults are not the build's; what they leave behind, the next start sweeps. */
+  /** Runs these one after the other. Their errors do not fail the build; the next start removes what they leave behind. */
   begin(projectId: string, works: readonly (() => Promise<void>)[]): void;
-  /** Resolves when nothing of the project is under way. */
+  /** Resolves when no work of the project is in progress. */
   of(projectId: string): Promise<void>;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   all(): Promise<void>;
-  /** Gives up what is under way and what comes. */
+  /** Aborts current work and skips the rest. */
   stop(): Promise<void>;
 }
 

@@ -4,18 +4,18 @@ import type { BuildLog } from "../../../building/build-log.ts";
 import type { TimeLimit } from "../../../building/time-limit.ts";
 
 export interface StepWatch {
-  /** Aborts when the step must end. */
+  /** Aborts when the step must stop. */
   readonly signal: AbortSignal;
-  /** The step printed something. */
+  /** Call it when the step prints something. */
   heard(): void;
   wasSilent(): boolean;
   stop(): void;
 }
 
 interface Watched {
-  /** Ends everything in the sandbox. */
+  /** Kills everything in the sandbox. */
   kill(): void;
-  /** The processor time that the step has used; undefined where it cannot be measured. */
+  /** Processor time used by the step so far; undefined if it cannot be measured. */
   cpuSeconds(): number | undefined;
 }
 
@@ -27,12 +27,12 @@ interface Watching {
 
 const reportEveryMs = 10_000;
 const pollEveryMs = 500;
-// Of the 10 s between two reports. An idle process that wakes up now and then uses less.
+// Processor seconds between two reports (10 s) that count as activity; an idle process that wakes up now and then uses less.
 const busySeconds = 0.5;
 
 /**
- * Ends the step when the build must end or when the step hangs, and reports every 10 s of silence. A step hangs when it prints nothing
- * and computes nothing: installs and compilers may work for minutes without a word.
+ * Stops the step when the build must stop or the step hangs, and reports every 10 s of silence. A step hangs when it prints nothing and
+ * computes nothing: installs and compilers may work for minutes without output.
  */
 export function watchStep({ limits, time, log }: Watching, step: Step, { kill, cpuSeconds }: Watched): StepWatch {
   const stopper = new AbortController();
@@ -43,7 +43,7 @@ export function watchStep({ limits, time, log }: Watching, step: Step, { kill, c
   let isSilent = false;
   const end = () => {
     stopper.abort();
-    // The sandbox's outermost process does not always take the inner ones along.
+    // Kills all processes in the sandbox: the outermost one does not always take the inner ones along.
     kill();
   };
   const look = () => {

@@ -2,18 +2,18 @@ import { lchown, mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Trash } from "./trash.ts";
 
-/** The folders of one build. `app`, `tmp`, `home` belong to the build's user; the rest is the platform's. */
+/** The folders of one build. `app`, `tmp`, `home` and `cache` belong to the build's user, `root` to the platform. */
 export interface Workspace {
   readonly root: string;
-  /** The source, later the release's content; mounted at /app. */
+  /** First the source, later the release's content; mounted at /app. */
   readonly app: string;
   readonly tmp: string;
   readonly home: string;
-  /** Package managers' own caches, kept from build to build; mounted at /cache. */
+  /** Package managers' caches, kept between builds; mounted at /cache. */
   readonly cache: string;
-  /** The user that its commands run as. */
+  /** The uid of the build's commands. */
   readonly uid: number;
-  /** Who that is on this machine: the same as root, oneself otherwise. */
+  /** That uid on this machine: the same if Berth is root, else Berth's own. */
   readonly hostUid: number;
 }
 
@@ -25,7 +25,7 @@ export interface WorkspacePlaces {
   readonly hostUid: number;
 }
 
-/** Makes the folders of a build anew; what an earlier attempt of the same build left is removed. */
+/** Creates the folders of a build; discards what an earlier attempt of the same build left. */
 export async function makeWorkspace(places: WorkspacePlaces, trash: Trash): Promise<Workspace> {
   const root = join(places.buildsDir, places.buildId);
   await trash.discard(root);
@@ -46,7 +46,7 @@ export async function makeWorkspace(places: WorkspacePlaces, trash: Trash): Prom
 
 export const isBelowTmp = (target: string): boolean => target.startsWith("/tmp/");
 
-/** Makes what shall be mounted at a path below /tmp a place there, before any command of the project has run. */
+/** Creates the mount point for a path below /tmp, before any command of the project has run. */
 export async function makeBelowTmp({ tmp, hostUid }: Workspace, target: string): Promise<void> {
   let folder = tmp;
   for (const name of relative("/tmp", target).split("/")) await makeFolder((folder = join(folder, name)), hostUid);
@@ -57,10 +57,10 @@ async function makeFolder(folder: string, uid: number): Promise<void> {
   await giveTo(folder, uid);
 }
 
-/** Makes a user the owner of one folder. Where Berth runs as an ordinary user, builds run as the same user and own their folders already. */
+/** Gives one folder to a user. If Berth is an ordinary user, builds run as the same user and already own their folders. */
 export async function giveTo(folder: string, uid: number): Promise<void> {
   if (uid !== process.getuid?.()) await lchown(folder, uid, uid);
 }
 
-/** The application's folder in the sandbox, the same as in the runtime's, so that absolute paths in it stay true. */
+/** The application's folder in the sandboxes of builds and of the runtime; the same in both, so that absolute paths stay valid. */
 export const home = "/app";

@@ -8,28 +8,29 @@ import { removeTree } from "../steps/remove-tree.ts";
 import type { Toolchain } from "./toolchain.ts";
 
 /**
- * npm keeps its code as V8 has compiled it (module.enableCompileCache), which is a third of the time of a small `npm ci`. A build begins with
- * an empty /tmp, so the platform makes that code once for a Node and an npm, by itself: what one project could write, no other may run.
+ * npm's code as compiled by V8 (module.enableCompileCache), which saves a third of the time of a small `npm ci`. A build starts with an
+ * empty /tmp, so the platform compiles that code once for each Node and npm. It does so itself, because no project may run what another
+ * could write.
  */
 export interface CompiledCode {
-  /** What a build with these tools mounts, for the user it runs as; null when it is not made yet. */
+  /** Returns the mount for a build that uses these tools and runs as `uid`; null until the code is compiled. */
   bind(tools: readonly Toolchain[], uid: number): Promise<SandboxBind | null>;
-  /** Begins to make it unless it is there, is being made, or could not be made since the start. */
+  /** Starts compiling, unless the code exists or was already tried since the start. */
   make(tools: readonly Toolchain[]): void;
-  /** Resolves when nothing is being made. */
+  /** Resolves when no compilation is in progress. */
   settle(): Promise<void>;
-  /** Gives up what is being made. */
+  /** Aborts compilations. */
   stop(): Promise<void>;
 }
 
-// Node's default, below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
+// Node's default folder below os.tmpdir(): `<version>-<processor>-<hash of V8's flags>-<user>`.
 const cacheInside = "/tmp/node-compile-cache";
 const limits = { memoryBytes: 512 * 1024 * 1024, processes: 64, cpus: 1 };
-// Packs, installs and runs something, without any network.
+// Packs, installs and runs a package, without any network.
 const exercise =
   "npm pack --silent ./dependency && npm install --silent ./dependency-1.0.0.tgz && npm ci --silent && npm run --silent build";
 
-/** Kept in `folder`, `<npm's version>-on-<Node's version>/`; `uid` is a user that owns no project. */
+/** Keeps the compiled code in `folder`, `<npm's version>-on-<Node's version>/`. `uid` is a user that owns no project. */
 export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: number; log: Log }): CompiledCode {
   const placeOf = (tools: readonly Toolchain[]) => {
     const [node, npm] = ["node", "npm"].map((name) => tools.find((tool) => tool.name === name)?.version);
@@ -71,7 +72,7 @@ export function compiledCode(options: { folder: string; sandbox: Sandbox; uid: n
   };
 }
 
-/** Leaves `made/<tag>/` in the draft folder; an empty `made/` for a Node that keeps no compiled code. */
+/** Leaves `made/<tag>/` in the draft folder, or an empty `made/` if this Node keeps no compiled code. */
 async function compile(
   { sandbox, uid, signal }: { sandbox: Sandbox; uid: number; signal: AbortSignal },
   tools: readonly Toolchain[],
@@ -107,7 +108,7 @@ async function compile(
   if (exitCode !== 0) throw new Error(`npm's code could not be compiled: ${stderr.slice(-500)}`);
   for (const name of await readdir(join(tmp, "node-compile-cache")).catch(() => [])) {
     const target = join(made, name.replace(/-\d+$/, ""));
-    // Node.js writes these files with mode 0600; the builds of every user read the copy.
+    // Node.js creates these files with mode 0600, but builds of every user must read the copy.
     const how = ["--recursive", "--no-preserve=mode,ownership", "--no-target-directory"];
     await runOk({ file: "cp", args: [...how, join(tmp, "node-compile-cache", name), target] });
   }

@@ -7,20 +7,23 @@ import { syncFileSystem } from "../steps/sync-disk.ts";
 import type { Trash } from "../steps/trash.ts";
 
 /**
- * Installed folders shared by all projects, `<key>/{content,bytes}`. Their keys name all that their installs saw, and no code but the
- * package manager's had a hand in them, so a project gets what it would have installed, whoever did it first. Builds work on copies.
+ * Installed folders shared by all projects, `<key>/{content,bytes}`. A key covers everything its install depended on, and no code but the
+ * package manager's took part, so a project gets what it would have installed itself. Builds work on copies.
  */
 export interface InstallStore {
-  /** Copies the folder of this key to `target` for a user; false when there is none. */
+  /** Copies the folder with this key to `target` for a user; returns false if there is none. */
   copy(key: string, target: string, uid: number): Promise<boolean>;
-  /** Takes over a folder that no process writes to any more; what it takes is on the disk before. The longest unused ones go when all are too large. */
+  /**
+   * Takes over a folder that no process writes to any more, once it is synced to disk. Removes the least recently used folders if the store
+   * is too large.
+   */
   keep(key: string, folder: string): Promise<void>;
 }
 
 export interface InstallStoreOptions {
   readonly folder: string;
   readonly trash: Trash;
-  /** What all of them may take on disk. Default 5 GiB. */
+  /** Largest size of the store on disk. Default 5 GiB. */
   readonly mostBytes?: number;
 }
 
@@ -48,19 +51,19 @@ export async function openInstallStore(options: InstallStoreOptions): Promise<In
       await giveAll(process.geteuid?.() ?? 0, making);
       await writeFile(join(making, "bytes"), String(await folderBytes(making)));
       await syncFileSystem(making);
-      // Another build may have been first: this folder then goes with its build.
+      // If another build was first, this folder is deleted with its build.
       await rename(making, join(root, key)).catch(() => {});
       for (const old of await tooMany(root, mostBytes)) await trash.discard(join(root, old));
     },
   };
 }
 
-/** Names an install by all that it sees. */
+/** Computes the key of an install from everything it depends on. */
 export function installStoreKey(inputs: readonly unknown[]): string {
   return hash("sha256", JSON.stringify([process.arch, ...inputs]));
 }
 
-/** Copies a folder for a user; false when that fails, as when the source goes away meanwhile. */
+/** Copies a folder for a user; returns false if that fails, as when the source is removed meanwhile. */
 export async function copyFor(uid: number, source: string, target: string): Promise<boolean> {
   const args = ["--archive", "--no-preserve=ownership", "--reflink=auto", "--no-target-directory", source, target];
   const copied = await run({ file: "cp", args });
@@ -68,13 +71,13 @@ export async function copyFor(uid: number, source: string, target: string): Prom
   return copied.exitCode === 0;
 }
 
-/** An ordinary user's files are its own already. */
+/** Gives a folder and its content to a user. Does nothing for an ordinary user, who owns the files already. */
 async function giveAll(uid: number, folder: string): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   await runOk({ file: "chown", args: ["--recursive", "--no-dereference", `${uid}:${uid}`, folder] });
 }
 
-/** The longest unused ones, so that the others have room. */
+/** Returns the least recently used keys that exceed the store's size. */
 async function tooMany(root: string, mostBytes: number): Promise<string[]> {
   const kept = await Promise.all(
     (await readdir(root)).map(async (key) => ({

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { run } from "../../../kit/exec.ts";
 
-/** Languages of this machine that builds use besides Node.js, Python and Go. Null: it has none. */
+/** Languages installed on this machine, besides Node.js, Python and Go. Null means not installed. */
 export interface MachineLanguages {
   /** The folder with `bin/cargo` and `bin/rustc`. */
   readonly rustRoot: string | null;
-  /** Java development kits, first the one of PATH. */
+  /** Java development kits; those of JAVA_HOME and PATH come first. */
   readonly jdks: readonly { readonly version: string; readonly folder: string }[];
   /** The folders with `bin/mvn` and `bin/gradle`. */
   readonly maven: string | null;
   readonly gradle: string | null;
-  /** Programs below /usr, which sandboxes see. */
+  /** Programs below /usr, where sandboxes see them. */
   readonly ruby: string | null;
   readonly php: string | null;
   readonly composer: string | null;
@@ -19,7 +19,7 @@ export interface MachineLanguages {
 
 const timeoutMs = 10_000;
 
-/** Looks for them with the environment of the person who starts the platform: PATH, HOME. */
+/** Finds languages with the environment (PATH, HOME) of the person who started the platform. */
 export async function findLanguages(env: Readonly<Record<string, string>>): Promise<MachineLanguages> {
   return {
     rustRoot: await rustRoot(env),
@@ -30,7 +30,7 @@ export async function findLanguages(env: Readonly<Record<string, string>>): Prom
   };
 }
 
-/** rustup's programs choose a toolchain; builds get that toolchain itself. */
+/** Returns the selected Rust toolchain's folder. rustup's programs only dispatch to it, so builds get the toolchain itself. */
 async function rustRoot(env: Readonly<Record<string, string>>): Promise<string | null> {
   const path = `${env["PATH"] ?? ""}:${env["HOME"] ?? ""}/.cargo/bin`;
   const asked = await run(
@@ -43,7 +43,7 @@ async function rustRoot(env: Readonly<Record<string, string>>): Promise<string |
 
 const javaFolders = "/usr/lib/jvm";
 
-/** Debian has several names for one kit, so each is taken once. A kit without a compiler is none. */
+/** Finds Java development kits that have a compiler. Debian has several names for one kit, so each is listed once. */
 function findJdks(env: Readonly<Record<string, string>>): MachineLanguages["jdks"] {
   const below = existsSync(javaFolders) ? readdirSync(javaFolders).map((name) => join(javaFolders, name)) : [];
   const first = [env["JAVA_HOME"], folderOf(env, "javac")].filter((each) => each !== null && each !== undefined);
@@ -64,7 +64,7 @@ function systemProgram(name: string): string | null {
   return [`/usr/bin/${name}`, `/usr/local/bin/${name}`].find((path) => existsSync(path)) ?? null;
 }
 
-/** The folder whose `bin` has this program, wherever links of PATH lead. */
+/** Returns the folder whose `bin` holds this program, after following links. */
 function folderOf(env: Readonly<Record<string, string>>, program: string): string | null {
   const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder.startsWith("/"));
   const found = folders.map((folder) => join(folder, program)).find((file) => existsSync(file));

@@ -18,29 +18,32 @@ import { tellingLine } from "../../../detection/classify.ts";
 import { syncFileSystem } from "../steps/sync-disk.ts";
 
 export interface NpmPackagesOptions {
-  /** Where fetched packages are kept, `<name>/<version>/`. */
+  /** Folder of fetched packages, `<name>/<version>/`. */
   readonly folder: string;
-  /** The program that runs npm, and npm's package folder. */
+  /** The Node that runs npm, and npm's package folder. */
   readonly nodeBin: string;
   readonly npmDir: string;
   /** npm's settings: registry, certificates, proxy. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A package of the registry that was unpacked for use as a tool: `bin/` holds its programs, `package/` its files. */
+/** A registry package unpacked for use as a tool: `bin/` holds its programs, `package/` its files. */
 export interface FetchedPackage {
   readonly version: string;
   readonly folder: string;
 }
 
-/** The registry could not be asked, or does not have it. `message` is npm's own last word. */
+/** The registry did not answer or does not have the package. `message` is npm's own error. */
 export class PackageUnavailable extends Error {}
 
 const listTtlMs = 6 * 60 * 60 * 1000;
 const askTimeoutMs = 60_000;
 const fetchTimeoutMs = 300_000;
 
-/** All published versions, from the registry or a list at most six hours old; an older list serves when the registry does not answer. */
+/**
+ * Returns all published versions, from a list at most six hours old or the registry. Falls back to an older list if the registry does not
+ * answer.
+ */
 export async function publishedVersions(options: NpmPackagesOptions, name: string): Promise<readonly string[]> {
   const file = join(options.folder, `${fileName(name)}.versions.json`);
   const kept = await readList(file);
@@ -58,13 +61,13 @@ export async function publishedVersions(options: NpmPackagesOptions, name: strin
   }
 }
 
-/** Versions of a package that are here already. */
+/** Returns the versions of a package that are already on this machine. */
 export async function keptVersions(options: NpmPackagesOptions, name: string): Promise<readonly string[]> {
   const found = await readdir(join(options.folder, fileName(name))).catch(() => []);
   return found.filter((entry) => /^\d/.test(entry));
 }
 
-/** The package at an exact version, fetched once. npm checks its integrity; two at once are safe. `only` limits what is unpacked. */
+/** Fetches an exact version of a package, once. npm checks its integrity; concurrent calls are safe. `only` limits what is unpacked. */
 export async function fetchPackage(
   options: NpmPackagesOptions,
   name: string,
@@ -82,7 +85,7 @@ export async function fetchPackage(
   });
 }
 
-/** Puts a package folder of this machine beside the fetched ones, so that releases do not depend on where it came from. */
+/** Copies a package folder of this machine to the fetched ones, so that releases do not depend on its origin. */
 export async function adoptPackage(
   options: NpmPackagesOptions,
   name: string,
@@ -96,7 +99,7 @@ export async function adoptPackage(
   });
 }
 
-/** The same for a single program, linked when it lies on the same disk. */
+/** Like `adoptPackage`, for a single program; hard-links it if it is on the same disk. */
 export async function adoptProgram(
   options: NpmPackagesOptions,
   name: string,
@@ -150,7 +153,7 @@ async function unpackInto(folder: string, tarball: string, only: readonly string
   await rm(join(folder, tarball));
 }
 
-/** What npm itself would put into node_modules/.bin. */
+/** Creates the links that npm itself would put into node_modules/.bin. */
 async function linkPrograms(folder: string): Promise<void> {
   await mkdir(join(folder, "bin"));
   const text = await readFile(join(folder, "package", "package.json"), "utf8").catch(() => null);
@@ -191,7 +194,7 @@ async function readList(file: string): Promise<{ versions: readonly string[]; ma
   }
 }
 
-/** npm prints a bare string when there is a single version. */
+/** npm prints a plain string instead of a list if there is only one version. */
 function asList(value: unknown): string[] {
   return (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === "string");
 }

@@ -8,30 +8,30 @@ import { isPlain } from "../../../building/is-plain.ts";
 import type { Workspace } from "../steps/workspace.ts";
 
 /**
- * npm packages shared by all projects, addressed by the digest in their lock files. Only the platform writes into it: it takes a package
- * out of a project's cache when the content has the digest, so that no project can change what another one installs.
+ * npm packages shared by all projects, addressed by the digests in their lock files. Only the platform writes to the store: it copies a
+ * package from a project's cache if the content matches the digest, so no project can change what another one installs.
  */
 export interface PackageStore {
   /**
-   * Links the packages of the source's lock file into the project's npm cache, where npm finds and checks them. The function that it
-   * returns takes over what npm has fetched besides, once the build has ended.
+   * Links the lock file's packages into the project's npm cache, where npm finds and verifies them. The returned function, called after the
+   * build, stores what npm fetched in addition.
    */
   provide(source: LockedSource): Promise<() => Promise<void>>;
 }
 
 export interface LockedSource {
   readonly workspace: Pick<Workspace, "app" | "cache" | "hostUid">;
-  /** npm's lock file at the root of the source. */
+  /** Name of npm's lock file in the root of the source. */
   readonly lockFile: string;
 }
 
 const largestStoreMib = 5120;
 const largestLockBytes = 4 * 1024 * 1024;
 const largestPackageBytes = 16 * 1024 * 1024;
-// Where npm's cache keeps contents, below /cache.
+// Folder below /cache in which npm stores contents.
 const contents = ["npm", "_cacache", "content-v2"];
 
-/** Opens the store. One that has grown past its limit is emptied: its packages can be fetched again. */
+/** Opens the store. Empties it if it exceeds its limit, since its packages can be fetched again. */
 export async function openPackageStore(store: string, trash: Trash): Promise<PackageStore> {
   const size = await run({ file: "du", args: ["--summarize", "--block-size=1M", store] });
   if (Number.parseInt(size.stdout, 10) > largestStoreMib) await trash.discard(store);
@@ -39,7 +39,7 @@ export async function openPackageStore(store: string, trash: Trash): Promise<Pac
   return {
     async provide({ workspace: { app, cache, hostUid }, lockFile }) {
       const places = await placesIn(join(app, lockFile));
-      // With settings of its own a project may fetch packages that others may not see.
+      // With its own settings a project may fetch packages that other projects must not see.
       const isPrivate = await isThere(join(app, ".npmrc"));
       const missing: Place[] = [];
       for (const place of places) {
@@ -62,7 +62,7 @@ export async function openPackageStore(store: string, trash: Trash): Promise<Pac
 
 type Place = readonly ["sha512", string, string, string];
 
-/** Where npm's cache keeps the packages of a lock file; empty for a lock file that cannot be read. */
+/** Returns the places of a lock file's packages in npm's cache; empty if the lock file cannot be read. */
 async function placesIn(lockFile: string): Promise<Place[]> {
   const text = await readPlain(lockFile, largestLockBytes).catch(() => null);
   const digests = text?.toString("utf8").matchAll(/"integrity": ?"sha512-([A-Za-z0-9+/]{86}==)"/g) ?? [];
@@ -87,7 +87,7 @@ async function readPlain(file: string, mostBytes: number): Promise<Buffer> {
   return handle.readFile();
 }
 
-/** False when a build of the project has put something else in the place of one of the folders. */
+/** Creates nested folders; returns false if a build replaced one of them with something else. */
 async function makeFolders(root: string, names: readonly string[], uid: number): Promise<boolean> {
   let folder = root;
   for (const name of names) {

@@ -13,7 +13,7 @@ export interface ProvidedTools {
   readonly inRelease: readonly Toolchain[];
 }
 
-/** Makes the tools of a plan ready, those that are missing from the registry. Refuses what cannot be had. */
+/** Prepares the tools of a plan; missing ones come from the registry. Throws `BuildRefused` if a tool is not available. */
 export async function provideTools(options: ProcessBuilderOptions, { tools }: BuildPlan): Promise<ProvidedTools> {
   const packages = packageOptions(options);
   const provided: ProvidedTools & { inBuild: Toolchain[]; inRelease: Toolchain[] } = { inBuild: [], inRelease: [] };
@@ -48,7 +48,7 @@ export async function provideTools(options: ProcessBuilderOptions, { tools }: Bu
       case "maven":
       case "gradle": {
         const source = options.languages[wish.tool];
-        // Debian's are made of links below /usr, which sandboxes see in place.
+        // Debian's Maven and Gradle consist of links below /usr, which sandboxes see in place.
         return source === null || source.startsWith("/usr/")
           ? null
           : { name: wish.tool, version: "", source, target: `/opt/${wish.tool}` };
@@ -57,7 +57,7 @@ export async function provideTools(options: ProcessBuilderOptions, { tools }: Bu
   }
 }
 
-/** What this machine has for applications of this kind. */
+/** Returns what this machine provides for applications of this kind. */
 export async function machineFor(options: ProcessBuilderOptions, kind: Kind): Promise<Machine> {
   const interpreter = kind === "python" ? options.pythonBin : null;
   const pythonVersion =

@@ -18,7 +18,7 @@ import type { FetchedPackage, NpmPackagesOptions } from "./npm-packages.ts";
 export interface Toolchain {
   readonly name: string;
   readonly version: string;
-  /** The folder on this machine, and where it is mounted, read-only. */
+  /** The folder on this machine; it is mounted read-only at `target`. */
   readonly source: string;
   readonly target: string;
 }
@@ -28,14 +28,17 @@ const npmPackages: Readonly<Record<PackageManager["name"], string>> = {
   pnpm: "pnpm",
   yarn: "yarn",
   "yarn-modern": "@yarnpkg/cli-dist",
-  // Packages of the binaries, by platform and processor: those of the names only choose among them.
+  // The packages with the binaries are named by platform and processor; the package `bun` only chooses among them.
   bun: `@oven/bun-${process.platform}-${process.arch === "arm64" ? "aarch64" : process.arch}`,
 };
 const denoPackage = `@deno/${process.platform}-${process.arch}-glibc`;
-// https://nodejs.org/dist: npm's packages of the same binaries are named by platform and processor.
+// npm's packages of the binaries from https://nodejs.org/dist are named by platform and processor.
 const nodePackage = `node-${process.platform}-${process.arch}`;
 
-/** The Node that a release runs on. Without a wish, or when it fits, the platform's own. Refuses with `node_version_unavailable`. */
+/**
+ * Returns the Node for a release: the platform's own if it fits the wish or there is none, else a fetched one. Refuses with
+ * `node_version_unavailable` or `registry_unreachable`.
+ */
 export async function nodeToolchain(options: NpmPackagesOptions, wish: NodeWish | null): Promise<Toolchain> {
   const own = process.version.slice(1);
   const version = wish === null || semver.satisfies(own, wish.range) ? own : await chooseVersion(options, wish, own);
@@ -74,7 +77,7 @@ async function fetchNode(options: NpmPackagesOptions, version: string): Promise<
   }
 }
 
-/** The package manager of the application, for the given Node. Refuses with `package_manager_unavailable`. */
+/** Returns the application's package manager for the given Node. Refuses with `package_manager_unavailable`. */
 export async function packageManagerToolchain(
   options: NpmPackagesOptions,
   manager: PackageManager,
@@ -92,7 +95,7 @@ export async function packageManagerToolchain(
   }
 }
 
-/** The machine's npm when no other version is asked for and it runs on this Node. */
+/** Returns the machine's npm if it runs on this Node and no other version is requested, else null. */
 async function ownNpm(
   options: NpmPackagesOptions,
   wished: string | null,
@@ -101,7 +104,7 @@ async function ownNpm(
   const text = await readFile(join(options.npmDir, "package.json"), "utf8");
   const { version, engines } = JSON.parse(text) as { version: string; engines?: { node?: string } };
   const fits = semver.satisfies(nodeVersion, engines?.node ?? "*") && (wished === null || wished === version);
-  // Distributions take npm's own dependencies apart; such a folder does not work anywhere else.
+  // Distributions split npm's dependencies off; such a folder does not work anywhere else.
   const isWhole = (await stat(join(options.npmDir, "node_modules", "@npmcli", "arborist")).catch(() => null)) !== null;
   return fits && isWhole ? adoptPackage(options, "npm", version, options.npmDir) : null;
 }
@@ -126,7 +129,7 @@ async function newestOf(options: NpmPackagesOptions, name: string, range: string
   return version;
 }
 
-/** A package that is one program; `path` is its place in it. */
+/** Fetches a package that is a single program; `path` is its path in the package. */
 async function fetchProgram(
   options: NpmPackagesOptions,
   name: string,
@@ -137,7 +140,7 @@ async function fetchProgram(
   return adoptProgram(options, basename(path), version, join(folder, "package", path));
 }
 
-/** The Deno that a release runs on. Refuses with `deno_unavailable`. */
+/** Returns the Deno for a release. Refuses with `deno_unavailable`. */
 export async function denoToolchain(options: NpmPackagesOptions, wish: string): Promise<Toolchain> {
   try {
     const version = await newestOf(options, denoPackage, wish);
@@ -148,7 +151,7 @@ export async function denoToolchain(options: NpmPackagesOptions, wish: string): 
   }
 }
 
-/** The newest npm whose `engines` allow this Node. */
+/** Returns the major version of the newest npm whose `engines` allow this Node. */
 function npmRangeFor(nodeVersion: string): string {
   if (semver.satisfies(nodeVersion, "^20.17.0 || >=22.9.0")) return "11";
   if (semver.satisfies(nodeVersion, "^18.17.0 || >=20.5.0")) return "10";
