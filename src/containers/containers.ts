@@ -106,7 +106,7 @@ export async function startContainer(
   return id;
 }
 
-/** Stops a container if it runs and removes it with its anonymous volumes. A missing container is not an error. */
+/** Kills a container if it runs and removes it with its anonymous volumes. A missing container is not an error. */
 export async function removeContainer(api: DockerApi, idOrName: string): Promise<void> {
   const call = { method: "DELETE", path: `/containers/${idOrName}`, query: { force: true, v: true } } as const;
   // 409: the engine is already removing it.

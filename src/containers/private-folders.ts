@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { runOk } from "../kit/exec.ts";
 import { openPrivateLayers } from "../sandbox/private-layers.ts";
 
-/** Folders of instances: each shows the image's tree, keeps changes on a file system of limited size and loses them when closed. */
+/** Folders of instances. Each shows the image's tree and stores changes on a file system of limited size, which is deleted with it. */
 export interface PrivateFolders {
   /** Whether this machine can create them. */
   readonly isAvailable: boolean;

@@ -39,7 +39,7 @@ export interface DockerContext {
   readonly certificates: string | null;
   /** Facts that the engine reports about itself; cached once it has answered. */
   engine(): Promise<EngineFacts>;
-  /** Serializes actions on a replica or an image. */
+  /** Runs one action at a time for each key, which names a replica or an image. */
   readonly runExclusive: <T>(key: string, work: () => Promise<T>) => Promise<T>;
 }
 

@@ -17,7 +17,7 @@ export interface BuildEngineOptions {
   readonly dir: string;
   readonly parts: SandboxParts;
   readonly nodeBin: string;
-  /** Limit of each build, and of all commands without a build together. */
+  /** Memory for all commands that belong to no build, together; each build brings its own limit. */
   readonly memoryBytes: number;
   readonly processes: number;
   /** Largest file that a build's command may write. */

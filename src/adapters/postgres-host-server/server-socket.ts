@@ -9,7 +9,7 @@ import { carryServer, connectServer, type ServerTls } from "../../kit/server-tls
 const port = 5432;
 
 export interface SocketPlace {
-  /** The data folder from which the path of the socket's short folder is derived. */
+  /** The folder to which the short folder of the socket belongs, see `runFolder`. */
   readonly dir: string;
   readonly runBase?: string | undefined;
   readonly server: { readonly tls: ServerTls | null };

@@ -7,9 +7,7 @@ export type { HashedFolder, HashedTree, TreeLimits } from "./hash-root.ts";
 
 /** Hashes the content of one build. `measure` and `hash` throw `TreeTooLarge`, or the signal's reason when it aborts. */
 export interface Hashing {
-  /**
-   * Starts the thread for a large tree in advance. Without a call none is started for a small one, since that takes longer than hashing it.
-   */
+  /** Starts the thread early, for a tree that is probably large. For a small one it is not worth it: starting takes longer than hashing. */
   expectMuch(): void;
   /** Measures a tree without reading files. */
   measure(input: TreeInput): Promise<void>;

@@ -38,8 +38,8 @@ const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
 /**
- * Runs one step in the sandbox, or the step planned in its place. Throws `BuildRefused` with the classified failure, or as
- * `TimeLimit.check` does.
+ * Runs one step in the sandbox and, if it fails in the way that calls for another one, that one. Throws `BuildRefused` with the classified
+ * failure, or as `TimeLimit.check` does.
  */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   if ((await tryStep(context, step)) || step.instead === undefined) return;
@@ -47,7 +47,7 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
   await runStep(context, step.instead.step);
 }
 
-/** Like `runStep`, but returns false if the step failed in the way for which another step is planned. */
+/** Runs one step; returns false if it failed in the way that calls for another one (`instead`). */
 export async function tryStep(context: StepContext, step: Step): Promise<boolean> {
   const { log, sandbox } = context;
   log.step(step.title);

@@ -12,7 +12,7 @@ export interface Spares {
 
 const mostSpares = 8;
 
-/** Discards the copies of an earlier process, since a build may have claimed and changed them. */
+/** Discards the copies of an earlier process, since it is unknown whether a build had claimed them. */
 export async function openSpares(cachesDir: string, trash: Trash): Promise<Spares> {
   for (const project of await namesIn(cachesDir)) {
     const installs = join(cachesDir, project, "installs");

@@ -85,7 +85,7 @@ export async function fetchPackage(
   });
 }
 
-/** Copies a package folder of this machine to the fetched ones, so that releases do not depend on its origin. */
+/** Copies a package folder of this machine to the fetched ones, so that releases do not depend on the original. */
 export async function adoptPackage(
   options: NpmPackagesOptions,
   name: string,

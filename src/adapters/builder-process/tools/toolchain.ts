@@ -36,7 +36,7 @@ const denoPackage = `@deno/${process.platform}-${process.arch}-glibc`;
 const nodePackage = `node-${process.platform}-${process.arch}`;
 
 /**
- * Returns the Node for a release: the platform's own if it fits the wish or there is none, else a fetched one. Refuses with
+ * Returns the Node for a release: the platform's own if there is no wish or it fits, else a fetched one. Throws `BuildRefused` with
  * `node_version_unavailable` or `registry_unreachable`.
  */
 export async function nodeToolchain(options: NpmPackagesOptions, wish: NodeWish | null): Promise<Toolchain> {
@@ -77,7 +77,7 @@ async function fetchNode(options: NpmPackagesOptions, version: string): Promise<
   }
 }
 
-/** Returns the application's package manager for the given Node. Refuses with `package_manager_unavailable`. */
+/** Returns the application's package manager for the given Node. Throws `BuildRefused` with `package_manager_unavailable`. */
 export async function packageManagerToolchain(
   options: NpmPackagesOptions,
   manager: PackageManager,
@@ -140,7 +140,7 @@ async function fetchProgram(
   return adoptProgram(options, basename(path), version, join(folder, "package", path));
 }
 
-/** Returns the Deno for a release. Refuses with `deno_unavailable`. */
+/** Returns the Deno for a release. Throws `BuildRefused` with `deno_unavailable`. */
 export async function denoToolchain(options: NpmPackagesOptions, wish: string): Promise<Toolchain> {
   try {
     const version = await newestOf(options, denoPackage, wish);
