@@ -6,8 +6,8 @@ import type { DomainSettings } from "../features/domains/domains.ts";
 import type { Config } from "./config.ts";
 
 /**
- * How users reach applications and git: over HTTPS as soon as the edge has a certificate for the name. Ports that are the protocol's own are
- * left out of URLs.
+ * Returns how users reach applications and git: over HTTPS once the edge has a certificate for the name. URLs omit a protocol's default
+ * port.
  */
 export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Addresses {
   const withPort = (port: number, usual: number) => (port === usual ? "" : `:${port}`);
@@ -26,7 +26,7 @@ export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Add
   };
 }
 
-/** What users' hostnames must lead to, and which they cannot be. */
+/** Returns the addresses that users' hostnames must point to, and the platform's own names, which users can't attach. */
 export function domainSettingsOf(config: Config, https: Pick<HttpsNames, "has">): DomainSettings {
   const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
   const publicAddresses = config.publicAddresses.length > 0 ? config.publicAddresses : addressesOfListen(config.listen);
@@ -43,7 +43,10 @@ function isLoopback(address: string): boolean {
   return address === "::1" || address.startsWith("127.");
 }
 
-/** Whoever listens everywhere is reached at each address of the machine that leaves it. */
+/**
+ * Returns the addresses at which clients reach `listen`. For a wildcard address these are the machine's addresses without loopback and
+ * link-local ones; 127.0.0.1 if nothing else fits.
+ */
 function addressesOfListen(listen: string): readonly string[] {
   if (isIP(listen) > 0 && listen !== "0.0.0.0" && listen !== "::") return [listen];
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);

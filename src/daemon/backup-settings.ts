@@ -1,6 +1,6 @@
 import { flag, optionalText, text, wholeNumber } from "./settings.ts";
 
-/** The settings about when backups are made, how long they are kept, and where. */
+/** Settings for when backups are made, how long they are kept, and where. */
 export const backupSettings = {
   backupAgeHours: wholeNumber(
     "BERTH_BACKUP_AGE_HOURS",

@@ -7,7 +7,7 @@ import { pathsIn, type Config } from "./config.ts";
 import { roles, type Role } from "./roles.ts";
 import type { RunningPlatform } from "./start.ts";
 
-/** What a person needs to know once everything runs: where things are, and what this machine lacks. */
+/** Returns the text to print once everything runs: addresses, paths, and the parts that this machine lacks. */
 export async function banner(running: RunningPlatform): Promise<string> {
   const { config, platform, parts, git } = running;
   const has = (role: Role) => config.roles.includes(role);
@@ -52,14 +52,14 @@ function ports(config: Config): string {
   return hasHttps(config) ? `${config.edgePort} and ${config.edgeTlsPort} (HTTPS)` : `${config.edgePort}`;
 }
 
-/** With the first token a link that signs in, else where to sign in with another one. */
+/** Returns a one-time sign-in link if the first token's file still exists, else the dashboard's address. */
 async function dashboardAddress({ config, links }: RunningPlatform): Promise<string> {
   const token = await readFile(pathsIn(config.dataDir).adminToken, "utf8").catch(() => "");
   if (token === "") return `http://${config.host}:${config.httpPort}`;
   return `${links.create(token.trim())}\n                   (signs in once, within 15 minutes; a new link: berth open --dashboard)`;
 }
 
-/** Commands that work as they are printed, whatever the ports, the data folder and the PATH of the other terminal are. */
+/** Returns commands that work as printed in another terminal, whatever its PATH, the ports and the data folder are. */
 export function nextSteps(config: Pick<Config, "listen" | "httpPort" | "dataDir">): readonly string[] {
   const bin = join(fileURLToPath(new URL("../../", import.meta.url)), "bin");
   const isEverywhere = config.listen === "0.0.0.0" || config.listen === "::";

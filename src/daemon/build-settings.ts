@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import { buildMemoryMibOf } from "./build-memory.ts";
 import { flag, wholeNumber } from "./settings.ts";
 
-/** The settings of builds and of the images that they leave. */
+/** Settings of builds and of the images that they produce. */
 export const buildSettings = {
   buildMemoryMib: {
     ...wholeNumber(

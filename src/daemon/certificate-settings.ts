@@ -7,13 +7,13 @@ import type { Config } from "./config.ts";
 import { openOwnCertificates } from "./own-certificates.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** How this installation comes to certificates. */
+/** Returns the certificate settings: the ACME directory, ports, hostnames, HSTS and the operator's own certificate files. */
 export function certificateSettingsOf(config: Config, log: Log): CertificateSettings {
   return {
     directory: directoryOf(config),
     httpPort: config.acmeHttpPort,
     probe: config.acmeProbe,
-    // The port may be any free one in tests, which then have no control plane behind the edge.
+    // Tests set port 0 (any free port) and have no control plane behind the edge.
     control:
       hasHttps(config) && config.httpPort > 0 ? { host: localAddress(config.listen), port: config.httpPort } : null,
     controlHost: publicName(config.host),
@@ -23,7 +23,7 @@ export function certificateSettingsOf(config: Config, log: Log): CertificateSett
   };
 }
 
-/** Whether this installation can have certificates, so that its edge listens for HTTPS. */
+/** Returns whether this installation can have certificates, so that its edge listens for HTTPS. */
 export function hasHttps({ acmeDirectory, certificateFiles }: Config): boolean {
   return acmeDirectory !== null || certificateFiles.length > 0;
 }
@@ -34,7 +34,7 @@ export async function certificateIssuerOf(config: Config): Promise<CertificateIs
   const { acmeEmail: email, acmeCaFile: caFile, acmeAccountId: kid, acmeAccountKey: hmacKey } = config;
   if ((kid === null) !== (hmacKey === null))
     throw new StartRefused("BERTH_ACME_EAB_ID and BERTH_ACME_EAB_KEY belong together: set both or neither.");
-  // A fifth of all modules and of the time that loading them takes, for installations that order certificates.
+  // Loaded only by installations that order certificates: it is a fifth of all modules and of their loading time.
   const { createAcmeIssuer } = await import("../adapters/issuer-acme/acme-issuer.ts");
   return createAcmeIssuer({ directory, email, caFile, externalAccount: kid && hmacKey ? { kid, hmacKey } : null });
 }
@@ -51,7 +51,7 @@ function directoryOf({ acmeDirectory: given }: Config): string | null {
   return url;
 }
 
-/** Null for a name that no authority signs, such as `localhost` or an address. */
+/** Returns the name in lower case; null if no authority signs it, such as `localhost` or an IP address. */
 function publicName(name: string): string | null {
   const plain = name.toLowerCase().replace(/\.$/, "");
   return isIP(plain) > 0 || /(^|\.)localhost$/.test(plain) || zoneOf(plain) === null ? null : plain;

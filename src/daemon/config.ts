@@ -282,23 +282,26 @@ export const settings = {
 
 type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never };
 
-/** The whole configuration, checked. */
+/** The validated configuration. */
 export interface Config extends Values {
   readonly isRoot: boolean;
-  /** What package tools need to reach their registries; nothing else of the environment goes anywhere. */
+  /** The environment variables that package tools need to reach their registries. No other part of the environment is passed on. */
   readonly toolEnvironment: Readonly<Record<string, string>>;
 }
 
-/** Settings as they were given, with the search path of programs. */
+/** The `BERTH_` variables as given, and PATH. */
 export type GivenSettings = Readonly<Record<string, string>>;
 
-/** The settings that the environment holds, for a service that starts with the same. */
+/** Returns the settings in the environment, so that the systemd service starts with the same ones. */
 export function givenSettings(environment: NodeJS.ProcessEnv = process.env): GivenSettings {
   const given = Object.entries(environment).filter(([name, value]) => value && /^(?:BERTH_\w+|PATH)$/.test(name));
   return Object.fromEntries(given) as GivenSettings;
 }
 
-/** Reads the configuration: options, then the environment. Throws one sentence per wrong setting. The only reader of the environment. */
+/**
+ * Reads the configuration; options override the environment. Throws an error with one sentence for each wrong setting. Other code takes its
+ * settings from the result, never from the environment.
+ */
 export function readConfig(inherited = process.env, options: Readonly<Record<string, string>> = {}): Config {
   const environment = { ...inherited, ...options };
   const problems: string[] = [];
@@ -322,7 +325,7 @@ export function readConfig(inherited = process.env, options: Readonly<Record<str
   };
 }
 
-/** Where things lie in the data folder. */
+/** Returns the paths inside the data folder. */
 export function pathsIn(dataDir: string) {
   return {
     adminToken: join(dataDir, "admin-token"),
@@ -351,10 +354,10 @@ export function pathsIn(dataDir: string) {
   };
 }
 
-// BERTH_NODE, BERTH_TOKEN and BERTH_URL belong to the starters and the command line.
+// Variables of the start scripts and the command line, which the daemon does not read.
 const elsewhere = new Set(["BERTH_NODE", "BERTH_TOKEN", "BERTH_URL", "BERTH_PROJECT", "BERTH_TOOLCHAIN"]);
 
-/** A misspelt setting would otherwise be a setting that does nothing. */
+/** Returns an error for each unknown `BERTH_` variable: a misspelt setting would silently do nothing. */
 function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(Object.values(settings).map((setting) => setting.name));
   return Object.keys(environment)
@@ -369,7 +372,7 @@ function emptyIsUnset(value: string | undefined): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** Bytes of a setting in MiB. */
+/** Converts a setting in MiB to bytes. */
 export function mibToBytes(count: number): number {
   return count * mib;
 }

@@ -15,7 +15,10 @@ import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 import { swarmParts } from "./swarm-parts.ts";
 
-/** Builds container images in an engine of Berth's own and runs them in the Docker engine of this machine, or in the swarm that it manages. */
+/**
+ * Creates a builder that uses a build engine of Berth's own, and a runtime that uses this machine's Docker engine or the swarm that it
+ * manages.
+ */
 export async function createContainerFamily(
   { config, parts, log }: Foundation,
   kind: "docker" | "swarm",

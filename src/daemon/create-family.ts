@@ -5,7 +5,7 @@ import { joinBuilders } from "./join-builders.ts";
 import { joinRuntimes } from "./join-runtimes.ts";
 import { createProcessFamily } from "./process-family.ts";
 
-/** The families that BERTH_RUNTIME names, as one. */
+/** Creates the families that BERTH_RUNTIME names and joins them into one. */
 export async function createFamily(foundation: Foundation): Promise<Family> {
   const [first, ...others] = foundation.config.runtime.split(",");
   const member = async (name: string) => {

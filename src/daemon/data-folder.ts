@@ -6,7 +6,9 @@ import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
 import { pathsIn } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** Makes the data folder (0700) and holds it for this process alone. Throws `StartRefused`. */
+/**
+ * Creates the data folder (0700) and locks it for this process. Throws `StartRefused` if another process holds it or it can't be written.
+ */
 export function holdDataFolder(dataDir: string): { release(): void } {
   makeFolder(dataDir);
   const file = pathsIn(dataDir).lock;
@@ -27,15 +29,15 @@ export function holdDataFolder(dataDir: string): { release(): void } {
   );
 }
 
-/** Whether a platform runs on the folder, or is just starting. */
+/** Returns whether a platform runs on the folder or is starting. */
 export function isDataFolderHeld(dataDir: string): boolean {
   const holder = readHolder(pathsIn(dataDir).lock);
   return holder !== undefined && !isAbandoned(holder);
 }
 
 /**
- * The name in the rows of what runs here: the machine's at the first start, which later ones keep, with some letters for a second folder
- * on the same machine.
+ * Returns this machine's name in database rows. The first start creates it from the hostname and random digits, which tell two data folders
+ * on one machine apart; later starts keep it.
  */
 export function machineName(dataDir: string): string {
   const file = join(dataDir, "machine-name");
@@ -85,7 +87,7 @@ function readHolder(file: string): string | undefined {
   }
 }
 
-/** Dead in this boot, or of an earlier boot. */
+/** Returns whether the holder is gone: its process has ended, or it belongs to an earlier boot. */
 function isAbandoned(holder: string): boolean {
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   return !holder.startsWith(`${boot}/`) || isKnownDead(holder);

@@ -1,6 +1,6 @@
 import { wholeNumber } from "./settings.ts";
 
-/** The settings about what takes space on the disk. */
+/** Settings of disk usage: limits, warnings and retention. */
 export const diskSettings = {
   storageMib: wholeNumber(
     "BERTH_STORAGE_MIB",

@@ -6,7 +6,10 @@ import { readDnsServer } from "./dns-servers.ts";
 import { findProgram } from "./setup/find-program.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** What changes the zone of the apps domain; null: nothing is set. */
+/**
+ * Creates the provider that changes the zone of the apps domain; null if none is configured. Throws `StartRefused` if its settings are
+ * wrong.
+ */
 export function dnsProviderOf(config: Config): DnsProvider | null {
   const { dnsUpdateServer: server, dnsUpdateKeyFile: keyFile } = config;
   if (server === null && keyFile === null) return null;

@@ -11,7 +11,7 @@ export function readDnsServer(value: string): DnsServer | null {
   return isIP(host) > 0 && Number(port) >= 1 && Number(port) <= 65_535 ? { host, port: Number(port) } : null;
 }
 
-/** What is wrong with a setting that names a DNS server; undefined: nothing. */
+/** Returns what is wrong with a setting that names a DNS server; undefined if nothing is. */
 export function faultOfDnsServer(value: string): string | undefined {
   return readDnsServer(value) === null ? "is not an IP address with or without a port" : undefined;
 }

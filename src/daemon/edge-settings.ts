@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { list, optionalChoice } from "./settings.ts";
 
-/** What carries the traffic to applications, and whom it believes. */
+/** Settings of the edge: which kind carries the traffic, and which proxies it trusts. */
 export const edgeSettings = {
   edge: optionalChoice(
     "BERTH_EDGE",

@@ -17,7 +17,10 @@ export interface EdgeFoundation {
   readonly log: Log;
 }
 
-/** The edge that `BERTH_EDGE` or this machine asks for. The other kind, where an earlier start left it running, gives up the ports. */
+/**
+ * Creates the edge that `BERTH_EDGE` or this machine calls for. An edge of the other kind that an earlier start left running is stopped
+ * first, which frees the ports.
+ */
 export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
   const kind = edgeKind(foundation);
   const other = kind === "haproxy" ? builtin(foundation) : haproxy(foundation);
@@ -30,7 +33,10 @@ export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
 
 const handOverMs = 2000;
 
-/** Which edge carries the traffic. */
+/**
+ * Returns which edge carries the traffic: `BERTH_EDGE`, else HAProxy if it is installed and Berth runs as root. Throws `StartRefused` if
+ * `BERTH_EDGE` names HAProxy and it is missing.
+ */
 export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "parts">): Edge["kind"] {
   if (config.edge === "haproxy" && parts.haproxy === null)
     throw new StartRefused(
@@ -40,14 +46,14 @@ export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "par
   return parts.haproxy !== null && config.isRoot ? "haproxy" : "builtin";
 }
 
-/** Whether an edge of this data folder listens on the port already. */
+/** Returns whether an edge of this data folder already listens on the edge port. */
 export function edgeListens(config: Config): boolean {
   const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
   const records = [readRecord(edge), readHaproxyRecord(haproxyDir)];
   return records.some((record) => record?.listen_port === config.edgePort && isAlive(record.identity));
 }
 
-/** The ports that visitors come to. */
+/** Returns the ports that visitors connect to. */
 export function edgePortsOf(config: Config): readonly number[] {
   return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
 }
@@ -65,7 +71,7 @@ function builtin({ config, parts, log }: EdgeFoundation): Edge {
     listenTlsPort: hasHttps(config) ? config.edgeTlsPort : null,
     stateDir: pathsIn(config.dataDir).edge,
     nodeBin: process.execPath,
-    // Projects are numbered from 1.
+    // Projects are numbered from 1, so no project uses this uid.
     uid: config.uidBase,
     setpriv: parts.setpriv,
     log,

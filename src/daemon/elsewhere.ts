@@ -10,7 +10,7 @@ import type { Runtime, RuntimeDescription } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
 import type { Db } from "../store/database.ts";
 
-/** What a process that is not the primary has in the place of the parts on the primary's disk: it refuses whatever needs them. */
+/** Returns stand-ins for the parts that only the primary has. They refuse every call that needs the primary's disk. */
 export function partsOfPrimary(db: Db) {
   return {
     builder: absent<Builder>("Builds"),
@@ -27,7 +27,7 @@ export function partsOfPrimary(db: Db) {
   };
 }
 
-/** An edge that carries no traffic, for a process without the role. */
+/** Returns an edge that carries no traffic, for a process without the role `edge`. */
 export function noEdge(): Edge {
   return absent<Edge>("The edge", {
     kind: "builtin",
@@ -44,7 +44,7 @@ const noEdgeStatus: EdgeStatus = {
   detail: "This process has no edge.",
 };
 
-/** A part whose every use is refused, but for what is given. */
+/** Returns a part that refuses every call except those in `given`. */
 function absent<T extends object>(what: string, given: Partial<T> = {}): T {
   const refuse = async () => {
     throw new Refused("unavailable", { error: `${what} are at the primary control plane, which this process is not.` });
@@ -56,7 +56,7 @@ function absent<T extends object>(what: string, given: Partial<T> = {}): T {
 
 const unknown: RuntimeDescription = { name: "process", network: "shared", isolation: [], missing: [] };
 
-/** As the primary last described its machine. */
+/** Returns the primary's latest description of its machine. */
 async function describePrimary(db: Db): Promise<RuntimeDescription> {
   const primary = await findPrimary(db);
   const machine = primary && (await describedMachine(db, primary.name));

@@ -5,7 +5,7 @@ import { edgeId } from "../reconcile/edge/edge-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
 /**
- * Ends the edge, all applications and all projects' databases. One part that cannot be ended (a read-only disk, a database that is gone)
+ * Stops the edge, all applications and all projects' databases. A part that can't be stopped (a read-only disk, a database that is gone)
  * must not leave the others running.
  */
 export async function endTenants(platform: Platform): Promise<void> {
@@ -15,7 +15,7 @@ export async function endTenants(platform: Platform): Promise<void> {
   throwTogether(outcomes);
 }
 
-/** Ends the edge of this machine, which then confirms no routes any more. */
+/** Stops this machine's edge and removes its row, so that nothing waits for its confirmation. */
 export async function endEdge(platform: Platform): Promise<void> {
   await platform.ports.edge.stop(1000);
   await removeEdge(platform.db, edgeId(platform.machine, platform.ports.edge));
@@ -25,7 +25,7 @@ async function endEveryApplication(platform: Platform): Promise<void> {
   try {
     await endApplications(platform);
   } catch (error) {
-    // What the rows and the logs should say is lost then; the processes end all the same.
+    // The rows and logs then miss the stop, but the processes end all the same.
     const { runtime } = platform.ports;
     const ids = new Set((await runtime.observe()).map(({ workload_id }) => workload_id));
     const stopped = await Promise.allSettled([...ids].map((id) => runtime.stop(id, platform.settings.stopGraceMs)));

@@ -1,15 +1,15 @@
 import type { Builder } from "../ports/builder.ts";
 import type { Runtime } from "../ports/runtime.ts";
 
-/** A builder and a runtime that belong together: what the one makes, the other runs. */
+/** A builder and the runtime that runs what it builds. */
 export interface Family {
   readonly builder: Builder;
   readonly runtime: Runtime;
-  /** Takes back what both made on this machine. Once no application runs. */
+  /** Removes what both created on this machine. Call it only once no application runs. */
   readonly leave: () => Promise<void>;
 }
 
-/** A family under the name of its runtime. */
+/** A builder and a runtime, with the runtime's name. */
 export interface Member extends Pick<Family, "builder" | "runtime"> {
   readonly name: string;
 }

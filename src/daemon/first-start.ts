@@ -6,7 +6,7 @@ import { runOk, start } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
 
-/** Makes the first organization and its token file (0600) when there is none yet. */
+/** Creates the first organization and its token file (0600) unless there is one. Returns whether it did. */
 export async function ensureFirstOrganization(db: Db, tokenFile: string): Promise<boolean> {
   return createFirstOrganization(db, async (text) => {
     const draft = `${tokenFile}.new`;
@@ -20,10 +20,10 @@ export interface ExampleOptions {
   readonly db: Db;
   readonly log: Log;
   readonly gitBin: string;
-  /** The control plane as it is reached from this machine, `http://127.0.0.1:4000`. */
+  /** The control plane's URL on this machine, such as `http://127.0.0.1:4000`. */
   readonly baseUrl: string;
   readonly tokenFile: string;
-  /** The application's source. */
+  /** The folder of the application's source. */
   readonly source: string;
   readonly onLine: (line: string) => void;
 }
@@ -60,13 +60,13 @@ async function createProject(baseUrl: string, token: string): Promise<void> {
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify({ slug, name: "Example" }),
   });
-  // An interrupted first start has made it already.
+  // An interrupted first start may have created it already.
   if (response.ok || response.status === 409) return;
   throw new Error(`the project was not created: ${await response.text()}`);
 }
 
 async function push(options: ExampleOptions, token: string): Promise<void> {
-  // Beside the token, not in /tmp: a start that is killed leaves nothing outside of the data folder.
+  // Next to the token, not in /tmp: a start that is killed then leaves nothing outside of the data folder.
   const dir = join(dirname(options.tokenFile), "example");
   await rm(dir, { recursive: true, force: true });
   await mkdir(dir, { mode: 0o700 });
@@ -76,7 +76,7 @@ async function push(options: ExampleOptions, token: string): Promise<void> {
     GIT_COMMITTER_NAME: "Berth",
     GIT_COMMITTER_EMAIL: "berth@localhost",
   };
-  // The token goes by the environment, which only this user's processes can read; never by an argument.
+  // Pass the token in the environment, which only this user's processes can read, never as an argument.
   const header = `Authorization: Basic ${Buffer.from(`berth:${token}`).toString("base64")}`;
   const config = {
     GIT_CONFIG_NOSYSTEM: "1",

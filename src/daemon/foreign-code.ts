@@ -4,13 +4,16 @@ import { StartRefused } from "./start-refused.ts";
 /** Whether this machine may run the code of an organization. */
 export type CodeAdmission = (organization: { readonly slug: string }) => boolean;
 
-/** Without namespaces an application may read what others keep here: only the first organization's code runs, whose owner runs the machine. */
+/**
+ * Returns the rule for whose code may run. Without namespaces an application may read other tenants' data, so only the first organization
+ * is admitted: its owner runs the machine.
+ */
 export function admitCode(isolation: readonly string[], allowUnisolated: boolean): CodeAdmission {
   const isForAll = allowUnisolated || isolation.includes("namespaces");
   return ({ slug }) => isForAll || slug === "main";
 }
 
-/** Refuses a start on a machine without isolation when organizations whose code is not admitted have built something. */
+/** Throws `StartRefused` if this machine lacks isolation and an organization whose code is not admitted has a build here. */
 export async function requireAdmittedCode(db: Db, admits: CodeAdmission): Promise<void> {
   const organizations = await db
     .selectFrom("organization")

@@ -4,7 +4,7 @@ import type { Wakeups } from "../store/wakeups.ts";
 import type { Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
-/** What is there before the platform is put together. */
+/** What exists before the platform is wired together. */
 export interface Foundation {
   readonly config: Config;
   readonly parts: MachineParts;

@@ -6,7 +6,7 @@ import type { Scope } from "../contract/access.ts";
 import type { CodeAdmission } from "./foreign-code.ts";
 import type { GitAccess, GitCaller, GitGate, GitPath, GitProject, ProjectLookup, PushRequest } from "../git/gate.ts";
 
-/** What a git access demands of a token, and of a key that a token registered. */
+/** The scope that each git access requires of a token, or of the token that registered the SSH key. */
 const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
 
 const unisolated =
@@ -16,7 +16,7 @@ interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
 }
 
-/** Joins git's transport with the features: who calls, what they may see, and what becomes of a push. */
+/** Connects git's transport to the features: authenticates callers, finds the projects they may access, and turns pushes into builds. */
 export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmission }): GitGate {
   const { db } = receiving;
   const builds = new WeakMap<PushRequest, { id: string; branch: string }>();
@@ -38,7 +38,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       const known = await authenticate(db, token);
       if (known === undefined || known.suspended) return null;
       const { caller } = known;
-      // Late or lost is no harm, and git need not wait for it.
+      // Not awaited: a late or lost record does no harm.
       recordUse(db, caller.token_id).catch(() => {});
       const found: Known = {
         kind: "token",
@@ -88,7 +88,7 @@ async function lookUp(
     const who = caller.kind === "key" ? "The token that registered this key" : "The token";
     return { outcome: "refused", reason: `${who} lacks the scope ${scopeOf[access]}.` };
   }
-  // git stores what it receives before its hook runs, so a full disk refuses the push here.
+  // git stores a push before its hook runs, so a push to a full disk must be refused here.
   if (access === "write" && (await dataDisk.observe()).is_full)
     return {
       outcome: "unavailable",
@@ -107,8 +107,8 @@ function renamed({ slug }: GitProject, called: string): string[] {
 }
 
 /**
- * Moves the branch when git ended before it could: the commit serves, so the next push must build on it. A branch that another push has
- * moved stays where it is, and the pin keeps the commit that serves.
+ * Moves the branch if git ended before it could: the commit serves, so the next push must build on it. A branch that another push has moved
+ * stays where it is, and the pin keeps the serving commit.
  */
 async function settle({ repositories }: Receiving, push: PushRequest, build: { id: string; branch: string }) {
   const ref = `refs/heads/${build.branch}`;

@@ -1,6 +1,6 @@
 import { flag, list, optionalText, wholeNumber } from "./settings.ts";
 
-/** What is set about HTTPS and certificates. */
+/** Settings of HTTPS and certificates. */
 export const httpsSettings = {
   edgeTlsPort: wholeNumber(
     "BERTH_EDGE_TLS_PORT",

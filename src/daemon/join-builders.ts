@@ -1,7 +1,7 @@
 import type { Builder, BuildRequest } from "../ports/builder.ts";
 import type { Member } from "./family.ts";
 
-/** All builders of this machine as one; each image says which runtime it is for. */
+/** Joins all builders of this machine into one. Each image records the runtime that it is for. */
 export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
   const builders = members.map(({ builder }) => builder);
   return {
@@ -21,7 +21,10 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
   };
 }
 
-/** A runtime that the platform no longer has gives way to the first one: so a push moves what was left behind. */
+/**
+ * Returns the member for the requested runtime. If the platform no longer has that runtime, it is the first member, so the next push moves
+ * the project there.
+ */
 function memberFor(members: readonly [Member, ...Member[]], { runtime }: Pick<BuildRequest, "runtime">): Member {
   return members.find(({ name }) => name === runtime) ?? members[0];
 }

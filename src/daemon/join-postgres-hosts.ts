@@ -4,15 +4,15 @@ import type { DatabaseSpec, PostgresHost } from "../ports/postgres-host.ts";
 
 export interface JoinedHosts {
   readonly local: PostgresHost;
-  /** An existing server; null where none is set. */
+  /** The existing server of `BERTH_PG_URL`; null if that is not set. */
   readonly server: PostgresHost | null;
-  /** Of the instances on this machine, a folder each; notes which databases were made on the server. */
+  /** Holds a folder for each instance on this machine, and a marker file for each database on the server. */
   readonly dir: string;
 }
 
 /**
- * New databases are made on the existing server where there is one. Those that this machine has already stay here: their data would otherwise
- * be left behind. A database on the server is never made anew here because the setting went away.
+ * Joins both hosts. New databases go to the existing server if there is one; databases that this machine already has stay here with their
+ * data. A database on the server is never created anew here because the setting was removed.
  */
 export function joinPostgresHosts({ local, server, dir }: JoinedHosts): PostgresHost {
   const noteOf = (id: string) => join(dir, `${id}.on-server`);
@@ -47,7 +47,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
       await hostOf(id).destroy(id);
       rmSync(noteOf(id), { force: true });
     },
-    // A server that is away keeps nothing on this machine from being listed.
+    // An unreachable server must not hide the databases on this machine.
     list: async () => [...(await local.list()), ...((await server?.list().catch(() => [])) ?? [])],
     createDatabase: of((host) => host.createDatabase),
     dropDatabase: of((host) => host.dropDatabase),

@@ -3,8 +3,8 @@ import type { Instance, InstanceKey, Runtime, RuntimeDescription, Workload } fro
 import type { Member } from "./family.ts";
 
 /**
- * All runtimes of this machine as one. A workload runs in the runtime that its image was built for; where nothing says which, in the first.
- * Storage folders are the same for all, and the first one's to care for.
+ * Joins all runtimes of this machine into one. A workload runs in the runtime that its image was built for, or in the first one if the
+ * image names none. Storage folders are common to all runtimes; the first one manages them.
  */
 export function joinRuntimes(members: readonly [Member, ...Member[]]): Runtime {
   return members.length === 1 ? members[0].runtime : new JoinedRuntime(members);
@@ -13,7 +13,7 @@ export function joinRuntimes(members: readonly [Member, ...Member[]]): Runtime {
 class JoinedRuntime implements Runtime {
   readonly #members: readonly [Member, ...Member[]];
   readonly #first: Runtime;
-  /** By the workload's id. */
+  /** Runtimes by workload id. */
   readonly #owners = new Map<string, Runtime>();
   readonly #seen = new Map<Runtime, readonly Instance[]>();
 
@@ -45,7 +45,10 @@ class JoinedRuntime implements Runtime {
     return all.flat();
   }
 
-  /** An engine that does not answer must not keep the platform from its other applications: what it ran was seen to run. */
+  /**
+   * Returns what the runtime runs, or its last observation if its engine does not answer: the platform must not lose sight of the other
+   * applications.
+   */
   async #observe(runtime: Runtime): Promise<readonly Instance[]> {
     try {
       const found = await runtime.observe();
@@ -119,7 +122,7 @@ class JoinedRuntime implements Runtime {
   }
 
   async #ownerOf({ workload_id }: Pick<InstanceKey, "workload_id">): Promise<Runtime> {
-    // After a start of the control plane nothing was observed yet.
+    // Nothing has been observed since the control plane started.
     if (!this.#owners.has(workload_id)) await this.observe();
     return this.#owners.get(workload_id) ?? this.#first;
   }

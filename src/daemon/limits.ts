@@ -3,7 +3,7 @@ import type { DiskLimits } from "../features/disk/disk.ts";
 import type { HttpLimits } from "../http/server.ts";
 import { mibToBytes, type Config } from "./config.ts";
 
-/** The settings that limit requests at the control port. */
+/** Returns the limits of requests at the control port. */
 export function httpLimitsOf(config: Config): Partial<HttpLimits> {
   return {
     bodyBytes: config.bodyKib * 1024,
@@ -14,7 +14,7 @@ export function httpLimitsOf(config: Config): Partial<HttpLimits> {
   };
 }
 
-/** What one project may take of the disk, unless the operator set limits for it. */
+/** Returns how much disk one project may use, unless the operator set limits for it. */
 export function diskLimitsOf(config: Config): DiskLimits {
   return {
     storage_bytes: mibToBytes(config.storageMib),
@@ -25,7 +25,7 @@ export function diskLimitsOf(config: Config): DiskLimits {
 
 type PushLimits = Pick<ApiLimits, "pack_bytes" | "tree_entries" | "tree_bytes" | "build_log_bytes">;
 
-/** The settings that limit what is pushed and built. */
+/** Returns the limits of pushes and builds. */
 export function pushLimitsOf(config: Config): PushLimits {
   return {
     pack_bytes: mibToBytes(config.packMib),

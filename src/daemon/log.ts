@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import type { Log } from "../kit/log.ts";
 
-/** The control plane's log on standard output: JSON for machines, or one readable line each. */
+/** Creates the control plane's log on standard output: JSON for machines, or one readable line for each entry. */
 export function createLog(options: { format: "text" | "json"; level: string }): Log {
   const destination = options.format === "json" ? process.stdout : asText(process.stdout);
   return pino(
@@ -28,11 +28,11 @@ interface Entry {
   readonly level: number;
   readonly time: number;
   readonly msg: string;
-  /** A serialised error, or whatever else was thrown. */
+  /** A serialised error, or any other value that was thrown. */
   readonly err?: unknown;
 }
 
-/** One entry as people read it. What others wrote (a program's output in a message) cannot steer the terminal it is read in. */
+/** Returns one entry as readable text. Control characters are replaced, so that a tenant's output in a message can't steer the terminal. */
 export function readable(entry: Entry): string {
   const time = new Date(entry.time).toISOString().slice(11, 19);
   const rest = Object.entries(entry).filter(([key]) => !own.has(key));

@@ -31,7 +31,7 @@ async function runUnits([verb, ...options]: readonly string[]): Promise<void> {
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }
 
-/** Options of `start`, as the settings that they stand for. */
+/** Converts the options of `start` to the settings that they stand for. */
 function optionsOf(args: readonly string[]): Readonly<Record<string, string>> {
   const entries = args.map((arg) => {
     const roles = /^--roles=(.*)$/.exec(arg)?.[1];
@@ -50,8 +50,8 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
 }
 
 /**
- * Runs the platform with what an earlier start has left of compiled code: half the time, and much less memory than compiling takes.
- * The cache lies in the data folder, where no other user can put anything; a folder that is not there yet is not made here.
+ * Runs the platform with the compile cache of an earlier start, which takes half the time and much less memory than compiling. The cache is
+ * in the data folder, where no other user can write; a data folder that does not exist yet is not created here.
  */
 async function runFromCache(config: Config): Promise<void> {
   const { adminToken, compiledCode } = pathsIn(config.dataDir);

@@ -8,13 +8,19 @@ import { StartRefused } from "./start-refused.ts";
 
 type NotifierConfig = Pick<Config, "dataDir" | "smtpUrl" | "mailFrom" | "mailTo" | "webhookUrl" | "webhookSecret">;
 
-/** The operator's channels: mail and webhook as configured; without any, the outbox of the data folder. Throws `StartRefused`. */
+/**
+ * Creates the operator's notification channels: mail and webhook as configured, or the outbox in the data folder if neither is. Throws
+ * `StartRefused`.
+ */
 export function notifiersOf(config: NotifierConfig, log: Log): readonly Notifier[] {
   const chosen = [...mail(config), ...webhook(config)];
   return chosen.length > 0 ? chosen : [createOutboxNotifier({ dir: pathsIn(config.dataDir).outbox, log })];
 }
 
-/** The operator's mail server, for organizations' webhooks of the format `email`. */
+/**
+ * Returns a function that creates a mail channel to one address on the operator's mail server, for webhooks of the format `email`; null if
+ * no mail server is set.
+ */
 export function mailToOf({ smtpUrl: url, mailFrom: from }: NotifierConfig): MailTo {
   if (url === null || from === null) return null;
   return (address) => createSmtpNotifier({ url, from, to: [address] });

@@ -4,7 +4,10 @@ import type { EdgeCertificate } from "../ports/edge.ts";
 import type { Log } from "../kit/log.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** Reads the operator's own certificates, and again when a file was replaced. A later fault is logged and the last content goes on. */
+/**
+ * Reads the operator's own certificates. The returned function reads them again after a file was replaced; if that fails, it logs the error
+ * and returns the last content.
+ */
 export function openOwnCertificates(files: readonly string[], log: Log): () => readonly EdgeCertificate[] {
   let [stamp, certificates] = [stampOf(files), files.map(readCertificate)];
   return () => {
@@ -29,7 +32,7 @@ function stampOf(files: readonly string[]): string {
 
 const parts = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g;
 
-/** A PEM file with a certificate, its issuers and the private key; the names are those of the certificate. */
+/** Reads a PEM file with a certificate, its issuers and the private key. The hostnames are those in the certificate. */
 function readCertificate(file: string): EdgeCertificate {
   const refuse = (why: string): never => {
     throw new StartRefused(`BERTH_CERTIFICATE_FILES: ${file} ${why}.`);

@@ -9,12 +9,12 @@ import { isDataFolderHeld } from "./data-folder.ts";
 import { StartRefused } from "./start-refused.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
-/** The control plane's own database: where it is, and how to end it when it is ours. */
+/** The control plane's own database: how to connect to it, and how to stop it if Berth runs it. */
 export interface OwnDatabase {
   readonly connection: PoolConfig;
-  /** From now on it is started again when it ends by itself, until `stop` or `detach`. */
+  /** From now on, restarts the server whenever it ends by itself, until `stop` or `detach`. */
   guard(): void;
-  /** Leaves the server alone, for the platform that uses it; without one it is ended when it was started here. */
+  /** Ends the guard. Stops the server only if this process started it and no platform uses it. */
   detach(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -66,8 +66,8 @@ export async function openOwnDatabase(config: Config, parts: MachineParts, log: 
 const pollEveryMs = 2000;
 
 /**
- * Starts the server again when its postmaster has ended: until then the API answers 503 and applications go on. A server that only does
- * not answer is left alone: under load it is slow, and after a crash it recovers on its own.
+ * Restarts the server when its postmaster has ended; until then the API answers 503 and applications continue. A server that only fails to
+ * answer is left alone: it may be slow under load, and it recovers from a crash on its own.
  */
 export function guardServer(
   server: Pick<LocalServer, "observe" | "hasProcess" | "ensure">,

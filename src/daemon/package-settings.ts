@@ -4,25 +4,25 @@ import { run } from "../kit/exec.ts";
 import type { Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
-/** How builds reach package registries: the operator's own settings of npm, pip and Go, and folders that they name. */
+/** How builds reach package registries: the operator's settings of npm, pip and Go, and the folders that these name. */
 export interface PackageSettings {
   readonly env: Readonly<Record<string, string>>;
-  /** The same with those that hold the operator's credentials, for the platform's own npm alone. */
+  /** `env` plus the settings that hold the operator's credentials, for the platform's own npm only. */
   readonly ownEnv: Readonly<Record<string, string>>;
-  /** The names of those that builds do not get for that. */
+  /** The names of the settings that builds do not get because they hold credentials. */
   readonly withheld: readonly string[];
   readonly dirs: readonly string[];
-  /** The package folder of npm; null when the machine has none. */
+  /** npm's package folder; null if this machine has no npm. */
   readonly npmDir: string | null;
   readonly goRoot: string | null;
 }
 
-// Of npm's settings only those on the way to packages: how the operator likes npm to behave or to print is not for others' builds.
+// Of npm's settings only those for reaching packages: the operator's preferences for its behaviour and output are not for tenants' builds.
 const perProgram =
   /^(npm_config_(?:(?:@[^:]+:)?registry|(?:https?_?)?proxy|no_?proxy|cafile|ca|strict_ssl|maxsockets|fetch_\w+)$|pip_|go(proxy|sumdb|flags|private)$|cargo_(?:registr|net_|http_|source_)|(https?|no|all)_proxy$)/i;
 const timeoutMs = 10_000;
 
-/** Reads them once at the start. What cannot be read is left out: the package managers' own defaults hold then. */
+/** Reads the settings once at the start. It omits those that can't be read, so the package managers' defaults apply. */
 export async function readPackageSettings(config: Config, parts: MachineParts): Promise<PackageSettings> {
   const environment = config.toolEnvironment;
   const given = Object.fromEntries(Object.entries(environment).filter(([name]) => perProgram.test(name)));
@@ -36,12 +36,12 @@ export async function readPackageSettings(config: Config, parts: MachineParts): 
   return { env, ownEnv, withheld, dirs: links, npmDir: packageFolder(parts.npm), goRoot };
 }
 
-/** Whether an address names a user or a token. A build is its project's own code, which would read it. */
+/** Returns whether a URL in the value contains a user or a token. A build runs its project's own code, which could read it. */
 function holdsCredentials(value: string): boolean {
   return /:\/\/[^/\s?#]*@|(?:^|[\s,|])[^/:@\s]+:[^/@\s]*@/.test(value);
 }
 
-/** Only what decides where packages come from; a token for a private registry stays with the operator. */
+/** Returns only the npm settings that decide where packages come from; a token for a private registry stays with the operator. */
 async function npmSettings(config: Config, npm: string | null): Promise<Record<string, string>> {
   if (npm === null) return {};
   const listed = await run(
@@ -70,7 +70,7 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** pip's configuration files in their order of precedence (pip's documentation, "Configuration"): user before machine. */
+/** Reads pip's configuration files: the user's settings override the machine's (pip's documentation, "Configuration"). */
 function pipSettings(home: string | undefined): Record<string, string> {
   const files = [
     "/etc/pip.conf",

@@ -1,11 +1,11 @@
-/** The parent image of each kind of generated Dockerfile: its own setting, else the one for all, else the official image. */
+/** Returns the parent image of each kind of generated Dockerfile: its own setting, else the common setting, else the official image. */
 export function parentImages(settings: ParentSettings): Record<ParentName, string> {
   const names = Object.keys(officialImages) as ParentName[];
   const pairs = names.map((name) => [name, settings[`${name}Image`] ?? settings.baseImage ?? officialImages[name]]);
   return Object.fromEntries(pairs) as Record<ParentName, string>;
 }
 
-/** Docker Hub's official images, by what generated Dockerfiles start from them. */
+/** Docker Hub's official images, by the kind of generated Dockerfile that starts from them. */
 export const officialImages = {
   node: "node:24-bookworm-slim",
   python: "python:3.13-slim-bookworm",

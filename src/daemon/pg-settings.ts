@@ -7,7 +7,7 @@ import type { ServerTls } from "../kit/server-tls.ts";
 import type { OpenPort } from "../sandbox/veth-rules.ts";
 import { optionalText, type Setting } from "./settings.ts";
 
-/** PostgreSQL servers that exist already: for the control plane's own database, and for those of projects. */
+/** Settings for existing PostgreSQL servers: one for the control plane's own database, one for projects' databases. */
 export const pgSettings = {
   databaseUrl: optionalText(
     "BERTH_DATABASE_URL",
@@ -22,14 +22,17 @@ export const pgSettings = {
   } satisfies Setting<PgServer | null>,
 };
 
-/** The existing server, and the file with the authority of its certificate; null where a public one signed it, or none is asked for. */
+/**
+ * The existing server, and the file of the CA that signed its certificate. The file is null if a public CA signed it or the certificate is
+ * not verified.
+ */
 export interface PgServer extends ServerLogin {
   readonly caFile: string | null;
 }
 
 const form = /^postgres(?:ql)?:\/\/([^:@/?]+)(?::([^@/?]*))?@([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/;
 
-/** Throws one sentence about what is wrong, without the password. */
+/** Parses a libpq URL. Throws one sentence about what is wrong, without the password. */
 function readPgUrl(text: string): PgServer {
   const [, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
   if (hosts === "")
@@ -72,7 +75,7 @@ function readCertificates(file: string): string {
   }
 }
 
-/** The certificate that applications and builds trust because their database's server has one of it. */
+/** Returns the CA file that applications and builds must trust to verify their database's server. */
 export function databaseCaOf({ pgUrl }: { readonly pgUrl: PgServer | null }): { databaseCaFile?: string } {
   return pgUrl?.caFile ? { databaseCaFile: pgUrl.caFile } : {};
 }
@@ -91,7 +94,9 @@ function readHost(text: string): ServerAddress {
   return { host, port: Number(port) };
 }
 
-/** Where sandboxes find that server: open to them also at a private address, or at one of this machine's. */
+/**
+ * Returns the IPv4 addresses and ports of that server. Sandboxes may connect to them even if an address is private or this machine's own.
+ */
 export async function pgPortsOf({ pgUrl }: { readonly pgUrl: ServerLogin | null }): Promise<readonly OpenPort[]> {
   const onNetwork = (pgUrl?.hosts ?? []).filter(({ host }) => !host.startsWith("/"));
   const found = await Promise.all(

@@ -4,7 +4,10 @@ import type { Config } from "./config.ts";
 import { edgeListens } from "./edge.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** Refuses to start, before anything is changed, when another program has a port. The edge of an earlier start may hold its own. */
+/**
+ * Throws `StartRefused`, before anything is changed, if another program uses one of the ports. The edge of an earlier start may keep its
+ * own.
+ */
 export async function requireFreePorts(config: Config): Promise<void> {
   const opensEdge = config.roles.includes("edge") && !edgeListens(config);
   const wanted = [

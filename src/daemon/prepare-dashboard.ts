@@ -11,14 +11,14 @@ import type { Log } from "../kit/log.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface BundleOptions {
-  /** Where bundles go when the checkout belongs to another user. */
+  /** Where bundles go if this user can't write to the checkout. */
   readonly fallbackDir: string;
   readonly log: Log;
 }
 
 /**
- * Builds the dashboard's bundle unless this version has one already, beside everything else that starts. Returns how to ask for it. The bundle
- * is built here and not committed: it would be a generated file of 500 kB that every change of a page conflicts in.
+ * Builds the dashboard's bundle in the background unless this version has one. Returns a function that reports the bundle's state. The
+ * bundle is not committed: it would be a generated file of 500 kB that conflicts with every change of a page.
  */
 export function prepareDashboard(options: BundleOptions): () => BundleState {
   let state: BundleState = "building";
@@ -43,7 +43,7 @@ async function bundle({ fallbackDir }: BundleOptions): Promise<DashboardBundle> 
 
 const sources = ["src/dashboard/**/*.*", "src/contract/*.ts", "src/bundler/*.ts"];
 
-/** A hash of all that the bundle is made of. */
+/** Returns a hash of everything that the bundle is built from. */
 async function versionOfSources(): Promise<string> {
   const files = ["package-lock.json", ...(await Array.fromAsync(glob(sources, { cwd: root }))).toSorted()];
   const hash = createHash("sha256");
@@ -51,10 +51,10 @@ async function versionOfSources(): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-// Against a hang alone: the build runs at the lowest priority and takes minutes on a busy machine.
+// Only stops a build that hangs: it runs at the lowest priority and takes minutes on a busy machine.
 const buildTimeoutMs = 1_800_000;
 
-// Several starters may build at once: each in a folder of its own, and the first one's rename wins.
+// Several processes may build at once, each in a folder of its own; the first rename wins.
 async function buildInto(parent: string, version: string): Promise<void> {
   const scratch = join(parent, `tmp-${process.pid}-${Date.now()}`);
   await mkdir(scratch, { recursive: true });

@@ -18,7 +18,7 @@ import { pushLimitsOf } from "./limits.ts";
 import { requirePart } from "./require-part.ts";
 import { missingOnServer, withMissing } from "./server-isolation.ts";
 
-/** What lies on the disk of the primary control plane, or runs on its machine. */
+/** Creates the parts that need the primary control plane's disk or run on its machine. */
 export async function createPrimaryParts(
   foundation: Foundation,
   { addresses, dataDisk }: { readonly addresses: AddressPolicy; readonly dataDisk: DataDisk },
@@ -27,7 +27,7 @@ export async function createPrimaryParts(
   const paths = pathsIn(config.dataDir);
   const limits = pushLimitsOf(config);
   const { instances, databaseGroups, server } = postgresHost(foundation);
-  // A server that is away keeps the platform from nothing else.
+  // Not awaited, and only a warning: an unreachable server must not stop the rest of the platform.
   void server
     ?.check()
     .catch((error: unknown) => log.warn({ err: error }, "the server of BERTH_PG_URL cannot be used now"));
@@ -60,7 +60,7 @@ export async function createPrimaryParts(
   return { ports, confinement, leaveMachine };
 }
 
-/** git runs as the user below that of the control plane's own database. */
+/** git runs as its own user: one uid below the one of the control plane's own database. */
 function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
   return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
 }
@@ -73,7 +73,7 @@ function postgresHost({ config, parts }: Foundation) {
     processes: config.databaseProcesses,
     cpus: config.databaseCpus,
   });
-  // Without the server's programs everything but databases works, and asking for one says why not.
+  // Without the server's programs everything but databases works, and creating a database fails with the reason.
   const local = createLocalPostgresHost({
     binDir: postgresBin ?? "/nonexistent",
     bwrap: parts.bwrap,

@@ -5,8 +5,9 @@ import type { Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /**
- * Makes this process the primary of its database: repositories, applications and databases lie in its data folder, so that no other folder
- * can take its place by itself. A database of the folder's own has no other.
+ * Makes this process the primary of its database, or throws `StartRefused` if another is. Repositories, applications and databases are in
+ * the primary's data folder, so another folder must not replace it by itself. Without BERTH_DATABASE_URL the database is in the data folder
+ * and has no other primary.
  */
 export async function becomePrimary(
   config: Config,
@@ -22,7 +23,7 @@ export async function becomePrimary(
   );
 }
 
-/** A process that is not the primary shares a database, which it cannot start by itself. */
+/** Throws `StartRefused` if this process is neither the primary nor has a shared database: only the primary can start one. */
 export function requireSharedDatabase(config: Config): void {
   if (config.roles.includes("git") || config.databaseUrl !== null) return;
   throw new StartRefused(

@@ -12,7 +12,7 @@ import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
 import { storageQuota } from "./storage-quota.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Builds and runs sandboxed processes of this machine, without an engine. */
+/** Creates a builder and a runtime that use sandboxed processes on this machine, without a container engine. */
 export async function createProcessFamily({ config, parts, log }: Foundation): Promise<Family> {
   const paths = pathsIn(config.dataDir);
   const sandbox = await createSandbox({

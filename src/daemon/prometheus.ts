@@ -2,7 +2,7 @@ import { edgeFamilies, expositionText, storedFamilies, type Family } from "../fe
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 
-/** Everything that `/metrics` says: applications, the edge, the reconcilers, this process. */
+/** Returns the text of `/metrics`: applications, the edge, the reconcilers and this process. */
 export async function prometheusText(platform: Platform, reconcilers: Driver, version: string): Promise<string> {
   const [status, usages, stored] = await Promise.all([
     platform.ports.edge.observe(),

@@ -5,7 +5,7 @@ import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import type { Role } from "./roles.ts";
 
-/** What `/readyz` asks: the database, the disk and the reconcilers; git and the edge where this process has the role. */
+/** Returns the checks of `/readyz`: the database, the disk and the reconcilers; git and the edge if this process has those roles. */
 export function readinessChecks(
   platform: Platform,
   reconcilers: Driver,

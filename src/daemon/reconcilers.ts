@@ -32,12 +32,12 @@ import type { Role } from "./roles.ts";
 
 export interface ReconcilerParts {
   readonly roles: readonly Role[];
-  /** Where git over SSH listens; null as long as it does not. */
+  /** Where git over SSH listens; null while it does not. */
   readonly git: () => { readonly host: string; readonly port: number } | null;
   readonly self: () => ControlPlane;
 }
 
-/** The tasks of a process with these roles, ready to start. */
+/** Creates the tasks of a process with these roles. The caller starts them. */
 export function createReconcilers(platform: Platform, { roles, git, self }: ReconcilerParts): Driver {
   const wake: Wake = (name) => driver.wake(name);
   const has = (role: Role) => roles.includes(role);
@@ -59,7 +59,7 @@ export function createReconcilers(platform: Platform, { roles, git, self }: Reco
 
 type Wake = (name: string) => void;
 
-/** What works on the primary's disk, and on what runs on its machine. */
+/** Returns the tasks that work on the primary's disk and on what runs on its machine. */
 function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
   return [
     diskTask(platform),
@@ -79,7 +79,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
   ];
 }
 
-/** What needs rows and the network alone: any number of processes share it, by leases and locked rows. */
+/** Returns the tasks that need only rows and the network. Any number of processes share them, by leases and locked rows. */
 function sharedTasks(platform: Platform, wake: Wake): readonly Task[] {
   return [
     domainsTask(platform),

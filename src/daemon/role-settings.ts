@@ -1,7 +1,7 @@
 import { roles, type Role } from "./roles.ts";
 import { flag, optionalText, type Setting } from "./settings.ts";
 
-/** Several processes on one database. */
+/** Settings of several processes that share one database. */
 export const roleSettings = {
   roles: {
     name: "BERTH_ROLES",

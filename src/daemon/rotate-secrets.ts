@@ -5,7 +5,7 @@ import { createLog } from "./log.ts";
 import { openOwnDatabase } from "./own-database.ts";
 import { ensureMachine } from "./setup/machine.ts";
 
-/** Seals every secret in the database under a new key. May run beside the platform. */
+/** Seals every secret in the database under a new key. The platform may run meanwhile. */
 export async function rotateSecrets(config: Config, say: (line: string) => void): Promise<void> {
   const log = createLog({ format: config.logFormat, level: "warn" });
   const parts = await ensureMachine({

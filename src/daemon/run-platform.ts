@@ -7,7 +7,7 @@ import { exampleSource, startPlatform, type RunningPlatform } from "./start.ts";
 
 type Say = (line: string) => void;
 
-/** Starts the platform, prints what is to be known, and resolves when it has ended because it was asked to. */
+/** Starts the platform, prints the banner, and resolves when it has ended on request. */
 export async function runPlatform(config: Config, say: Say): Promise<void> {
   const shutdown = createShutdown((line) => process.stderr.write(`${line}\n`));
   const asked = endOnSignals(shutdown, say);
@@ -36,7 +36,7 @@ async function showExample(running: RunningPlatform, say: Say): Promise<void> {
   if (outcome === "deployed") say(`\nThe example is live: ${platform.appUrl(`example.${config.domain}`)}\n`);
 }
 
-/** Resolves when the process is asked to end. A later second request ends it at once. */
+/** Resolves when the process receives a signal to end. A second request after that exits at once. */
 function endOnSignals(shutdown: Shutdown, say: Say): Promise<void> {
   const requests = createEndRequests();
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { choice, list, optionalText, text, wholeNumber } from "./settings.ts";
 const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: string) =>
   optionalText(variable, `Parent image of ${use}. When unset, BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
 
-/** What builds and runs applications. */
+/** Settings of what builds and runs applications. */
 export const runtimeSettings = {
   runtime: choice(
     "BERTH_RUNTIME",

@@ -1,6 +1,6 @@
 import type { MissingPart, Runtime } from "../ports/runtime.ts";
 
-/** What does not hold where projects' databases lie beside each other on one server. */
+/** Returns which isolation is missing when projects' databases share one server. */
 export function missingOnServer(openDatabases: readonly string[]): MissingPart[] {
   const open = openDatabases.join(", ");
   return [
@@ -22,7 +22,7 @@ export function missingOnServer(openDatabases: readonly string[]): MissingPart[]
   ];
 }
 
-/** The runtime, which says of the machine that these parts are missing besides. */
+/** Returns the runtime with these parts added to what its description lists as missing. */
 export function withMissing(runtime: Runtime, missing: () => readonly MissingPart[]): Runtime {
   const describe: Runtime["describe"] = async () => {
     const described = await runtime.describe();

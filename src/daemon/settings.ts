@@ -1,10 +1,10 @@
-/** One entry of the configuration: where it comes from, what it is when unset, and what it means. */
+/** A setting: its environment variable, its default and its meaning. */
 export interface Setting<T> {
   readonly name: `BERTH_${string}`;
-  /** As it is shown in the documentation. */
+  /** The default, as the documentation shows it. */
   readonly standard: string;
   readonly meaning: string;
-  /** Undefined: not set. Throws a sentence about what is wrong. */
+  /** Parses the variable's text, which is undefined if it is not set. Throws a sentence about what is wrong. */
   readonly read: (text: string | undefined) => T;
 }
 
@@ -16,7 +16,7 @@ export function optionalText(name: Setting<string>["name"], meaning: string): Se
   return { name, standard: "", meaning, read: (given) => given ?? null };
 }
 
-/** Several values with commas between them; `fault` says what is wrong with one, or undefined. */
+/** A setting of several values, separated by commas. `fault` returns what is wrong with one of them, or undefined. */
 export function list(
   name: Setting<readonly string[]>["name"],
   fault: (value: string) => string | undefined,
@@ -62,7 +62,7 @@ export function flag(name: Setting<boolean>["name"], standard: boolean, meaning:
   return { name, standard: standard ? "1" : "0", meaning, read };
 }
 
-/** One of several values; null when it is not set. */
+/** A setting of one of several values; null if it is not set. */
 export function optionalChoice<const T extends string>(
   name: Setting<T>["name"],
   choices: readonly [T, ...T[]],

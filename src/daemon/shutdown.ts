@@ -1,8 +1,8 @@
-/** Ends what was started, in the reverse order, once. */
+/** Stops what was started, in reverse order, once. */
 export interface Shutdown {
-  /** Registers how to end something that is now running. */
+  /** Registers how to stop something that now runs. */
   onEnd(what: string, end: () => Promise<void>): void;
-  /** Ends everything; a part that fails is logged and does not keep the others from ending. Further calls wait for the first. */
+  /** Stops everything. A part that fails is logged and does not keep the others from stopping. Further calls wait for the first. */
   run(): Promise<void>;
 }
 
@@ -22,10 +22,10 @@ export function createShutdown(complain: (line: string) => void): Shutdown {
   };
 }
 
-/** What arrives within this time belongs to the same request: a terminal, npm and `timeout` signal the process and its group. */
+/** Signals within this time belong to the same request: a terminal, npm and `timeout` signal both the process and its group. */
 const sameRequestMs = 2000;
 
-/** Tells a second request to end from a signal that only repeats the first. */
+/** Distinguishes a second request to end from a signal that only repeats the first. */
 export function createEndRequests(now: () => number = () => performance.now()) {
   let firstAt: number | undefined;
   return {

@@ -1,4 +1,4 @@
-/** Something is wrong that the operator has to change; the message says what, and no stack is shown. */
+/** The operator has to change something before Berth can start. The message says what; no stack is printed. */
 export class StartRefused extends Error {
   override readonly name = "StartRefused";
 }

@@ -40,21 +40,21 @@ import type { Shutdown } from "./shutdown.ts";
 import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
 import { dataDiskOf, wire } from "./wire.ts";
 
-/** The platform, running. */
+/** The running platform. */
 export interface RunningPlatform {
   readonly config: Config;
   readonly parts: MachineParts;
   readonly platform: Platform;
-  /** Null in a process that is not the primary. */
+  /** Null unless this process is the primary. */
   readonly git: GitServers | null;
   readonly api: HttpServer;
   readonly reconcilers: Driver;
   readonly links: SignInLinks;
-  /** The first start on this data folder. */
+  /** Whether this is the first start on this data folder. */
   readonly isNew: boolean;
 }
 
-/** Starts everything in its order. What was started when a step fails is ended again by `shutdown`. */
+/** Starts everything in order. If a step fails, `shutdown` stops what was started before it. */
 export async function startPlatform(
   config: Config,
   shutdown: Shutdown,
@@ -129,20 +129,20 @@ function endWith(shutdown: Shutdown, { platform, primary }: Awaited<ReturnType<t
   shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
 }
 
-/** Where other processes reach this one's control port. */
+/** Returns the URL at which other processes reach this one's control port. */
 function privateUrl({ privateUrl: given, listen }: Config, port: number): string {
   if (given !== null) return given.replace(/\/$/, "");
   const host = listen === "0.0.0.0" || listen === "::" ? hostname() : listen;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Answers a certificate authority under every hostname. */
+/** Returns a mount that answers a certificate authority's challenges under every hostname. */
 function challengesOf({ db }: Platform): NonNullable<HttpOptions["mounts"]>[number] {
   const prefix = challengePrefix;
   return { prefix, anyHost: true, handle: (request, response) => answerChallenge(db, request, response) };
 }
 
-/** On a full disk not even the lock of the data folder can be written, unless the reserve is freed first. */
+/** Frees the disk reserve if the disk is full: otherwise not even the lock of the data folder could be written. */
 async function makeRoom(config: Config): Promise<void> {
   if (existsSync(config.dataDir))
     await dataDiskOf(config)
@@ -150,7 +150,10 @@ async function makeRoom(config: Config): Promise<void> {
       .catch(() => "missing");
 }
 
-/** A rollback takes a start with all the time it may need to become healthy, a turn before it, and some air. */
+/**
+ * Returns how long a request waits for an outcome. A rollback needs the whole health budget for its start, its turn in the queue before
+ * that, and a margin.
+ */
 function outcomeDeadlineMs({ healthBudgetSeconds }: Config): number {
   return Math.max(240, healthBudgetSeconds + 90) * 1000;
 }
@@ -170,7 +173,7 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   });
   for (const name of applied) log.info({ migration: name }, "applied a migration");
   const database = openDatabase({ connection, log });
-  // Requests have connections of their own: answers do not queue behind pushes and reconcilers, nor these behind many clients.
+  // Requests have their own connections, so that they don't queue behind pushes and reconcilers, nor these behind many clients.
   const requests = openDatabase({ connection, log });
   shutdown.onEnd("database connections", async () => void (await Promise.all([database.close(), requests.close()])));
   const wakeups = await openWakeups({ connection, log });
@@ -222,5 +225,5 @@ function handlerPlatform(config: Config, platform: Platform, more: Pick<HandlerP
   };
 }
 
-/** Where the example application's source lies. */
+/** The folder of the example application's source. */
 export const exampleSource = join(fileURLToPath(new URL("../../", import.meta.url)), "examples", "node");

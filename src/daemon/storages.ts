@@ -10,7 +10,10 @@ type StorageConfig = Pick<
   "s3Endpoint" | "s3Bucket" | "s3Region" | "s3Prefix" | "s3AccessKeyId" | "s3SecretKey" | "s3SecretKeyFile"
 >;
 
-/** The disk always, because older backups may lie there; an S3-compatible store is the standard once it is configured. */
+/**
+ * Returns the storages of backups: always the disk, because older backups may be there, and an S3-compatible store, which is the default
+ * once it is configured.
+ */
 export function storagesOf(config: StorageConfig, dir: string): Storages {
   const disk = createDiskStorage({ dir });
   const bucket = bucketOf(config);
@@ -18,7 +21,7 @@ export function storagesOf(config: StorageConfig, dir: string): Storages {
   return { standard: "s3", named: { disk, s3: createS3Storage(bucket) } };
 }
 
-/** Null when no S3-compatible store is configured; throws `StartRefused` when one is configured by half. */
+/** Returns the S3-compatible store's options; null if none is configured. Throws `StartRefused` if its settings are incomplete or wrong. */
 function bucketOf(config: StorageConfig): S3StorageOptions | null {
   const { s3Endpoint: endpoint, s3Bucket: bucket, s3AccessKeyId: accessKeyId } = config;
   const secretKey = config.s3SecretKeyFile === null ? config.s3SecretKey : readSecret(config.s3SecretKeyFile);

@@ -8,7 +8,7 @@ import { pathsIn, type Config } from "./config.ts";
 import { findProgram } from "./setup/find-program.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** What a swarm needs beside the engine of this machine. */
+/** Returns what a swarm needs besides this machine's engine: an image registry and the addresses of the edges. */
 export function swarmParts(config: Config) {
   return { registry: registryOf(config), edgeAddresses: config.swarmEdges };
 }

@@ -1,6 +1,6 @@
-/** The variables that package managers and other tools get of the control plane's own environment. */
+/** Returns the variables of the control plane's environment that package managers and other tools get. */
 export function toolEnvironment(environment: NodeJS.ProcessEnv): Record<string, string> {
-  // What npm tells the scripts that it runs (npm start is one) is about this package, not about its own registry settings.
+  // npm sets these for the scripts that it runs (npm start is one). They describe this package, not the operator's registry settings.
   const aboutThisRun =
     /^npm_config_(local_prefix|global_prefix|prefix|node_gyp|noproxy|user_agent|init_module|cache)$/i;
   const entries = Object.entries(environment).filter(

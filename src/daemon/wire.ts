@@ -27,7 +27,7 @@ import { createPrimaryParts } from "./primary-parts.ts";
 import { mailToOf, notifiersOf } from "./notifiers.ts";
 import { storagesOf } from "./storages.ts";
 
-/** The composition root: every port gets its adapter here, and nowhere else. */
+/** Creates the platform. This composition root is the only place that gives a port its adapter. */
 export async function wire(foundation: Foundation): Promise<Wired> {
   const { config, database, wakeups, log } = foundation;
   const dns = createDnsResolver({ servers: config.dnsServers, timeoutMs: 3000 });
@@ -70,11 +70,14 @@ function valuesOf(answer: DnsAnswer): readonly string[] {
 
 interface Wired {
   readonly platform: Platform;
-  /** Of the primary control plane; null in other processes. */
+  /** Null unless this process is the primary control plane. */
   readonly primary: {
-    /** How git is kept apart from the machine while it reads what was pushed. */
+    /** Keeps git apart from the machine while it reads what was pushed. */
     readonly confinement: Confinement;
-    /** Takes back what was made on this machine for applications and databases: networks, rules, control groups. Once none of them runs. */
+    /**
+     * Removes what was created on this machine for applications and databases: networks, rules, control groups. Call it only once none of
+     * them runs.
+     */
     readonly leaveMachine: () => Promise<void>;
   } | null;
 }
@@ -88,7 +91,7 @@ function httpsOf(config: Config, log: Log) {
   return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, controlUrl, domains };
 }
 
-/** The disk of the data folder. */
+/** Opens the disk of the data folder. */
 export function dataDiskOf(config: Config) {
   return createLocalDataDisk({ dataDir: config.dataDir, floorBytes: mibToBytes(config.diskFloorMib) });
 }
@@ -160,7 +163,7 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
   return {
     everyMs: config.monitorSeconds * 1000,
     coolDownMs: config.alertPauseMinutes * 60_000,
-    // Two processes on one machine have names of their own.
+    // Two processes on one machine must have different names.
     machine: config.roles.includes("git") ? hostname() : machineName(config.dataDir),
     version: packageJson.version,
     dataDir: config.dataDir,

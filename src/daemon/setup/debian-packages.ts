@@ -7,7 +7,7 @@ import type { Log } from "../../kit/log.ts";
 import { findProgram } from "./find-program.ts";
 import { installInto } from "./install-into.ts";
 
-/** What every step of the set-up works with. `environment` is what package tools get: PATH, HOME, proxies, npm's settings. */
+/** What every step of the set-up needs. `environment` is the one for package tools: PATH, HOME, proxies, npm's settings. */
 export interface SetupContext {
   readonly environment: Readonly<Record<string, string>>;
   /** Where parts that only Berth uses are unpacked. */
@@ -17,29 +17,29 @@ export interface SetupContext {
   readonly packageLists?: string;
 }
 
-// Slow machines take more than 10 minutes, and an apt-get that is ended leaves packages half configured.
+// Slow machines need more than 10 minutes, and killing apt-get leaves packages half configured.
 const aptTimeoutMs = 30 * 60 * 1000;
 const progressEveryMs = 10_000;
 const clusterFolder = "/etc/postgresql-common/createcluster.d";
 
-/** Whether this is a Debian-like machine. */
+/** Returns whether this machine installs packages as Debian does. */
 export function hasApt(context: SetupContext): boolean {
   return ["apt-get", "dpkg-deb"].every((name) => findProgram(name, searchPathOf(context)) !== null);
 }
 
-/** The PATH that package tools get. */
+/** Returns the PATH for package tools. */
 export function searchPathOf(context: SetupContext): string {
   return context.environment["PATH"] ?? "";
 }
 
 /**
- * Installs packages as root, without starting services or creating a database cluster. True when all are installed.
- * One that cannot be had does not keep the others away.
+ * Installs packages as root, without starting services or creating a database cluster. Returns whether all are installed; an unavailable
+ * package does not stop the others.
  */
 export async function aptInstall(context: SetupContext, packages: readonly string[]): Promise<boolean> {
   context.log.info({ packages }, `installing ${packages.join(", ")} with apt-get`);
   return withoutMainCluster(async () => {
-    // A fresh machine or image has no package lists: apt-get would know none of the packages.
+    // A fresh machine or image has no package lists, so apt-get would find none of the packages.
     if (hasPackageLists(context.packageLists) && (await apt(context, installCommand(packages)))) return true;
     await apt(context, { file: "apt-get", args: ["update", "-q"] });
     if (await apt(context, installCommand(packages))) return true;
@@ -49,7 +49,7 @@ export async function aptInstall(context: SetupContext, packages: readonly strin
   });
 }
 
-/** Whether apt-get knows packages at all; `apt-get clean` and images leave the folder empty. */
+/** Returns whether apt-get has package lists; `apt-get clean` and container images leave the folder empty. */
 export function hasPackageLists(folder = "/var/lib/apt/lists"): boolean {
   try {
     return readdirSync(folder).some((name) => /_Packages(?:\.\w+)?$/.test(name));
@@ -58,7 +58,7 @@ export function hasPackageLists(folder = "/var/lib/apt/lists"): boolean {
   }
 }
 
-/** Asks no questions: no person is there to answer them. */
+/** Returns a command that asks no questions, because no person is there to answer them. */
 function installCommand(packages: readonly string[]): Command {
   const quiet = ["-y", "-q", "--no-install-recommends", "--no-upgrade"];
   const options = ["-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"];
@@ -66,8 +66,8 @@ function installCommand(packages: readonly string[]): Command {
 }
 
 /**
- * Unpacks packages into `target` without installing them, which needs no root. True on success.
- * Package lists that only root may refresh are fetched into a scratch folder when the machine's have nothing.
+ * Unpacks packages into `target` without installing them, which needs no root. Returns whether it succeeded. If the machine's package lists
+ * don't have the packages, fetches lists into a scratch folder, because only root may refresh the machine's.
  */
 export async function aptUnpack(context: SetupContext, packages: readonly string[], target: string): Promise<boolean> {
   context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth alone`);
@@ -110,7 +110,7 @@ async function ownState(folder: string): Promise<readonly string[]> {
   return places.flatMap((place) => ["-o", place]);
 }
 
-/** Runlevel 1 keeps maintainer scripts from starting what they install. */
+/** Returns the environment of apt-get. Runlevel 1 keeps maintainer scripts from starting services. */
 function aptEnvironment(context: SetupContext): Readonly<Record<string, string>> {
   return { ...context.environment, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" };
 }
@@ -131,7 +131,7 @@ async function apt(context: SetupContext, command: Command): Promise<boolean> {
   return false;
 }
 
-/** Debian's PostgreSQL packages create and start a cluster on installation unless a file says no. */
+/** Runs `work` while a file keeps Debian's PostgreSQL packages from creating and starting a cluster on installation. */
 async function withoutMainCluster<T>(work: () => Promise<T>): Promise<T> {
   const file = join(clusterFolder, "berth-setup.conf");
   await mkdir(clusterFolder, { recursive: true });

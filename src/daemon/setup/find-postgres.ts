@@ -8,12 +8,12 @@ import { isExecutableFile } from "./find-program.ts";
 export interface PostgresInstallation {
   readonly bin: string;
   readonly major: number;
-  /** The same or a newer major's client programs; null when there are none. */
+  /** The client program, of the same or a newer major version; null if there is none. */
   readonly pgDump: string | null;
   readonly pgRestore: string | null;
 }
 
-/** Where to look. `only` restricts the search to one major: existing data starts under no other. */
+/** Where to search. `only` restricts the search to one major version, because existing data starts under no other. */
 export interface PostgresSearch {
   readonly searchPath: string;
   /** Folders of installations made by Berth itself. */
@@ -21,14 +21,14 @@ export interface PostgresSearch {
   readonly only?: number | undefined;
 }
 
-/** The oldest major that Berth runs on. */
+/** The oldest major version that Berth supports. */
 const oldestPostgresMajor = 15;
 
 const servers = ["initdb", "postgres", "pg_ctl"];
 
 /**
- * The best installation: system ones newest first, those with client programs before those without, then Berth's own.
- * Null when there is none of a supported major.
+ * Returns the first installation with client programs, else the first one: the system's, newest first, then Berth's own. Null if there is
+ * none of a supported major version.
  */
 export async function findPostgres(search: PostgresSearch): Promise<PostgresInstallation | null> {
   const wanted = (found: PostgresInstallation) =>
@@ -40,7 +40,7 @@ export async function findPostgres(search: PostgresSearch): Promise<PostgresInst
   return all.find((found) => found.pgDump !== null) ?? all[0] ?? null;
 }
 
-/** Real installation folders only: Debian's /usr/bin/pg_dump is a wrapper that chooses a cluster of its own. */
+/** Returns the folders of real installations only: Debian's /usr/bin/pg_dump is a wrapper that chooses a cluster by itself. */
 function systemBins(searchPath: string): readonly string[] {
   const fixed = ["/usr/local/pgsql/bin"];
   const debian = children("/usr/lib/postgresql").map((major) => `/usr/lib/postgresql/${major}/bin`);
@@ -88,7 +88,7 @@ async function client(bin: string, name: string, serverMajor: number): Promise<s
   return major !== null && major >= serverMajor ? path : null;
 }
 
-/** What `--version` says; null when the program is absent or cannot run (a library is missing). */
+/** Returns the major version that `--version` prints; null if the program is absent or can't run (a library is missing). */
 async function majorOf(program: string): Promise<number | null> {
   if (!isExecutableFile(program)) return null;
   const result = await run({ file: program, args: ["--version"] }, { timeoutMs: 10_000 }).catch(() => null);

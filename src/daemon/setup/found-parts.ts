@@ -1,4 +1,4 @@
-/** The absolute paths of what Berth uses of this machine; null means that it isn't there. */
+/** The absolute paths of the programs that Berth uses on this machine; null if one is missing. */
 export interface FoundParts {
   /** The folder with `initdb`, `postgres` and `pg_ctl`. */
   readonly postgresBin: string | null;
@@ -8,7 +8,7 @@ export interface FoundParts {
   readonly bwrap: string | null;
   readonly git: string | null;
   readonly setpriv: string | null;
-  /** Version 2.6 or later carries the traffic, where it is installed. */
+  /** HAProxy 2.6 or later, which then can carry the traffic. */
   readonly haproxy: string | null;
   readonly nft: string | null;
   readonly ip: string | null;
@@ -17,6 +17,6 @@ export interface FoundParts {
   readonly python: string | null;
   readonly go: string | null;
   readonly npm: string | null;
-  /** False when the databases run elsewhere, and PostgreSQL is not needed here. */
+  /** False if the databases run elsewhere, so that this machine needs no PostgreSQL. */
   readonly wantsPostgres: boolean;
 }

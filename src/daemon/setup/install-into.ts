@@ -5,8 +5,8 @@ const scratchPrefix = ".part-";
 const abandonedAfterMs = 60 * 60 * 1000;
 
 /**
- * Fills a folder beside `target` with `fill` and renames it into place, so that `target` is whole or absent.
- * Of two at once the first to finish wins; both succeed. Leftovers of interrupted runs are swept after an hour.
+ * Lets `fill` write to a scratch folder and renames that to `target`, so that `target` is complete or absent. Of two at once the first to
+ * finish wins, and both succeed. Leftovers of interrupted runs are removed after an hour.
  */
 export async function installInto(target: string, fill: (folder: string) => Promise<void>): Promise<void> {
   const parent = dirname(target);

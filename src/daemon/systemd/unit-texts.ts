@@ -1,7 +1,7 @@
 import type { GivenSettings } from "../config.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 
-/** What the texts of the units depend on. */
+/** What the unit files depend on. */
 export interface UnitPlan {
   /** `system` for root, `user` for an ordinary user's own systemd. */
   readonly scope: "system" | "user";
@@ -9,12 +9,12 @@ export interface UnitPlan {
   readonly starter: string;
   readonly environmentFile: string;
   readonly dataDir: string;
-  /** Where the starter finds npm, git and the tools of the machine. */
+  /** The PATH on which the starter finds npm, git and the machine's other tools. */
   readonly searchPath: string;
   readonly home: string;
 }
 
-/** The texts of both units, by their file's name. */
+/** Returns the texts of both units, by file name. */
 export function unitTexts(plan: UnitPlan): Readonly<Record<string, string>> {
   return {
     [unitNames.controlPlane]: text(controlPlane(plan)),
@@ -51,7 +51,8 @@ function controlPlane(plan: UnitPlan): readonly Section[] {
         ...(isSystem ? ["Slice=berth.slice"] : []),
         "Restart=always",
         "RestartSec=2",
-        // What is under way in git ends by itself; everything else that outlives the control plane is in the other unit.
+        // Only the main process is killed: running git commands end by themselves, and everything else that outlives the control plane is
+        // in the other unit.
         "KillMode=process",
         "TimeoutStopSec=120",
         "OOMPolicy=continue",
@@ -65,9 +66,10 @@ function controlPlane(plan: UnitPlan): readonly Section[] {
 }
 
 /**
- * What sandboxes, package managers and networks of applications allow. Nothing that gives the service a mount namespace (ProtectSystem=,
- * PrivateTmp=, ProtectKernelModules= …): the networks of applications are mounts below /run/netns, which the next start must still see.
- * No ProtectHostname= and RestrictNamespaces=, because every sandbox has namespaces and a host name of its own.
+ * Restrictions under which sandboxes, package managers and applications' networks still work. None of them gives the service a mount
+ * namespace (ProtectSystem=, PrivateTmp=, ProtectKernelModules= …): applications' networks are mounts below /run/netns, which the next
+ * start must still see. ProtectHostname= and RestrictNamespaces= are missing because every sandbox has namespaces and a host name of its
+ * own.
  */
 const hardening = [
   "CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_BOOT CAP_SYSLOG CAP_WAKE_ALARM CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_BLOCK_SUSPEND",
@@ -80,11 +82,13 @@ const hardening = [
   "KeyringMode=private",
 ];
 
-// systemd 252 cannot put a process into a leaf of a delegated group by itself (DelegateSubgroup= came with 254). cgroup v1 needs no leaf.
+// The shell moves itself into a leaf of the delegated group, because systemd 252 can't start it there (DelegateSubgroup= came with 254).
+// cgroup v1 needs no leaf.
 const keepGroup =
   'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); [ ! -e "$group/cgroup.controllers" ] || { mkdir -p "$group/keeper" && echo $$ > "$group/keeper/cgroup.procs"; }; exec sleep infinity';
 
-// Folders of sockets lie outside of the data folder, which notes their names. Only empty ones go: a server that was started meanwhile keeps its own.
+// Removes the folders of sockets, which are outside of the data folder; it only records their paths. Folders in use stay, because a server
+// may have started meanwhile.
 const removeRunFolders =
   'for note in "$0"/run-folder "$0"/*/run-folder; do [ ! -f "$note" ] || find "$(cat "$note")" -depth -type d -empty -delete; done';
 
@@ -108,7 +112,7 @@ function tenants(plan: UnitPlan): readonly Section[] {
   ];
 }
 
-/** A word of a unit file: specifiers are doubled, quotes and backslashes escaped (systemd.syntax(7)). */
+/** Quotes a word for a unit file: percent signs are doubled, quotes and backslashes escaped (systemd.syntax(7)). */
 function quoted(word: string): string {
   return `"${escaped(word).replaceAll(/["\\]/g, "\\$&")}"`;
 }
@@ -118,15 +122,15 @@ function escaped(word: string): string {
 }
 
 /**
- * The service's settings file. The settings given now replace those of the same names; what else is in the file stays, as an operator may
- * have edited it. A new file has the standard ones too.
+ * Returns the service's settings file. The settings given now replace those of the same names; other lines stay, because an operator may
+ * have edited them. A new file also gets the standard settings.
  */
 export function settingsText(kept: string | null, given: GivenSettings, standard: GivenSettings): string {
   const wanted = { ...(kept === null ? standard : {}), ...given };
   const names = Object.keys(wanted).filter((name) => name !== "PATH" && name !== "HOME");
   const isReplaced = (line: string) => names.some((name) => line.trimStart().startsWith(`${name}=`));
   const stays = (kept ?? "").split("\n").filter((line) => line !== "" && !isReplaced(line));
-  // The file's form is systemd.exec(5)'s: in double quotes, quotes and backslashes are escaped.
+  // The format of systemd.exec(5): values in double quotes, with quotes and backslashes escaped.
   const lines = names.map((name) => `${name}="${(wanted[name] ?? "").replaceAll(/["\\`$]/g, "\\$&")}"`);
   return `${[...stays, ...lines].join("\n")}\n`;
 }
