@@ -14,16 +14,16 @@ interface ActionDialogProps<N extends RouteName> extends Omit<
   FormDialogProps,
   "busy" | "error" | "onSubmit" | "onCancel"
 > {
-  /** The row of the contract that is called. */
+  /** The name of the route to call. */
   readonly row: N;
   readonly input: (form: FormData) => CallInput<N>;
-  /** Instead of closing. */
+  /** Called on success, instead of closing the dialog. */
   readonly onDone?: (answer: Answer<N>) => void;
-  /** A secret in the answer, which is shown this once before the dialog closes. */
+  /** A secret in the answer, which is shown only once, before the dialog closes. */
   readonly secret?: { readonly title: string; readonly of: (answer: Answer<N>) => string | null };
 }
 
-/** A dialog that calls a row of the contract. */
+/** A dialog with a form that calls a route. */
 export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, why, ...rest }: ActionDialogProps<N>) {
   const action = useAction(row);
   const refused = useWhyNot(row);
@@ -54,7 +54,7 @@ interface ConfirmActionProps<N extends RouteName> {
   readonly row: N;
   readonly title: string;
   readonly submit: string;
-  /** What has to be typed before the button works. */
+  /** The text that the user must type before the button works. */
   readonly typed: string;
   readonly input: CallInput<N>;
   readonly onClose: () => void;
@@ -62,7 +62,7 @@ interface ConfirmActionProps<N extends RouteName> {
   readonly children: ReactNode;
 }
 
-/** For what cannot be undone: the name is typed first. */
+/** A dialog for what can't be undone: the user types the name first. */
 export function ConfirmAction<N extends RouteName>({ typed, input, children, ...rest }: ConfirmActionProps<N>) {
   const [text, setText] = useState("");
   return (

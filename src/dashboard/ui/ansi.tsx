@@ -21,7 +21,7 @@ interface Style {
 
 const plainStyle: Style = { colour: "", weight: "" };
 
-/** A log line with its ANSI colours in the dashboard's palette; `query` is marked. Everything else is shown as text. */
+/** Shows a log line with its ANSI colours mapped to the dashboard's palette, and marks `query`. Other control characters appear as text. */
 export function Ansi({ text, query = "" }: { readonly text: string; readonly query?: string }): ReactNode {
   if (!text.includes("\u001b[")) return marked(visible(text), query);
   const parts: ReactNode[] = [];

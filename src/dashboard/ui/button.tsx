@@ -8,7 +8,7 @@ const looks = {
   danger: "border border-bad/40 bg-raised text-bad hover:bg-bad/10",
 };
 
-/** The classes of a button, for a link that looks like one. */
+/** Returns the classes of a button, for a link that looks like one. */
 export function buttonLook(look: keyof typeof looks): string {
   return `target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none ${looks[look]}`;
 }
@@ -16,12 +16,12 @@ export function buttonLook(look: keyof typeof looks): string {
 interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
   readonly look?: keyof typeof looks;
   readonly busy?: boolean;
-  /** Why it cannot be used: shown on hover and read out; the button stays reachable. */
+  /** Why the button can't be used: shown on hover and read out. The button stays focusable. */
   readonly why?: string | undefined;
   readonly icon?: ReactNode;
 }
 
-/** Keeps its name and width while it works; a second press meanwhile does nothing. */
+/** A button that keeps its label and width while it is busy, and ignores presses meanwhile. */
 export function Button({
   look = "plain",
   busy = false,
@@ -55,7 +55,7 @@ export function Button({
   );
 }
 
-/** A button that is an icon; its label is for screen readers and on hover. */
+/** A button with an icon. The label is for screen readers and appears on hover. */
 export function IconButton({
   label,
   children,

@@ -8,7 +8,7 @@ interface ChartProps extends Drawn {
   readonly title: string;
 }
 
-/** Charts of a page share cursor and zoom. What it draws stands in a table behind a button too. */
+/** A chart, or its numbers as a table on demand. All charts of a page share cursor and zoom. */
 export function Chart({ title, ...drawn }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   return (
@@ -70,7 +70,7 @@ function Plot({ title, ...drawn }: ChartProps) {
   );
 }
 
-/** What is below the pointer, beside it. */
+/** Shows the values under the pointer, beside it. */
 function Values({ hover: { index, left, isRight }, times, series, format }: Drawn & { readonly hover: Hover }) {
   const at = times[index];
   if (at === undefined) return null;
@@ -99,7 +99,7 @@ function textOf(value: number | null | undefined, format: Drawn["format"]): stri
   return value === null || value === undefined ? "–" : format(value);
 }
 
-/** Changes when light and dark change, so that charts are drawn anew. */
+/** Returns a value that changes with the light and dark scheme, so that charts are redrawn. */
 function useScheme(): string {
   const read = () => getComputedStyle(document.body).color;
   const [scheme, setScheme] = useState(read);

@@ -6,7 +6,7 @@ interface ChoiceProps<T extends string> {
   readonly words?: Partial<Record<T, string>>;
 }
 
-/** One of a few, all in sight. */
+/** A choice of one among a few options that are all visible. */
 export function Choice<T extends string>({ label, options, value, onChange, words = {} }: ChoiceProps<T>) {
   return (
     <div role="group" aria-label={label} className="inline-flex rounded-md border border-line bg-panel p-0.5">

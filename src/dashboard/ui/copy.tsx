@@ -4,7 +4,7 @@ import { visible } from "../data/format.ts";
 import { IconButton } from "./button.tsx";
 import { Mono } from "./text.tsx";
 
-/** Copies a text; the icon says that it worked. */
+/** Copies a text. The icon shows when that has worked. */
 export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
   const [done, setDone] = useState(false);
   useEffect(() => {
@@ -24,7 +24,7 @@ export function CopyButton({ text, label = "Copy" }: { readonly text: string; re
   );
 }
 
-// navigator.clipboard is missing on plain HTTP other than localhost.
+// Browsers offer navigator.clipboard only over HTTPS and on localhost.
 async function copy(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -47,7 +47,7 @@ export function Command({ children }: { readonly children: string }) {
   );
 }
 
-/** A value with the button that copies it. */
+/** A value with a button that copies it. */
 export function Copied({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <span className="flex items-center gap-1">

@@ -7,7 +7,7 @@ export interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  /** A sheet stands at the right edge and has the page's height. */
+  /** A sheet is at the right edge and as high as the page. */
   readonly shape?: "dialog" | "sheet" | "wide";
 }
 
@@ -17,7 +17,7 @@ const shapes = {
   sheet: "my-0 mr-0 ml-auto h-dvh max-h-dvh w-[min(30rem,100vw)] border-l",
 };
 
-/** The browser's own dialog: it traps focus, closes on Escape, makes the page behind inert and gives focus back. */
+/** The browser's own dialog: it traps focus, closes on Escape, makes the page behind it inert and then returns the focus. */
 export function Dialog({ title, onClose, children, shape = "dialog" }: DialogProps) {
   const ref = useModal((dialog) => firstControl(dialog)?.focus());
   const id = useId();
@@ -44,7 +44,10 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
   );
 }
 
-/** Where one begins: the first field, or the button of a form without one. The browser would take the button that closes. */
+/**
+ * Returns what gets the focus first: the first field, or the submit button of a form without fields. The browser would choose the close
+ * button.
+ */
 function firstControl(dialog: HTMLElement): HTMLElement | null {
   const field = dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox]), textarea, select)");
   return field ?? dialog.querySelector<HTMLElement>("form [type=submit]");

@@ -28,11 +28,11 @@ interface EntriesProps {
   readonly kind: EntryKind | undefined;
   readonly onKind: (kind: EntryKind | undefined) => void;
   readonly empty: string;
-  /** The list is of several projects, so each entry names its own. */
+  /** The list covers several projects, so each entry names its own. */
   readonly namesProjects?: boolean;
 }
 
-/** What happened, newest first, a day after the other. */
+/** A list of events, newest first, grouped by day. */
 export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = false }: EntriesProps) {
   const pages = useInfiniteQuery({
     queryKey,
@@ -104,7 +104,7 @@ const onScroll = (listener: () => void) => {
   return () => removeEventListener("scroll", listener);
 };
 
-/** While a reader is further down, newer entries wait, so that nothing moves below the eyes. */
+/** Holds newer entries back while the reader has scrolled down, so that the text does not move. */
 function useHeld(all: readonly Entry[]): { readonly entries: readonly Entry[]; readonly held: number } {
   const isReading = useSyncExternalStore(onScroll, () => scrollY > belowTopPx);
   const [top, setTop] = useState<string>();

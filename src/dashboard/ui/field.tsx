@@ -9,14 +9,14 @@ interface FieldIds {
 
 interface FieldProps {
   readonly label: string;
-  /** As the contract calls it: a refusal that names it stands below the control. */
+  /** The field's name in the contract: an error of the API that names it appears below the control. */
   readonly name?: string;
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
   readonly children: (ids: FieldIds) => ReactNode;
 }
 
-/** A control with its label; what is wrong with it stands below it. */
+/** A control with its label, and its error below. */
 export function Field({ label, name, hint, error: given, children }: FieldProps) {
   const id = useId();
   const problemOf = use(ProblemsContext);
@@ -43,7 +43,7 @@ export function Field({ label, name, hint, error: given, children }: FieldProps)
   );
 }
 
-/** What is wrong with the field of a form that has this name. */
+/** Returns the error of the form's field with this name. */
 export const ProblemsContext = createContext<(name: string) => string | undefined>(() => undefined);
 
 const box =
@@ -60,7 +60,7 @@ export function Input({
 type TextFieldProps = Pick<FieldProps, "label" | "hint" | "error"> &
   ComponentProps<typeof Input> & { readonly name: string };
 
-/** A line of text with its label. */
+/** A text input with its label. */
 export function TextField({ label, hint, error, name, ...rest }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error} name={name}>
@@ -69,7 +69,7 @@ export function TextField({ label, hint, error, name, ...rest }: TextFieldProps)
   );
 }
 
-/** A number with its label, as wide as numbers are. */
+/** A number input with its label, no wider than numbers need. */
 export function NumberField(props: TextFieldProps) {
   return <TextField type="number" required className="max-w-32" {...props} />;
 }
@@ -84,11 +84,11 @@ export function Select({ className = "", ...rest }: ComponentProps<"select">) {
 
 interface SelectFieldProps extends ComponentProps<"select">, Pick<FieldProps, "label" | "hint"> {
   readonly name: string;
-  /** Each value with its words. */
+  /** Each value with its label. */
   readonly options: readonly (readonly [value: string, words: string])[];
 }
 
-/** One of several, with its label. */
+/** A drop-down list with its label. */
 export function SelectField({ label, hint, name, options, ...rest }: SelectFieldProps) {
   return (
     <Field label={label} hint={hint} name={name}>

@@ -2,18 +2,18 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { Input } from "./field.tsx";
 
-/** The search of a page whose list can be filtered. */
+/** The query of a page whose list can be filtered. */
 export interface FilterSearch {
   readonly q?: string;
 }
 
-/** Where the text is typed that the page's list is filtered by. */
+/** The input for the text that filters the page's list. */
 export function FilterBox({ label }: { readonly label: string }) {
   const filter = useFilter();
   const navigate = useNavigate();
   const box = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(filter);
-  // The address follows what is typed a moment later; what changes it otherwise, such as a link, changes the box.
+  // Typing changes the address a moment later, so the address may change the box only while it has no focus (after a link, for example).
   useEffect(() => {
     if (document.activeElement !== box.current) setText(filter);
   }, [filter]);
@@ -34,7 +34,7 @@ export function FilterBox({ label }: { readonly label: string }) {
   );
 }
 
-/** That text, as the address has it. */
+/** Returns the filter text in the address. */
 export function useFilter(): string {
   const { q = "" }: FilterSearch = useSearch({ strict: false });
   return `${q}`;

@@ -6,7 +6,7 @@ import { Button } from "./button.tsx";
 import { Problem } from "./problem.tsx";
 
 interface FolderDropProps {
-  /** The slug of the project that gets the folder. */
+  /** Returns the slug of the project that gets the folder. */
   readonly projectFor: (folder: LocalFolder) => Promise<string>;
   readonly why?: string | undefined;
 }

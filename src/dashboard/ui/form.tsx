@@ -10,21 +10,21 @@ export interface FormProps {
   readonly look?: "primary" | "danger" | "plain";
   readonly busy: boolean;
   readonly error: Error | null;
-  /** Why it cannot be sent. */
+  /** Why the form can't be sent. */
   readonly why?: string | undefined;
   readonly onSubmit: (form: FormData) => void;
   readonly onCancel?: (() => void) | undefined;
-  /** What to say beside the button once it worked. */
+  /** The text beside the button after success. */
   readonly done?: string | undefined;
   readonly className?: string;
-  /** One field with its button beside it. */
+  /** Puts the button beside the only field. */
   readonly inline?: boolean;
   readonly children: ReactNode;
 }
 
 /**
- * Every form of the dashboard. What is wrong with a field stands below it, whether the browser or the API found it, and the first such field gets
- * the focus; what belongs to no field stands above the button. It is sent once, however often the button is pressed.
+ * The form that all of the dashboard uses. A field's error appears below it, whether the browser or the API found it, and the first such
+ * field gets the focus; other errors appear above the button. Pressing the button again while the form is being sent does nothing.
  */
 export function Form({
   submit,
@@ -85,14 +85,14 @@ function useProblems(error: Error | null) {
     const details = error instanceof ApiError ? error.details : [];
     setPlaced(details.length > 0 && details.every(({ path }) => names.some((name) => isOf(path, name))));
   }, [error]);
-  // Once for each refusal: who corrects one field is not led to the next one.
+  // Only once for each refusal: while the user corrects a field, the focus must not jump to the next one.
   useEffect(() => {
     if (error !== null || attempt > 0) ref.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
   }, [error, attempt]);
   const onInvalid = (event: FormEvent) => {
     const control = event.target as Control;
     if (control.name === "") return;
-    // Instead of the browser's own bubble.
+    // The field shows the error, not the browser's bubble.
     event.preventDefault();
     setAttempt((before) => before + 1);
     setInvalid((before) => ({ ...before, [control.name]: sentenceFor(control) }));

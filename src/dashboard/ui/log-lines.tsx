@@ -22,38 +22,39 @@ export interface LogLine {
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
-  /** The place of the first line, see `useLog`. */
+  /** The position of the first line, see `useLog`. */
   readonly first: number;
   readonly label: string;
   readonly empty: ReactNode;
   readonly wraps: boolean;
   readonly follows: boolean;
   readonly onFollows: (follows: boolean) => void;
-  /** A text to mark, and the line that is the present hit. */
+  /** The text to mark, and the index of the line that is the current hit. */
   readonly query: string;
   readonly hit: number | undefined;
-  /** Stands at the beginning of the log. */
+  /** Shown when the reader is at the beginning of the log. */
   readonly beginning: ReactNode;
 }
 
 const rowHeight = 20;
-// As many as a frame has time to make.
+// As many rows as one frame has time to create.
 const blockRows = 10;
 const overscanBlocks = 3;
 
-/** Lines of any number: only those in sight are in the page. They come and go in blocks, each of which is one change of the page's content. */
+/** Shows any number of lines, with only the visible ones in the DOM. They enter and leave it in blocks, so that each step is one change. */
 export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, ...rest }: LogLinesProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtBeginning, setAtBeginning] = useState(false);
   const topBefore = useRef(0);
-  // Blocks have a place of their own, so that those in sight stay the same when lines come or go above them: the first one may be cut.
+  // Block boundaries depend on a line's position in the log, so that visible blocks stay the same when lines above them are added or
+  // dropped. The first block may be incomplete.
   const firstBlock = Math.floor(first / blockRows);
   const blockOf = (index: number) => Math.floor((first + index) / blockRows) - firstBlock;
   const linesOf = (block: number) => {
     const from = (firstBlock + block) * blockRows - first;
     return [Math.max(0, from), Math.min(lines.length, from + blockRows)] as const;
   };
-  // With another key function all blocks are placed anew: only when lines come or go, not for every frame of scrolling.
+  // A new key function makes the virtualizer place all blocks again, so it changes only with the lines, not on every frame of scrolling.
   const getItemKey = useCallback((block: number) => firstBlock + block, [firstBlock, first, lines.length]);
   const rows = useVirtualizer({
     count: lines.length === 0 ? 0 : blockOf(lines.length - 1) + 1,
@@ -81,7 +82,8 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     rows.scrollToIndex(blockOf(hit), { align: "center" });
     look();
   }, [hit, rows]);
-  // Only a reader who scrolls down to the end follows it again: not one who slowly leaves it, and not the end of a scroll before a pause.
+  // Following resumes only when the reader scrolls down to the end, not while leaving it slowly or when a scroll from before the pause
+  // ends.
   const onScroll = () => {
     const { isDown, isAtEnd } = look();
     if (!follows && isDown && isAtEnd) onFollows(true);
@@ -125,7 +127,7 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
   );
 }
 
-/** Keeps the lines in sight where they are while older ones come or go above them. */
+/** Keeps the visible lines in place while older ones are added or dropped above them. */
 function useKeepPlace(scroller: { readonly current: HTMLDivElement | null }, first: number, follows: boolean): void {
   const before = useRef(first);
   useLayoutEffect(() => {
@@ -136,10 +138,10 @@ function useKeepPlace(scroller: { readonly current: HTMLDivElement | null }, fir
 }
 
 const nameLength = 9;
-// Below the first character of the text: 8 of the time, 9 of the name, two gaps.
+// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, two gaps.
 const hanging = "pl-[calc(17ch+2.5rem)] indent-[calc(-17ch-1.5rem)]";
 
-/** As long as any other, so that the texts begin below each other. */
+/** Returns a name of fixed length, so that the texts of all lines align. */
 function nameOf(process: string, replica: number): string {
   const end = `.${replica}`;
   const begin =
@@ -147,7 +149,7 @@ function nameOf(process: string, replica: number): string {
   return `${begin}${end}`.padEnd(nameLength);
 }
 
-/** The exact time appears on hover; to have it ready for each line would cost more than all else in it. */
+/** Sets the exact time on hover: for every line in advance, it would cost more than the rest of the line. */
 function nameTime({ target }: MouseEvent): void {
   if (target instanceof HTMLTimeElement && target.title === "") target.title = exact(target.dateTime);
 }
@@ -156,14 +158,14 @@ interface BlockProps {
   readonly lines: readonly LogLine[];
   readonly index: number;
   readonly top: number;
-  /** Undefined where lines do not wrap: then all have the same height. */
+  /** Undefined if lines do not wrap, because then all have the same height. */
   readonly measure: ((element: Element | null) => void) | undefined;
   readonly query: string;
-  /** Which of the lines is the present hit. */
+  /** The index within `lines` of the current hit. */
   readonly hit: number | undefined;
 }
 
-// Placed by `top`, not by a transform: with one each, the browser composes and paints all of them again for every frame of scrolling.
+// Placed by `top`, not by a transform: with transforms the browser composites and paints all blocks again for every frame of scrolling.
 const Block = memo(function Block({ lines, index, top, measure, query, hit }: BlockProps) {
   const wraps = measure !== undefined;
   return (
@@ -180,7 +182,7 @@ const Block = memo(function Block({ lines, index, top, measure, query, hit }: Bl
   );
 }, isSameBlock);
 
-/** Lines never change, so the first and the last one stand for all of a block. */
+/** Lines never change, so comparing the first and the last one of a block is enough. */
 function isSameBlock({ lines, ...before }: BlockProps, { lines: now, ...after }: BlockProps): boolean {
   if (lines.length !== now.length || lines[0] !== now[0] || lines.at(-1) !== now.at(-1)) return false;
   return (Object.keys(after) as (keyof typeof after)[]).every((name) => before[name] === after[name]);
@@ -221,7 +223,7 @@ function Row({ line, wraps, query, isHit }: RowProps) {
   );
 }
 
-/** A block may be higher than the window where long lines wrap. */
+/** Scrolls to the row itself, because a block may be higher than the window where long lines wrap. */
 function showHit(row: HTMLElement | null): void {
   row?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

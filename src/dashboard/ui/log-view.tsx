@@ -7,10 +7,10 @@ import { Input } from "./field.tsx";
 import { LogLines, type LogLine } from "./log-lines.tsx";
 
 interface LogViewProps {
-  /** Which log it is, where that changes: another one begins at its end. */
+  /** Identifies the log if the view switches between logs; another one starts at its end. */
   readonly of?: string;
   readonly lines: readonly LogLine[];
-  /** The place of the first line, see `useLog`. */
+  /** The position of the first line, see `useLog`. */
   readonly first?: number;
   readonly label: string;
   readonly fileName: string;
@@ -18,9 +18,9 @@ interface LogViewProps {
   /** More controls, at the left. */
   readonly controls?: ReactNode;
   readonly height: string;
-  /** What leads to the lines before the first one. */
+  /** The control that loads the lines before the first one. */
   readonly older?: ReactNode;
-  /** What is searched for at first, and who is told of another text. */
+  /** The initial search text, and a listener for changes of it. */
   readonly searched?: string;
   readonly onSearch?: (text: string) => void;
 }
@@ -42,10 +42,10 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
   useEffect(() => {
     if (follows || seen === 0) setSeen(end);
   }, [follows, end, seen]);
-  // The lines it begins with are not new.
+  // The initial lines don't count as new.
   const unseen = seen === 0 ? 0 : Math.max(0, end - seen);
   return (
-    // Nothing clips at the round corners: the browser would put the whole log through a mask for every frame of scrolling.
+    // No `overflow: hidden` at the round corners: the browser would mask the whole log for every frame of scrolling.
     <div className="flex min-h-0 flex-col rounded-md border border-line bg-bg" style={{ height }}>
       <div className="flex flex-wrap items-center gap-1.5 rounded-t-[5px] border-b border-line bg-panel px-2 py-1.5">
         {controls}
@@ -107,14 +107,14 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
   );
 }
 
-/** A text as lines without times. */
+/** Splits a text into lines without times. */
 export function linesOf(text: string): LogLine[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines.map((line) => ({ at: null, process: null, replica: null, text: line }));
 }
 
-/** Which lines hold the text, and which of them is the present one. */
+/** Finds the lines that contain the text, and keeps which of them is the current hit. */
 function useSearch(lines: readonly LogLine[], searched: string) {
   const [text, setText] = useState(searched);
   const [at, setAt] = useState(0);

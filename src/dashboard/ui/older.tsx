@@ -1,7 +1,7 @@
 import { Button } from "./button.tsx";
 
 interface OlderProps {
-  /** Lists whose older pages belong together. */
+  /** Lists whose older pages are loaded together. */
   readonly of: readonly {
     readonly hasNextPage: boolean;
     readonly isFetchingNextPage: boolean;
@@ -9,7 +9,7 @@ interface OlderProps {
   }[];
 }
 
-/** Reads the next page of what there is more of. */
+/** A button that loads the next page of each list that has one. */
 export function Older({ of }: OlderProps) {
   const more = of.filter(({ hasNextPage }) => hasNextPage);
   if (more.length === 0) return null;

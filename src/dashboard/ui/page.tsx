@@ -2,7 +2,7 @@ import { useEffect, type ReactNode } from "react";
 
 interface PageProps {
   readonly title: string;
-  /** What the page is for, where its title does not say it. */
+  /** What the page is for, if its title does not say it. */
   readonly lead?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
@@ -10,7 +10,7 @@ interface PageProps {
   readonly full?: boolean;
 }
 
-/** One h1 a page, actions at its right. */
+/** The layout of a page: its only h1, with the actions at the right. */
 export function Page({ title, lead, actions, children, full = false }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Berth`;

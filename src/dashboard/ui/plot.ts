@@ -4,7 +4,7 @@ export interface Series {
   readonly label: string;
   /** A colour of the theme, such as `accent`. */
   readonly colour: "accent" | "ok" | "busy" | "warn" | "bad" | "faint";
-  /** Null where nothing was measured: a gap. */
+  /** Null leaves a gap: nothing was measured. */
   readonly values: readonly (number | null)[];
   readonly fill?: boolean;
 }
@@ -21,13 +21,13 @@ export interface Drawn {
   readonly series: readonly Series[];
   readonly markers: readonly Marker[];
   readonly format: (value: number) => string;
-  /** The least height of the scale, so that next to nothing does not look like a lot. */
+  /** The minimum height of the scale, so that tiny values do not look large. */
   readonly least?: number;
-  /** The scale goes by powers of two. */
+  /** The scale's ticks are powers of two. */
   readonly isBinary?: boolean;
-  /** The part that is zoomed into; undefined for all of it. */
+  /** The visible part; undefined shows all. */
   readonly zoom: Zoom | undefined;
-  /** A reader zooms, or goes back to all of it. */
+  /** Called when the reader zooms; undefined means back to all. */
   readonly onZoom: (zoom: Zoom | undefined) => void;
 }
 
@@ -37,7 +37,7 @@ export interface Zoom {
   readonly to: number;
 }
 
-/** The point below the pointer: its place in the data, and where it is in the chart. */
+/** The point under the pointer: its index in the data, and its position in the chart. */
 export interface Hover {
   readonly index: number;
   readonly left: number;
@@ -46,7 +46,7 @@ export interface Hover {
 
 const labelWidth = 32;
 
-/** Draws into an element. Charts of a page share cursor and zoom. `drawn` is asked for what belongs to the present data. */
+/** Draws a chart into an element. Charts of a page share cursor and zoom. `drawn` returns the current data whenever the chart needs it. */
 export function createPlot(
   element: HTMLElement,
   drawn: () => Drawn,
@@ -72,7 +72,7 @@ function zoomOf({ scales, data: [times] }: uPlot): Zoom | undefined {
 
 export const height = 168;
 
-/** Draws newer data, or another part of it. */
+/** Redraws the chart with newer data or another zoom. */
 export function updatePlot(plot: uPlot, drawn: Drawn): void {
   const { zoom } = drawn;
   if (zoom === undefined) return plot.setData(dataOf(drawn));
@@ -108,7 +108,7 @@ function optionsOf({
   return {
     width,
     height,
-    // Half of the last time's label stands right of its tick.
+    // The right half of the last time's label needs space.
     padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
@@ -139,7 +139,7 @@ function optionsOf({
 
 const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
-/** Values between two gaps: no line leads to them. */
+/** Returns the values between two gaps, which need a point because no line reaches them. */
 function alonePoints(plot: uPlot, index: number): number[] | null {
   const isMeasured = Array.from(plot.data[index] ?? [], (value) => value !== null && value !== undefined);
   const found = Array.from(isMeasured.keys()).filter(
@@ -152,14 +152,14 @@ const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const daySeconds = 86_400;
 
-/** A tick of the time axis: the hour, and the day where one begins. */
+/** Returns a label of the time axis: the time, or the date at midnight. */
 function timeAt(seconds: number, stepSeconds: number): string {
   const at = new Date(seconds * 1000);
   const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
   return stepSeconds >= daySeconds || isMidnight ? day.format(at) : clock.format(at);
 }
 
-// Canvas knows no custom properties, so the browser resolves them.
+// A canvas can't read custom properties, so the browser resolves them here.
 function cssColour(name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(--${name})`;
@@ -179,10 +179,10 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
-  // The axes leave theirs.
+  // uPlot's axes leave another baseline set.
   ctx.textBaseline = "alphabetic";
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  // From the newest on: where two labels would overlap, the newer one is shown.
+  // Newest first: where two labels would overlap, the newer one is shown.
   const shown = markers
     .map(({ at, label }) => ({ x: plot.valToPos(at, "x", true), label }))
     .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width)
@@ -197,7 +197,7 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): v
   for (const { x, label } of shown) {
     if (labelled - x < labelWidth * devicePixelRatio) continue;
     labelled = x;
-    // Left of the last line at the right edge.
+    // At the right edge the label moves to the left of its line.
     const { width } = ctx.measureText(label);
     const isAtEdge = x + width + 6 * devicePixelRatio > bbox.left + bbox.width;
     const left = isAtEdge ? x - width - 3 * devicePixelRatio : x + 3 * devicePixelRatio;

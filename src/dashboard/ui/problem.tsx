@@ -3,7 +3,7 @@ import { ApiError, ConnectionError } from "../../contract/client.ts";
 import { Button } from "./button.tsx";
 import { Command } from "./copy.tsx";
 
-/** What went wrong, what helps, and what the operator finds the request by. */
+/** Shows what went wrong, what helps, and the id by which the operator finds the request. */
 export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
   const hint = error instanceof ApiError || error instanceof ConnectionError ? error.hint : undefined;
   const details = error instanceof ApiError ? error.details : [];

@@ -4,12 +4,12 @@ import { Dialog } from "./dialog.tsx";
 
 interface SecretOnceProps {
   readonly title: string;
-  /** Null when a repeated request got the answer without its secret. */
+  /** Null if a repeated request returned the answer without its secret. */
   readonly text: string | null;
   readonly onClose: () => void;
 }
 
-/** A secret that is shown this once. */
+/** Shows a secret, this one time. */
 export function SecretOnce({ title, text, onClose }: SecretOnceProps) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -53,7 +53,7 @@ const tones: Record<string, readonly [Tone, string]> = {
   critical: ["bad", "Critical"],
 };
 
-/** A colour never stands alone: a dot with a word. */
+/** A state as a coloured dot with a word, so that the colour is never the only sign. */
 export function Status({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
     <span className={`inline-flex items-center gap-1.5 font-medium whitespace-nowrap ${texts[tone]}`}>
@@ -63,7 +63,7 @@ export function Status({ tone, children }: { readonly tone: Tone; readonly child
   );
 }
 
-/** A state of the contract as dot and word; `word` replaces the usual one. */
+/** Shows one of the contract's states as dot and word; `word` replaces the usual word. */
 export function State({ of, word }: { readonly of: string; readonly word?: string }) {
   const [tone, text] = tones[of] ?? ["off", of];
   return <Status tone={tone}>{word ?? text}</Status>;

@@ -5,10 +5,10 @@ import { Ago } from "./text.tsx";
 export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T) => ReactNode;
-  /** Numbers stand at the right. */
+  /** Aligned to the right, for numbers. */
   readonly end?: boolean;
   readonly grow?: boolean;
-  /** Below 640 px the row shows only what is not `wide`. */
+  /** Hidden below 640 px. */
   readonly wide?: boolean;
 }
 
@@ -21,7 +21,7 @@ interface TableProps<T> {
 
 const rowsAtOnce = 100;
 
-/** Dense rows of 36 px; on a phone the less important columns go. Of many rows the first hundred are in the page, and more when they are asked for. */
+/** A table with dense rows of 36 px; phones hide the less important columns. It shows a hundred rows, and a hundred more on demand. */
 export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
   const [most, setMost] = useState(rowsAtOnce);
   const hidden = rows.length - most;

@@ -1,12 +1,12 @@
 import { useSyncExternalStore, type ReactNode } from "react";
 import { exact, relative, visible } from "../data/format.ts";
 
-/** Ids, hashes, hostnames, values: in the fixed-width font, invisible characters shown. */
+/** Shows ids, hashes, hostnames and values in the fixed-width font, with invisible characters made visible. */
 export function Mono({ children, className = "" }: { readonly children: string; readonly className?: string }) {
   return <span className={`font-mono text-[0.925em] ${className}`}>{visible(children)}</span>;
 }
 
-/** Names and messages that tenants wrote. */
+/** Shows names and messages that tenants wrote. */
 export function Plain({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
@@ -22,12 +22,12 @@ const subscribe = (listener: () => void) => {
   return () => void listeners.delete(listener);
 };
 
-/** The present, every five seconds; one timer for the whole page. */
+/** Returns the current time in ms, updated every five seconds by one timer for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => nowMs);
 }
 
-/** Relative, with the exact time on hover. */
+/** Shows a relative time, with the exact one on hover. */
 export function Ago({ at }: { readonly at: string }) {
   const now = useNow();
   return (
@@ -39,12 +39,12 @@ export function Ago({ at }: { readonly at: string }) {
 
 interface FactProps {
   readonly label: string;
-  /** Takes two columns of its grid. */
+  /** Spans two columns of its grid. */
   readonly wide?: boolean;
   readonly children: ReactNode;
 }
 
-/** Label and value, one below the other. */
+/** Shows a label above its value. */
 export function Fact({ label, wide = false, children }: FactProps) {
   return (
     <div className={`min-w-0 ${wide ? "col-span-2" : ""}`}>

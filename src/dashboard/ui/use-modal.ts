@@ -1,6 +1,6 @@
 import { useEffect, useRef, type RefObject } from "react";
 
-/** A dialog that is modal as long as it is in the page; then the focus goes back to where it was. */
+/** Keeps a dialog modal while it is in the page, then returns the focus to where it was. */
 export function useModal(onOpen?: (dialog: HTMLDialogElement) => void): RefObject<HTMLDialogElement | null> {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -9,7 +9,8 @@ export function useModal(onOpen?: (dialog: HTMLDialogElement) => void): RefObjec
     const dialog = ref.current;
     dialog?.showModal();
     if (dialog !== null) onOpen?.(dialog);
-    // For the gutter of the scroll bar. A selector with :has() would be matched again with every row of a log that comes into sight.
+    // The style sheet colours the scroll bar's gutter by this attribute. A :has() selector would be matched again for every row of a log
+    // that comes into view.
     root.dataset["modal"] = "";
     return () => {
       if (document.querySelector("dialog[open]") === null) delete root.dataset["modal"];

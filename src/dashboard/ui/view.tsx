@@ -4,12 +4,12 @@ import { Problem } from "./problem.tsx";
 
 interface ViewProps<T> {
   readonly of: { readonly data: T | undefined; readonly error: Error | null; readonly refetch: () => unknown };
-  /** The shape of what comes. */
+  /** The shape of the content that is loading. */
   readonly skeleton?: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** The states of what is loaded: a skeleton after 150 ms, the error with a retry, the content. Old content stays while it is refreshed. */
+/** Shows a skeleton after 150 ms of loading, an error with a retry, or the content. Old content stays visible while it is refreshed. */
 export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>) {
   if (of.data !== undefined) return <>{children(of.data)}</>;
   if (of.error !== null) return <Problem error={of.error} retry={() => void of.refetch()} />;
@@ -21,7 +21,7 @@ export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>)
   );
 }
 
-/** A section is busy with what is in it: what stands below is not shown before it. */
+/** Marks the section as busy while its content loads, which hides what is below it. */
 function markSection(element: HTMLElement | null) {
   const section = element?.closest("main section");
   section?.setAttribute("aria-busy", "true");
@@ -46,11 +46,11 @@ interface EmptyProps {
   readonly title: string;
   readonly children?: ReactNode;
   readonly action?: ReactNode;
-  /** The command line's way to the next step. */
+  /** The same next step on the command line. */
   readonly command?: string;
 }
 
-/** What a list is for, and the next step. */
+/** Shown for an empty list: what the list is for, and the next step. */
 export function Empty({ icon, title, children, action, command }: EmptyProps) {
   return (
     <div className="flex flex-col items-center gap-2 rounded-md border border-dashed border-line px-6 py-12 text-center">
