@@ -25,7 +25,7 @@ import { Rollback } from "./rollback.tsx";
 import { Cancel, Deploy, Fetch, Follow } from "./source-actions.tsx";
 import { useDone } from "./use-done.ts";
 
-/** The dialog of an action that was chosen in the palette: the page's own one where it has one. */
+/** Shows the dialog of an action that was chosen in the palette. It is the page's own dialog, if the page has one. */
 export function ActionFor({ asked, onClose }: { readonly asked: Asked; readonly onClose: () => void }) {
   if ("slug" in asked) {
     const Chosen = ofProject[asked.kind];

@@ -1,6 +1,6 @@
 import type { RouteName } from "../../contract/routes.ts";
 
-/** What the palette does with a project; the row says who may. */
+/** The palette's actions on a project: label, and the route that decides who may use them. */
 export const projectActions = {
   deploy: ["Deploy again …", "deployments.create"],
   rollback: ["Roll back …", "deployments.rollback"],
@@ -34,7 +34,7 @@ export const projectActions = {
   undelete: ["Undelete the project …", "projects.undelete"],
 } as const satisfies Record<string, readonly [string, RouteName]>;
 
-/** What it does in the organization, and on the platform. */
+/** The palette's actions in the organization and on the platform. */
 export const globalActions = {
   project: ["New project …", "projects.create"],
   token: ["New token …", "tokens.create"],

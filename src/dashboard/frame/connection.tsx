@@ -6,7 +6,7 @@ const againMs = 3000;
 
 const isLost = (error: Error | null) => error instanceof ConnectionError;
 
-/** One quiet line while the platform does not answer; it goes by itself. */
+/** Shows a line while the platform does not respond. */
 export function Connection() {
   const queries = useQueryClient();
   const fetching = useIsFetching();

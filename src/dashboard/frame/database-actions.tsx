@@ -129,7 +129,7 @@ export function Drop(props: OfProject) {
   );
 }
 
-/** A project without a database has none. */
+/** Returns the names of the restored databases. An error means that the project has no database, so none was restored. */
 function useRestored(slug: string): readonly string[] | undefined {
   const { data, error } = useCall("backups.restored", { params: { slug } });
   return error === null ? data?.databases.map(({ database }) => database) : [];

@@ -16,7 +16,7 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
   const [at, setAt] = useState(0);
   const id = useId();
   const items = usePaletteItems(text, onAsk);
-  // In braces: newer browsers answer with a promise, which is no clean-up.
+  // The braces are needed: in newer browsers scrollIntoView returns a promise, which React would take for a clean-up function.
   useEffect(() => {
     void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
   }, [at, id]);

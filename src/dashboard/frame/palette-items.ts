@@ -9,7 +9,7 @@ import { matchRank, projectTabs, sections } from "./places.ts";
 
 export interface Item {
   readonly label: string;
-  /** What kind it is, or why it cannot be chosen. */
+  /** The kind of item, or why it can't be chosen. */
   readonly hint: string;
   readonly isOff?: boolean;
   readonly go: () => void;
@@ -17,10 +17,10 @@ export interface Item {
 
 const mostShown = 50;
 
-// Of more projects than this, pages and actions are found by the beginning of what is typed.
+// With more projects than this, the palette offers pages and actions only for those whose slug contains the first typed word.
 const mostExpanded = 40;
 
-/** What the palette finds for a text: nearest first, and of the project that is looked at before others. */
+/** Returns what the palette finds for a text: best matches first; among equals, actions on the current project first. */
 export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): readonly Item[] {
   const { data } = useCall("overview.get", {});
   const slugs = data?.projects.filter(({ state }) => state !== "deleted").map(({ slug }) => slug) ?? [];
@@ -38,7 +38,7 @@ export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): re
     .slice(0, mostShown);
 }
 
-/** A project whose name begins with the text comes before what can be done with it. */
+/** Ranks a project whose name begins with the text before its pages and actions. */
 function rankOf({ label, hint }: Item, text: string): number {
   const wanted = text.trim().toLowerCase();
   const isNamed = hint === "Project" && wanted !== "" && label.startsWith(wanted);

@@ -4,14 +4,14 @@ import type { Asked } from "./actions.ts";
 
 const preloadMs = 2000;
 
-// Not with the first page, which would wait for it, but before a user is likely to open it.
+// Loaded after the first page, which need not wait for it, but before a user is likely to open it.
 const openPalette = () => import("./opened-palette.tsx");
 const OpenedPalette = lazy(async () => ({ default: (await loadPart(openPalette)).OpenedPalette }));
 const ActionFor = lazy(async () => ({ default: (await loadPart(() => import("./action-for.tsx"))).ActionFor }));
 
 const KeysDialog = lazy(async () => ({ default: (await loadPart(() => import("./keys-dialog.tsx"))).KeysDialog }));
 
-/** Ctrl-K: projects, pages and actions, found by a few letters. `?`: the keys. */
+/** Listens for Ctrl-K, which opens a search for projects, pages and actions, and for `?`, which shows the keys. */
 export function Palette() {
   const [open, setOpen] = useState(false);
   const [asked, setAsked] = useState<Asked>();
@@ -20,7 +20,7 @@ export function Palette() {
     const waiting = setTimeout(() => void openPalette().catch(() => {}), preloadMs);
     return () => clearTimeout(waiting);
   }, []);
-  // With the page's first frame, so that no key is lost.
+  // A layout effect runs before the page's first frame, so no key is lost.
   useLayoutEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;

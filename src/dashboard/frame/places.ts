@@ -1,6 +1,6 @@
 import { Activity, Building2, Code, HeartPulse, KeyRound, LayoutGrid, Server, ShieldCheck } from "lucide-react";
 
-/** The pages beside a project's, in the order of the sidebar; `key` follows `g`. */
+/** The pages outside of projects, in the order of the sidebar. `g` and then `key` opens one. */
 export const sections: readonly Section[] = [
   { to: "/", label: "Overview", icon: LayoutGrid, key: "o" },
   { to: "/approvals", label: "Approvals", icon: ShieldCheck, key: "p" },
@@ -28,7 +28,7 @@ interface Section {
   readonly operator?: true;
 }
 
-/** A project's pages, each with the letter that follows `g`. */
+/** A project's pages. `g` and then the letter opens one. */
 export const projectTabs = [
   ["/projects/$slug", "Overview", "h"],
   ["/projects/$slug/deployments", "Deployments", "d"],
@@ -45,7 +45,7 @@ export const projectTabs = [
   ["/projects/$slug/settings", "Settings", ","],
 ] as const;
 
-/** How well a query finds a text: 2 as written, 1 by its letters in their order, 0 not at all. */
+/** Returns how well a text matches a query: 2 if it contains it, 1 if it contains its letters in order, 0 if not. */
 export function matchRank(text: string, query: string): 0 | 1 | 2 {
   const [inText, wanted] = [text.toLowerCase(), query.trim().toLowerCase()];
   if (inText.includes(wanted)) return 2;

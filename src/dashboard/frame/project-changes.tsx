@@ -12,7 +12,7 @@ import { useDone } from "./use-done.ts";
 
 type OfLoaded = ComponentType<{ readonly project: Project; readonly onClose: () => void }>;
 
-/** A dialog that needs the project itself. */
+/** Wraps a dialog that needs the loaded project. */
 const withProject = (Chosen: OfLoaded) =>
   function WithProject({ slug, onClose }: OfProject) {
     const { data } = useCall("projects.get", { params: { slug } });

@@ -12,7 +12,7 @@ import { NotFound } from "./not-found.tsx";
 import { projectTabs } from "./places.ts";
 import { standOf } from "./stand.ts";
 
-/** A project's header and tabs over each of its pages. */
+/** Shows a project's header and tabs above each of its pages. */
 export function ProjectFrame() {
   const project = useProject();
   const slug = useSlug();
@@ -37,11 +37,11 @@ function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
   const tabs = useRef<HTMLElement>(null);
   const path = useRouterState({ select: (state) => state.location.pathname });
-  // On a phone the tabs scroll: the present one comes into sight.
+  // On a phone the tabs scroll: bring the current one into view.
   useEffect(() => {
     void tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [path]);
-  // These pages belong to the deployments.
+  // These pages belong to the tab Deployments.
   const isDeployment = /\/(?:builds\/|compare$)/.test(path);
   return (
     <div className="sticky top-0 z-10 bg-bg px-4 max-md:top-12 sm:px-8">

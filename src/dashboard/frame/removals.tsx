@@ -13,14 +13,14 @@ interface RemovalProps<N extends RouteName> extends OfProject {
   readonly title: string;
   readonly submit: string;
   readonly label: string;
-  /** Undefined until they are known. */
+  /** Undefined until they are loaded. */
   readonly names: readonly string[] | undefined;
   readonly input: (name: string) => CallInput<N>;
   readonly text: string;
   readonly onDone: () => void;
 }
 
-/** One of several, whose name is typed before it goes. */
+/** Removes one of several things. The user chooses it and types its name to confirm. */
 export function Removal<N extends RouteName>({ label, names, input, text, slug, ...rest }: RemovalProps<N>) {
   const [chosen, choose] = useState<string>();
   if (names === undefined) return null;

@@ -5,7 +5,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
 
-/** A rollback whose target is chosen here: the newest of the earlier deployments at first. */
+/** Rolls back to a deployment that the user chooses here. The newest of the earlier ones is preselected. */
 export function Rollback({ slug, onClose }: OfProject) {
   const { data } = useCall("deployments.list", { params: { slug } });
   const [number, setNumber] = useState("");

@@ -42,7 +42,7 @@ export function Sidebar() {
       </button>
       <nav
         aria-label="Main"
-        // Shown as a whole: the projects in its middle would push down what stands below.
+        // Hidden until the projects are loaded: they are in its middle and would push down the entries below.
         className={`flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pb-3 ${data === undefined && error === null ? "invisible" : ""}`}
       >
         {shown.slice(0, 1).map((section) => (

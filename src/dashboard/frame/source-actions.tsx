@@ -55,7 +55,10 @@ export function Cancel(props: OfProject) {
   );
 }
 
-/** Begins to follow, or changes what is followed: as it was when it was asked for, because the answer's secret is shown this once. */
+/**
+ * Follows a repository, or changes what is followed. Keeps the project's first state, because a refresh must not replace the dialog while
+ * it shows the secret, which is shown only once.
+ */
 export function Follow({ slug, onClose }: OfProject) {
   const { data: project } = useCall("projects.get", { params: { slug } });
   const [follows, setFollows] = useState<boolean>();

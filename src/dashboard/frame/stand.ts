@@ -10,7 +10,7 @@ interface Stand {
 
 const busy = ["pending", "starting"];
 
-/** How a project stands, in one word. */
+/** Returns a project's state as one word. */
 export function standOf(project: OverviewProject): Stand {
   const { state, active_deployment: active, last_deployment: last, replicas } = project;
   if (state === "deleted") return { tone: "off", word: "Deleted" };

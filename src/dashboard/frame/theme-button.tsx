@@ -6,7 +6,7 @@ import { IconButton } from "../ui/button.tsx";
 const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const icons = { system: Monitor, light: Sun, dark: Moon };
 
-/** System, light, dark, round and round. */
+/** Cycles through the themes: system, light, dark. */
 export function ThemeButton() {
   const [theme, choose] = useState(readTheme);
   const Icon = icons[theme];

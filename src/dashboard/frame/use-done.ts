@@ -3,7 +3,7 @@ import type { OfProject } from "./actions.ts";
 
 type Place = "deployments" | "processes" | "variables" | "domains" | "cron" | "database" | "backups" | "settings";
 
-/** Closes the dialog, and shows what came of it where it is shown. */
+/** Closes the dialog and opens the page that shows the result. */
 export function useDone({ slug, onClose }: OfProject): (to: Place) => void {
   const navigate = useNavigate();
   return (to) => {

@@ -4,11 +4,11 @@ import { projectTabs, sections } from "./places.ts";
 
 const pairMs = 1000;
 
-/** `g` and a letter goes to a page, `/` to the page's search, `?` shows the keys. Not while something is typed. */
+/** Handles keys outside of inputs and dialogs: `g` and a letter opens a page, `/` focuses the page's search, `?` shows the keys. */
 export function useKeys(): void {
   const navigate = useNavigate();
   const { slug } = useParams({ strict: false });
-  // With the page's first frame, so that no key is lost.
+  // A layout effect runs before the page's first frame, so no key is lost.
   useLayoutEffect(() => {
     let goneAtMs = -pairMs;
     const go = (key: string): boolean => {
