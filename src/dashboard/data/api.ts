@@ -9,7 +9,7 @@ import { createContext, use } from "react";
 import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 
-/** The client of who is signed in. */
+/** The client of the signed-in user. */
 export const ClientContext = createContext<Client | null>(null);
 
 export function useClient(): Client {
@@ -24,7 +24,7 @@ interface CallOptions {
   readonly keep?: boolean;
 }
 
-/** The answer of a row that reads, kept and refreshed. Events of the organization refresh it too. */
+/** Calls a route that reads. The result is cached, and refreshed by events of the organization too. */
 export function useCall<N extends RouteName>(
   name: N,
   input: CallInput<N>,
@@ -40,7 +40,10 @@ export function useCall<N extends RouteName>(
   });
 }
 
-/** A row that changes something. What is shown is refreshed after it, so nothing is changed on the screen before it is changed there. */
+/**
+ * Calls a route that changes something, then refreshes everything on the page. There are no optimistic updates: the page changes only after
+ * the server has.
+ */
 export function useAction<N extends RouteName>(name: N): UseMutationResult<Answer<N>, Error, CallInput<N>> {
   const client = useClient();
   const queries = useQueryClient();
@@ -50,7 +53,7 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
   });
 }
 
-/** A call whose row's name is a type parameter, which the typed client's conditional types cannot follow. */
+/** Calls a route whose name is a type parameter, which the typed client's conditional types can't follow. */
 export function call<N extends RouteName>(client: Client, name: N, input: CallInput<N>): Promise<Answer<N>> {
   const untyped = client.call as (name: RouteName, input: AnyInput) => Promise<unknown>;
   return untyped(name, input as AnyInput) as Promise<Answer<N>>;

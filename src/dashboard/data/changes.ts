@@ -5,12 +5,12 @@ const pausesMs = { first: 500, most: 10_000 };
 // A busy organization has several changes a second, and each refresh may read a thousand projects.
 const refreshMs = 1000;
 
-// Read where they are shown, at their own pace: large, or looked up in the world.
+// Their pages refresh them at their own pace, because they are large or need lookups outside of the platform.
 const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self-description.capabilities"];
 
 /**
- * Reads again what is shown whenever the organization's stream of changes names it. A hidden page has no stream, because a browser allows six
- * connections to a host; it goes on behind the last event when it is seen again.
+ * Refreshes what is on the page whenever the organization's stream of changes names it. A hidden page closes its stream, because a browser
+ * allows six connections to a host, and continues after the last event once it is visible again.
  */
 export function followChanges(client: Client, queries: QueryClient): () => void {
   let gone = new AbortController();
@@ -31,7 +31,7 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
           refresh.add(page);
         }
       } catch {
-        // A call tells whether the platform is out of reach, and what is lost for good: the token, the organization.
+        // This call finds out whether the platform is unreachable, or the token or the organization is lost for good.
         if (!signal.aborted) void queries.invalidateQueries({ queryKey: ["me.get"] });
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -47,7 +47,7 @@ export function followChanges(client: Client, queries: QueryClient): () => void 
   };
 }
 
-/** Collects changes: the first one is followed at once, those of the next second together. */
+/** Batches changes: the first one refreshes at once, those of the next second refresh together. */
 function createRefresh(queries: QueryClient) {
   let projects = new Set<string | null>();
   let isReset = false;

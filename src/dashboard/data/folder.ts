@@ -6,7 +6,10 @@ export interface LocalFolder extends SourceFolder {
   file(path: string): Promise<File>;
 }
 
-/** The first folder of what was dropped; undefined when it holds none. Call it in the event itself: the browser forgets the items after it. */
+/**
+ * Returns the first folder among the dropped items; undefined if there is none. Call it in the event itself: the browser clears the items
+ * afterwards.
+ */
 export function droppedFolder(items: DataTransferItemList): LocalFolder | undefined {
   const entries = [...items].map((item) => item.webkitGetAsEntry());
   const root = entries.find((entry) => entry?.isDirectory === true) as FileSystemDirectoryEntry | undefined;
@@ -22,7 +25,7 @@ export function droppedFolder(items: DataTransferItemList): LocalFolder | undefi
   return { name: root.name, list, file, text: textBy(file) };
 }
 
-/** The folder behind the files that an input for folders gives. */
+/** Returns the folder that a user chose in a folder input; undefined if it has no files. */
 export function chosenFolder(files: FileList): LocalFolder | undefined {
   const name = files[0]?.webkitRelativePath.split("/", 1)[0];
   if (name === undefined) return undefined;
@@ -58,7 +61,7 @@ function folderIn(root: FileSystemDirectoryEntry, path: string): Promise<FileSys
   );
 }
 
-// A reader gives at most 100 entries at a time, and none at the end.
+// A reader returns at most 100 entries at a time, and none at the end.
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];

@@ -11,7 +11,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${number.format(value)} ${value === 1 ? one : many}`;
 }
 
-/** `3.4 MiB`; a dash for what was not measured. */
+/** `3.4 MiB`; a dash if it was not measured. */
 export function bytes(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const power = value < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(value) / 10));
@@ -49,7 +49,7 @@ export function relative(at: string, nowMs: number): string {
 
 const exactFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
-/** In the local zone and in UTC. */
+/** The time in the local zone and in UTC. */
 export function exact(at: string): string {
   return `${exactFormat.format(new Date(at))} · ${at.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`;
 }
@@ -59,10 +59,10 @@ export function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";
 }
 
-// Marks that change the direction of text, and controls: a name could otherwise be shown as another.
+// Control characters and marks that change the direction of text, with which one name could look like another.
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Text of tenants with its invisible characters made visible. */
+/** Makes invisible characters in tenants' text visible. */
 export function visible(text: string): string {
   return text.replaceAll(hidden, (found) => `⟨${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }

@@ -1,4 +1,4 @@
-/** What the head of the page has begun to fetch: the session of before a reload, and what each page begins with. */
+/** Requests that the script in index.html has already started: the session of before a reload, and the first calls of each page. */
 interface HeadStart {
   readonly session: Promise<{ readonly token?: string | null }>;
   readonly calls: Calls;
@@ -7,10 +7,10 @@ interface HeadStart {
 /** By path and query. */
 type Calls = Record<string, { readonly answer: Promise<Response>; readonly end: AbortController }>;
 
-// As long as an answer counts as new.
+// How long a response counts as fresh.
 const usefulMs = 10_000;
 
-/** Takes it: nothing else of the page finds it any more. Undefined where the head fetched nothing. */
+/** Returns the started requests and clears them, so that they are used once. Undefined if the head of the page started none. */
 export function takeHeadStart(): HeadStart | undefined {
   const page = globalThis as { berthHeadStart?: HeadStart };
   const { berthHeadStart: found } = page;
@@ -18,7 +18,7 @@ export function takeHeadStart(): HeadStart | undefined {
   return found;
 }
 
-/** `fetch`, which gives the answers to these calls once each. What is not asked for in time ends. */
+/** Returns a `fetch` that answers each of these calls once with its started response. Aborts those that are not used in time. */
 export function fetchAfter(calls: Calls): typeof fetch {
   const begun = new Map(Object.entries(calls));
   const end = () => {

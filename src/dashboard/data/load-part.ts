@@ -1,8 +1,8 @@
 const pauseMs = 1500;
 
 /**
- * Loads a part of the dashboard that comes when it is asked for. While the platform is out of reach it waits; when the part is gone, another
- * version of the platform is there by now, and the page is loaded anew.
+ * Loads a part of the dashboard on demand. While the platform is unreachable, it waits. If the part is gone, the platform has been updated,
+ * so it reloads the page.
  */
 export function loadPart<T>(load: () => Promise<T>): Promise<T> {
   return load().catch(async () => {

@@ -7,14 +7,14 @@ export type Me = Answer<"me.get">;
 
 export const MeContext = createContext<Me | null>(null);
 
-/** Who is signed in. */
+/** Returns the signed-in token with its organization and rights. */
 export function useMe(): Me {
   const me = use(MeContext);
   if (me === null) throw new Error("A page needs a session.");
   return me;
 }
 
-/** Why this token may not call a row, in a sentence that names who can change that; undefined when it may. */
+/** Returns why this token may not call a route, in a sentence that names who can change that; undefined if it may. */
 export function whyNot(me: Me, name: RouteName): string | undefined {
   const row = route(name);
   const rights = { role: me.role, platform_admin: me.platform_admin, scopes: me.token.scopes as never };
@@ -26,7 +26,7 @@ export function whyNot(me: Me, name: RouteName): string | undefined {
   return undefined;
 }
 
-/** `whyNot` of who is signed in. */
+/** Like `whyNot`, for the signed-in token. */
 export function useWhyNot(name: RouteName): string | undefined {
   return whyNot(useMe(), name);
 }

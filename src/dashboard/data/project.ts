@@ -6,13 +6,13 @@ const route = getRouteApi("/projects/$slug");
 
 export type Project = Answer<"projects.get">;
 
-/** The project that the path names. */
+/** Loads the project that the path names. */
 export function useProject() {
   const slug = useSlug();
   return useCall("projects.get", { params: { slug } });
 }
 
-/** The slug in the path. */
+/** Returns the slug in the path. */
 export function useSlug(): string {
   return route.useParams().slug;
 }

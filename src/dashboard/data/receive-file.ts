@@ -3,11 +3,14 @@ import type { Client } from "../../contract/client.ts";
 interface Received {
   readonly slug: string;
   readonly id: string;
-  /** Is called with all bytes so far. */
+  /** Receives the number of bytes so far. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** What a tunnel to the database carries. The browser keeps the parts outside of the page's memory. Throws the platform's reason. */
+/**
+ * Receives a file through a tunnel to the database. The parts are blobs, which the browser keeps outside of the page's memory. Throws the
+ * platform's reason.
+ */
 export function receiveFile(client: Client, { slug, id, onBytes }: Received): Promise<Blob> {
   const socket = client.tunnel("database.tunnel", { params: { slug, id } });
   const parts: Blob[] = [];

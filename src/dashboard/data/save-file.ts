@@ -5,6 +5,6 @@ export function saveFile(name: string, content: Blob): void {
   link.href = url;
   link.download = name;
   link.click();
-  // The download has begun with the click; the file itself is kept until the browser has it.
+  // The click only starts the download: keep the file until the browser has read it.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,12 +1,12 @@
 import { createClient, type Client } from "../../contract/client.ts";
 import { fetchAfter, takeHeadStart } from "./head-start.ts";
 
-/** The signed-in client. The token is in this module's memory alone: neither storage nor a readable cookie has it. */
+/** The signed-in client. Only this module's memory holds the token: neither storage nor a readable cookie has it. */
 export type Session = Client;
 
 const headers = { "content-type": "application/json", "x-berth-dashboard": "1" };
 
-/** The session of before a reload; undefined when there is none. */
+/** Resumes the session of before a reload; undefined if there is none. */
 export async function resumeSession(): Promise<Session | undefined> {
   const start = takeHeadStart();
   const { token } = await (start?.session ?? askForSession()).catch(askForSession);
@@ -18,7 +18,7 @@ async function askForSession(): Promise<{ readonly token?: string | null }> {
   return (await response.json().catch(() => ({}))) as { token?: string | null };
 }
 
-/** Signs in with a token, or with the code of a one-time link. Throws a sentence for people. */
+/** Signs in with a token, or with the code of a one-time link. Throws a sentence for the user. */
 export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<Session> {
   const response = await fetch("/session", { method: "POST", headers, body: JSON.stringify(body) }).catch(unreachable);
   const answer = (await response.json().catch(() => ({}))) as { token?: string; error?: string };
@@ -40,5 +40,5 @@ function unreachable(): never {
   throw new Unreachable("The platform does not answer. Is it running, and is this computer online?");
 }
 
-/** The control plane did not answer at all. */
+/** The control plane did not respond at all. */
 class Unreachable extends Error {}

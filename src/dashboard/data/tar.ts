@@ -8,7 +8,7 @@ export interface TarMember {
   readonly executable: boolean;
 }
 
-/** A tar archive (POSIX.1-2001). The files' content stays where it is until the archive is read. */
+/** Creates a tar archive (POSIX.1-2001). The files' content is read only when the archive is. */
 export function tarOf(members: readonly TarMember[]): Blob {
   const parts = members.flatMap(({ path, content, executable }) => [
     ...(text.encode(path).length > 100 ? paxHeader(path) : []),
@@ -19,7 +19,7 @@ export function tarOf(members: readonly TarMember[]): Blob {
   return new Blob([...parts, new Uint8Array(2 * blockBytes)]);
 }
 
-// A name that does not fit the header stands in an entry of its own before it.
+// Returns an extra entry that holds a name too long for the file's own header.
 function paxHeader(path: string): Uint8Array<ArrayBuffer>[] {
   const rest = text.encode(` path=${path}\n`).length;
   const length = [1, 2, 3, 4, 5].map((digits) => rest + digits).find((sum) => rest + `${sum}`.length === sum) ?? 0;

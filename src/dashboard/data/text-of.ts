@@ -1,4 +1,4 @@
-/** The text of a form's field; empty when there is none. */
+/** Returns the text of a form's field; empty if there is no such field. */
 export function textOf(form: FormData, name: string): string {
   const value = form.get(name);
   return typeof value === "string" ? value : "";

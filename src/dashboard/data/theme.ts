@@ -2,7 +2,7 @@ export type Theme = "system" | "light" | "dark";
 
 const key = "berth-theme";
 
-/** What was chosen. The page's inline script reads the same key before the first paint. */
+/** Returns the chosen theme. The page's inline script reads the same key before the first paint. */
 export function readTheme(): Theme {
   const stored = localStorage.getItem(key);
   return stored === "light" || stored === "dark" ? stored : "system";

@@ -7,15 +7,17 @@ import { bytes, plural } from "./format.ts";
 import type { LocalFolder } from "./folder.ts";
 import { tarOf, type TarMember } from "./tar.ts";
 
-/** How far a folder is on its way to the platform. */
+/** The progress of a folder's upload. */
 interface DeployFolder {
-  /** What happens now, in words; undefined while nothing does. */
+  /** What happens now, in words; undefined when idle. */
   readonly step: string | undefined;
   readonly error: Error | null;
   deploy(folder: LocalFolder): void;
 }
 
-/** Sends a folder's files like `berth deploy --dir`, and then shows the deployment. `projectFor` finds or makes the project. */
+/**
+ * Uploads a folder's files like `berth deploy --dir`, then shows the build. `projectFor` finds or creates the project and returns its slug.
+ */
 export function useDeployFolder(projectFor: (folder: LocalFolder) => Promise<string>): DeployFolder {
   const client = useClient();
   const navigate = useNavigate();
@@ -45,7 +47,7 @@ async function membersOf(folder: LocalFolder): Promise<TarMember[]> {
   const members: TarMember[] = [];
   for (const path of paths) {
     const content = await folder.file(path);
-    // A browser does not tell which files may be executed; scripts begin with these two characters.
+    // Browsers don't report which files are executable; scripts begin with these two characters.
     const executable = (await content.slice(0, 2).text()) === "#!";
     members.push({ path, content, executable });
   }

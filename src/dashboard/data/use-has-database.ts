@@ -1,6 +1,9 @@
 import { useCall } from "./api.ts";
 
-/** Whether the project has a database, as the overview knows it: asking for one that is not there is an error. Undefined until it is known. */
+/**
+ * Returns whether the project has a database; undefined until it is known. Reads the overview, because asking for a missing database is an
+ * error.
+ */
 export function useHasDatabase(slug: string): boolean | undefined {
   const { data } = useCall("overview.get", {});
   const seen = data?.projects.find((project) => project.slug === slug);

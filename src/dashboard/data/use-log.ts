@@ -14,18 +14,18 @@ interface LogQuery {
   readonly replica: number | undefined;
   /** An instant, or a time before now such as `15m`. */
   readonly since: string | undefined;
-  /** Until when; such a log is over, so it is read once. */
+  /** The end of the range. Such a log gets no new lines, so it is read once. */
   readonly until: string | undefined;
   readonly limit: number;
 }
 
 interface LogState {
   readonly lines: readonly LogLine[];
-  /** The place of the first line: it rises when the oldest lines go, and falls when older ones come. */
+  /** The position of the first line. It rises when the oldest lines are dropped, and falls when older ones are loaded. */
   readonly first: number;
   readonly loaded: boolean;
   readonly error: Error | null;
-  /** Reads the lines before the first one; undefined when there are none, or as many as the page holds. */
+  /** Loads the lines before the first one; undefined if there are none or the page is full. */
   readonly loadOlder: (() => void) | undefined;
   readonly isLoadingOlder: boolean;
 }
@@ -39,7 +39,7 @@ const empty: LogState = {
   isLoadingOlder: false,
 };
 
-/** An application's log, followed. After a break it goes on behind the last line. */
+/** Follows an application's log. After an interruption it continues behind the last line. */
 export function useLog(query: LogQuery): LogState {
   const client = useClient();
   const asked = JSON.stringify(query);
@@ -50,7 +50,7 @@ export function useLog(query: LogQuery): LogState {
     void followLog({ client, query: JSON.parse(asked) as LogQuery, signal: gone.signal, set });
     return () => gone.abort();
   }, [client, asked]);
-  // What was found for another query are lines of another log.
+  // A state found for another query has the lines of another log.
   return found.asked === asked ? found.state : empty;
 }
 
@@ -75,7 +75,7 @@ async function followLog({ client, query: { slug, ...query }, signal, set }: Fol
     const [before] = state.lines;
     if (state.isLoadingOlder || before?.at === null || before === undefined) return;
     change({ isLoadingOlder: true });
-    // Lines of the same millisecond may lie on both sides.
+    // Lines of the same millisecond may be on both sides of the boundary.
     const shared = state.lines.findIndex(({ at }) => at !== before.at);
     const until = new Date(Date.parse(before.at) + 1).toISOString();
     const input = { params: { slug }, query: { ...query, limit: limits.log_lines, until }, signal };

@@ -4,7 +4,7 @@ import { call, useClient } from "./api.ts";
 
 const everyMs = 700;
 
-/** What is there from an offset on. */
+/** The output from an offset on. */
 interface Part<S> {
   readonly text: string;
   readonly next_offset: number;
@@ -16,11 +16,11 @@ interface Output<S> {
   readonly text: string;
   readonly complete: boolean;
   readonly error: Error | null;
-  /** What writes it, as last seen. */
+  /** The run that writes the output, as last read; always undefined for a build. */
   readonly subject: S | undefined;
 }
 
-/** The output of a one-off command with its state, read on until it has ended. */
+/** Reads the output and state of a one-off command until it has ended. */
 export function useRunOutput(slug: string, number: string): Output<Answer<"runs.get">["run"]> {
   const client = useClient();
   return useOutput(`${slug} ${number}`, async (offset, signal) => {
@@ -30,7 +30,7 @@ export function useRunOutput(slug: string, number: string): Output<Answer<"runs.
   });
 }
 
-/** A build's log, read on until it is complete. */
+/** Reads a build's log until it is complete. */
 export function useBuildLog(id: string): Output<undefined> {
   const client = useClient();
   return useOutput(id, async (offset, signal) => {
@@ -39,7 +39,7 @@ export function useBuildLog(id: string): Output<undefined> {
   });
 }
 
-/** What something writes, read on from the last offset until it is complete. The key names what `readPart` closes over. */
+/** Reads an output from its last offset until it is complete. `key` must name all values that `readPart` closes over. */
 function useOutput<S>(key: string, readPart: (offset: number, signal: AbortSignal) => Promise<Part<S>>): Output<S> {
   const [output, setOutput] = useState<Output<S>>({ text: "", complete: false, error: null, subject: undefined });
   useEffect(() => {

@@ -3,10 +3,10 @@ import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { call, useClient } from "./api.ts";
 
-/** The rows whose answers come in pages. */
+/** The routes whose responses come in pages. */
 type PagedName = { [N in RouteName]: Answer<N> extends { readonly next_cursor: string | null } ? N : never }[RouteName];
 
-/** A list that comes in pages: the newest one, and older ones as they are asked for. Kept and refreshed as `useCall` does. */
+/** Reads a list in pages: the newest one, and older ones on demand. Cached and refreshed like `useCall`. */
 export function usePages<N extends PagedName>(name: N, input: CallInput<N>, refetchInterval: number | false = false) {
   const client = useClient();
   return useInfiniteQuery({
