@@ -9,10 +9,10 @@ import type { Session } from "./data/session.ts";
 import { Standstill, type Reason } from "./pages/me/standstill.tsx";
 import { router } from "./routes.tsx";
 
-// Who is signed in already does not wait for it.
+// Loaded only when needed: users who are signed in don't wait for it.
 const SignInPage = lazy(async () => ({ default: (await import("./pages/me/sign-in-page.tsx")).SignInPage }));
 
-/** Who is signed in decides what is shown: the pages, signing in, or why neither goes on. */
+/** Shows the pages, the sign-in page, or why neither is possible. */
 export function App({ resumed }: { readonly resumed: Promise<Session | undefined> }) {
   const [client, setClient] = useState<Client | null>();
   const [stop, setStop] = useState<Reason>();
@@ -62,12 +62,12 @@ function createQueries(onStop: (reason: Reason) => void): QueryClient {
     if (error.code === "unauthorized") onStop("expired");
     if (error.code === "org_suspended") onStop("suspended");
   };
-  // What the server refuses is refused again; what did not arrive is tried again.
+  // Retry only what may succeed the next time: server errors and lost connections, not refusals.
   const retry = (count: number, error: Error) => !(error instanceof ApiError && error.status < 500) && count < 2;
   return new QueryClient({
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
-    // Offline a call fails as it does when the platform is down, and says so; by default it would wait without a word.
+    // Without this, a call made offline would wait silently. It shall fail as it does when the platform is down.
     defaultOptions: {
       queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true, networkMode: "always" },
       mutations: { networkMode: "always" },

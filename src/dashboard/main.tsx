@@ -12,10 +12,10 @@ const fontsTimeoutMs = 3000;
 const isSigningIn = location.pathname === "/sign-in";
 const resumed = isSigningIn ? Promise.resolve(undefined) : resumeSession();
 resumed.catch(() => {});
-// The page's own part comes beside the fonts and the session.
+// Loads the page's own code at the same time as the fonts and the session.
 if (!isSigningIn) void router.load();
 
-// With the fonts there from the first frame on, no text changes its width while a page loads.
+// Waiting for the fonts keeps text from changing its width while a page loads.
 const fonts = ["Geist Variable", "Geist Mono Variable"].map((name) => document.fonts.load(`14px "${name}"`));
 const waited = new Promise((resolve) => setTimeout(resolve, fontsTimeoutMs));
 void Promise.race([Promise.allSettled(fonts), waited]).then(() => {

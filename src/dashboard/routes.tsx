@@ -14,7 +14,7 @@ import type { FilterSearch } from "./ui/filter-box.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
-/** The search of a page as the address has it. A page writes it; it is seldom typed by hand. */
+/** Casts the address's query to a page's type, unchecked: pages write it, and it is seldom typed by hand. */
 const search =
   <T,>() =>
   (given: Record<string, unknown>): T =>
