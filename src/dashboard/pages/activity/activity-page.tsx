@@ -5,7 +5,7 @@ import { Page } from "../../ui/page.tsx";
 
 const route = getRouteApi("/activity");
 
-/** What changed in the organization, and who did it. */
+/** The page of all changes in the organization, with who made them. */
 export function ActivityPage() {
   const client = useClient();
   const { kind } = route.useSearch();

@@ -19,7 +19,10 @@ export interface ApprovalsSearch {
 
 const route = getRouteApi("/approvals");
 
-/** What waits for a person. The decision itself is behind the link that the person got; no page and no answer of the API has it. */
+/**
+ * The page of actions that wait for a person's approval. It only lists them: a person decides through the link that was sent to them, which
+ * no page and no response of the API contains.
+ */
 export function ApprovalsPage() {
   const { status } = route.useSearch();
   const navigate = route.useNavigate();

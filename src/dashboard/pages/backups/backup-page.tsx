@@ -19,7 +19,7 @@ type Backup = Answer<"backups.get">;
 
 const route = getRouteApi("/projects/$slug/backups/$id");
 
-/** One backup: what is in it, whether it was proven, and what can be made of it. */
+/** The page of one backup: its content, whether it is verified, and the actions on it. */
 export function BackupPage() {
   const { id } = route.useParams();
   const backup = useCall("backups.get", { params: { id } }, { refetchInterval: 3000 });

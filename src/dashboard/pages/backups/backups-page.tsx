@@ -19,7 +19,7 @@ import { Restored } from "./restored.tsx";
 
 type Backup = Answer<"backups.list">["backups"][number];
 
-/** Backups of the database, and the databases that were restored from them. */
+/** The page of the database's backups, and of the databases that were restored from them. */
 export function BackupsPage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);
@@ -100,7 +100,7 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
   ];
 }
 
-/** Its state, or what goes on with it. */
+/** Shows a backup's state, or the progress of the operation on it. */
 export function BackupState({ backup }: { readonly backup: Pick<Backup, "status" | "operation"> }) {
   const { operation, status } = backup;
   if (operation === null) return <State of={status} />;

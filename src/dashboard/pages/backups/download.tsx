@@ -21,7 +21,7 @@ interface DownloadProps {
   readonly backup: Answer<"backups.get">;
 }
 
-/** The backup as a file, checked against its checksum on the way. */
+/** Downloads the backup as a file. The platform checks it against its checksum on the way. */
 export function Download({ slug, backup }: DownloadProps) {
   const client = useClient();
   const why = useWhyNot("database.dump");

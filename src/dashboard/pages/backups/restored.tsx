@@ -14,7 +14,7 @@ interface Open {
   readonly database: string;
 }
 
-/** Promote or drop what was restored. */
+/** Lists restored databases, each of which can be promoted or dropped. */
 export function Restored({ slug }: { readonly slug: string }) {
   const restored = useCall("backups.restored", { params: { slug } });
   const [open, setOpen] = useState<Open>();

@@ -22,7 +22,7 @@ type Build = Answer<"builds.get">;
 const route = getRouteApi("/projects/$slug/builds/$id");
 const running = ["queued", "running", "pending", "starting"];
 
-/** The page that people watch while a push runs, and read when it failed. */
+/** The page of a build, to watch while it runs and to read when it failed. */
 export function BuildPage() {
   const { id } = route.useParams();
   const build = useCall("builds.get", { params: { id } }, { refetchInterval: 1500 });
@@ -79,7 +79,7 @@ function Build({ build }: { readonly build: Build }) {
   );
 }
 
-/** Who wrote the commit, unless the token that sent it has the same name. */
+/** Shows who wrote the commit, unless it is the same name as the token's that sent it. */
 function Author({ build: { author, requested_by: by } }: { readonly build: Build }) {
   if (author === null || author === by) return null;
   return (
@@ -89,7 +89,7 @@ function Author({ build: { author, requested_by: by } }: { readonly build: Build
   );
 }
 
-/** Of a push as a whole: the deployment's state once there is one. */
+/** Returns the state of the whole push: the deployment's once the build has led to one. */
 function stateOf({ status, deployment }: Build): string {
   return status === "succeeded" && deployment !== null ? deployment.status : status;
 }

@@ -10,7 +10,7 @@ interface Entry {
   readonly sizeBytes: number | null;
 }
 
-/** What lies directly in a folder: folders first, each by name. The folder is `""` or ends with `/`. */
+/** Returns what is directly in a folder: folders first, then files, each by name. `folder` is `""` or ends with `/`. */
 export function entriesOf(files: readonly SourceFile[], folder: string): Entry[] {
   const found = new Map<string, number | null>();
   for (const { path, size_bytes: sizeBytes } of files) {

@@ -12,7 +12,7 @@ interface Failure {
   readonly log_tail: readonly string[];
 }
 
-/** Why it failed, what helps, and the last lines; first what can be done. */
+/** Shows why something failed, what helps, and the last lines of its log. */
 export function FailureBox({ failure, children }: { readonly failure: Failure; readonly children?: ReactNode }) {
   const command = /`([^`]+)`/.exec(failure.hint)?.[1];
   return (

@@ -15,7 +15,7 @@ export interface SourceSearch {
 
 const route = getRouteApi("/projects/$slug/files");
 
-/** The files of the newest source, a folder at a time, and one file as text. */
+/** The page of the newest source: its folders, or one file as text. */
 export function SourcePage() {
   const { slug } = route.useParams();
   const { path = "" } = route.useSearch();

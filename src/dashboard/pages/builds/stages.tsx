@@ -6,7 +6,7 @@ type Mark = "done" | "now" | "failed" | "open";
 
 const stages = ["Received", "Detected", "Installing", "Building", "Release", "Health", "Live"] as const;
 
-// What the log says when a stage begins; the failure names its stage itself.
+// The log lines with which each stage begins. The failed stage is not found this way: the failure names it.
 const begins: readonly (readonly [RegExp, number])[] = [
   [/^-----> .* detected/m, 1],
   [/^-----> (?:Install|Using the installed)/m, 2],
@@ -27,7 +27,7 @@ const failedAt: Readonly<Record<string, number>> = {
   switch: 6,
 };
 
-/** How far a push is, stage by stage. */
+/** Shows which stages a push has passed. */
 export function Stages({ build, log }: { readonly build: Build; readonly log: string }) {
   const marks = marksOf(build, log);
   return (

@@ -24,7 +24,7 @@ type Open =
   | { readonly kind: "import" }
   | { readonly kind: "delete"; readonly job: Job };
 
-/** Requests to the application at set times. */
+/** The page of cron jobs: requests to the application at set times. */
 export function CronPage() {
   const slug = useSlug();
   const jobs = usePages("cron.list", { params: { slug } });

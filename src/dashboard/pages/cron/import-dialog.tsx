@@ -8,7 +8,7 @@ interface Cron {
   readonly schedule: string;
 }
 
-/** The `crons` of a vercel.json, pasted: all of them or none. */
+/** Imports the `crons` of a pasted vercel.json: all of them or none. */
 export function ImportDialog({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   const [text, setText] = useState("");
   const crons = cronsOf(text);

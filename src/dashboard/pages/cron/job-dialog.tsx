@@ -7,7 +7,7 @@ import { NextRuns } from "./next-runs.tsx";
 
 interface JobProps {
   readonly slug: string;
-  /** Null for a new one. */
+  /** Null to create a job. */
   readonly job: Job | null;
   readonly onClose: () => void;
 }
@@ -42,5 +42,5 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
   );
 }
 
-/** What deleting a job means. */
+/** The warning before a job is deleted. */
 export const deletesRuns = "This deletes the job and the record of its runs.";

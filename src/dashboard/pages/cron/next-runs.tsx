@@ -10,7 +10,7 @@ const format = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 
-/** A schedule in words with its next runs in the local zone, or why it is none. */
+/** Shows a schedule in words with its next runs in the local zone, or why it is invalid. */
 export function NextRuns({ schedule }: { readonly schedule: string }) {
   const parsed = parseSchedule(schedule);
   if ("refused" in parsed)
@@ -26,7 +26,7 @@ export function NextRuns({ schedule }: { readonly schedule: string }) {
   );
 }
 
-/** `Every day at 03:00 UTC`. */
+/** Shows a schedule in words: `Every day at 03:00 UTC`. */
 export function ScheduleWords({ schedule }: { readonly schedule: string }) {
   const parsed = parseSchedule(schedule);
   if ("refused" in parsed) return null;

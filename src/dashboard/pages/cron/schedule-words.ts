@@ -5,7 +5,7 @@ const weekdayNames = ["Sundays", "Mondays", "Tuesdays", "Wednesdays", "Thursdays
 const monthFormat = new Intl.DateTimeFormat("en-GB", { month: "long", timeZone: "UTC" });
 const listFormat = new Intl.ListFormat("en-GB");
 
-/** A schedule as a person says it: `every day at 03:00`, `every 5 minutes, on Mondays to Fridays`. Its times are in UTC. */
+/** Returns a schedule in words: `every day at 03:00`, `every 5 minutes, on Mondays to Fridays`. Its times are in UTC. */
 export function scheduleInWords(schedule: CronSchedule): string {
   const days = daysOf(schedule);
   const months = schedule.months.length === 12 ? "" : `in ${list(schedule.months.map(monthName))}`;
@@ -47,18 +47,18 @@ function hoursOf(hours: readonly number[]): string {
   return `in the hours of ${list(hours.map((hour) => `${two(hour)}:00`))}`;
 }
 
-/** How far apart values are that lie evenly over the whole range, from 0 on. */
+/** Returns the step of values that are evenly spread over the whole range and start at 0; undefined for other values. */
 function stepOf(values: readonly number[], range: number): number | undefined {
   const step = range / values.length;
   return values.length > 1 && values.every((value, index) => value === index * step) ? step : undefined;
 }
 
-/** cron runs a job on the days of either field when both are given. */
+/** Returns the days in words. If both fields are given, cron runs a job on the days of either one. */
 function daysOf({ days, weekdays, anyDay, anyWeekday }: CronSchedule): string {
   const ofMonth = anyDay || days.length === 31 ? "" : `on day ${list(days.map(String))} of the month`;
   const ofWeek = anyWeekday || weekdays.length === 7 ? "" : `on ${weekdayWords(weekdays)}`;
   if (ofMonth !== "" && ofWeek !== "") return `${ofMonth} and ${ofWeek}`;
-  // A field that names every day makes the other one irrelevant, unless that is a bare star.
+  // If either field names every day without being a bare star, the job runs every day.
   if ((ofMonth === "" && !anyDay) || (ofWeek === "" && !anyWeekday)) return "";
   return ofMonth + ofWeek;
 }

@@ -9,7 +9,7 @@ export interface Cell {
   readonly isCut: boolean;
 }
 
-/** A cell's whole value. */
+/** Shows a cell's value, at most its first 4 KiB. */
 export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly onClose: () => void }) {
   const { value } = cell;
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);

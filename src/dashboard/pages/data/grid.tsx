@@ -15,14 +15,14 @@ interface GridProps {
   readonly onDelete: (row: Row) => void;
 }
 
-/** The header stays, arrows go from cell to cell, Enter opens one. */
+/** A table's rows below a header that stays visible. Arrow keys move between cells, Enter opens one. */
 export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   const sortBy = (name: string) => {
     const isDown = search.sort === name && search.dir === undefined;
     onSearch({ ...(search.q === undefined ? {} : { q: search.q }), sort: name, ...(isDown ? { dir: "desc" } : {}) });
   };
   return (
-    // Nothing clips at the round corners: the browser would put all rows through a mask for every frame of scrolling.
+    // No `overflow: hidden` at the round corners: the browser would mask all rows for every frame of scrolling.
     <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
       <div
         ref={markWide}
@@ -120,7 +120,10 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   );
 }
 
-/** Where the table is wider than the window on it, its last column stays in sight. Each cell that does costs a layer, so only there. */
+/**
+ * Marks a table that is wider than its window, so that its last column stays visible. Each cell that does so costs a layer, so other tables
+ * are not marked.
+ */
 function markWide(scroller: HTMLElement | null) {
   const table = scroller?.querySelector("table");
   if (scroller === null || table === null || table === undefined) return;

@@ -5,7 +5,7 @@ import { Field, Input, Select, TextArea } from "../../ui/field.tsx";
 import type { TablePageRows } from "./table-rows.ts";
 
 type Column = TablePageRows["columns"][number];
-/** A column that is left out gets its default. */
+/** The values by column name. A column without one gets its default. */
 type Given = Readonly<
   Record<string, { readonly kind: "text"; readonly text: string } | { readonly kind: "null" } | undefined>
 >;
@@ -16,7 +16,7 @@ interface InsertProps {
   readonly onClose: () => void;
 }
 
-/** A sheet made from the column types. */
+/** A form for a new row, with a field for each column by its type. */
 export function InsertRow({ slug, page, onClose }: InsertProps) {
   const [given, setGiven] = useState<Given>({});
   const columns = page.columns.filter(({ generated, identity }) => generated === null && identity !== "always");
@@ -99,7 +99,7 @@ function ColumnField({ column, value, onChange }: ColumnFieldProps) {
   );
 }
 
-// Numbers stay text, so that none loses digits: PostgreSQL reads them.
+// Numbers stay text, so that they keep all digits until PostgreSQL reads them.
 function valueOf({ type }: Column, text: string): unknown {
   if (type === "boolean") return text === "true";
   if (/^jsonb?$/.test(type)) {

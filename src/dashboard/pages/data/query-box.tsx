@@ -14,7 +14,7 @@ import { isNumber, Value } from "./value.tsx";
 
 type Result = Answer<"data.query">;
 
-/** One statement that reads, and its rows. */
+/** Runs one read-only statement and shows its rows. */
 export function QueryBox({ slug }: { readonly slug: string }) {
   const client = useClient();
   const why = useWhyNot("data.query");

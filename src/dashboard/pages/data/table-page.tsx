@@ -18,7 +18,7 @@ import type { Row, TableSearch } from "./table-rows.ts";
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;
 
-/** A table as a grid: sorted, searched, a page at a time. The address says all of it. */
+/** The page of a table's rows: sorted, searched, a page at a time. The address holds all of that state. */
 export function TablePage() {
   const { slug, schema, table } = route.useParams();
   const search = route.useSearch();

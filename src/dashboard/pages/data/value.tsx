@@ -1,6 +1,6 @@
 import { visible } from "../../data/format.ts";
 
-/** A cell in one line: what is no text looks like what it is. */
+/** Shows a cell's value in one line, so that null, an empty text and booleans can be told from other text. */
 export function Value({ value }: { readonly value: unknown }) {
   if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
   if (typeof value === "string")
@@ -9,13 +9,16 @@ export function Value({ value }: { readonly value: unknown }) {
   return visible(typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value as number));
 }
 
-// Of the widest characters.
+// As many characters as fit a cell even if all are of the widest kind.
 const surelyFitting = 24;
 
-/** Whether a value may have to be cut to fit a cell. Only then: each cell that clips costs time in every frame of scrolling. */
+/**
+ * Returns whether a value may be too long for its cell. Only such cells clip, because each one that does costs time in every frame of
+ * scrolling.
+ */
 export function isLong(value: unknown): boolean {
   return typeof value === "object" ? value !== null : String(value as string | number | boolean).length > surelyFitting;
 }
 
-/** Types whose values stand at the right. */
+/** Types whose values are aligned to the right. */
 export const isNumber = /^(?:small|big)?int|^numeric|^real|^double/;

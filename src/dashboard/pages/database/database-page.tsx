@@ -17,7 +17,7 @@ import { QueryBox } from "../data/query-box.tsx";
 
 type TableRow = Answer<"data.tables">["tables"][number];
 
-/** The project's PostgreSQL: how it is, and its tables. */
+/** The page of the project's PostgreSQL: its state and its tables. */
 export function DatabasePage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);

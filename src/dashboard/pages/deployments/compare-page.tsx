@@ -21,7 +21,7 @@ export interface CompareSearch {
 
 const route = getRouteApi("/projects/$slug/compare");
 
-/** What differs between two deployments: code, keys of variables, settings. */
+/** The page that compares two deployments: code, names of variables, settings. */
 export function ComparePage() {
   const { slug } = route.useParams();
   const { from, to } = route.useSearch();

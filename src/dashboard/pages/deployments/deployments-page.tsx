@@ -21,7 +21,7 @@ import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
 
 type Build = Answer<"builds.list">["builds"][number];
 
-/** A deployment, or a build that none came of. */
+/** A deployment, or a build that led to none. */
 interface Entry {
   readonly id: string;
   readonly at: string;
@@ -56,7 +56,7 @@ export function DeploymentsPage() {
           <Link
             to="/projects/$slug/compare"
             params={{ slug }}
-            // It keeps its place, so that nothing moves when the list comes.
+            // Hidden rather than removed, so that nothing moves when the list arrives.
             className={`${buttonLook("plain")} max-sm:order-last ${(deployments.data?.pages[0]?.deployments.length ?? 0) > 1 ? "" : "invisible"}`}
           >
             <GitCompareArrows aria-hidden size={14} /> Compare
@@ -97,7 +97,7 @@ export function DeploymentsPage() {
 
 interface Loaded<T> {
   readonly items: readonly T[];
-  /** When the oldest of them was made, if there are older ones; else empty. */
+  /** When the oldest loaded item was created; empty if all items are loaded. */
   readonly from: string;
 }
 
@@ -112,7 +112,7 @@ function listOf<T extends { readonly created_at: string }>(pages: readonly Part<
   return { items, from: isWhole ? "" : (items.at(-1)?.created_at ?? "") };
 }
 
-/** Both lists in one order, as far back as both are loaded. */
+/** Merges both lists by time, as far back as both are loaded. */
 function entriesOf(
   { items: deployments, from }: Loaded<Deployment>,
   { items: builds, from: built }: Loaded<Build>,

@@ -11,11 +11,11 @@ interface RollbackProps {
   readonly slug: string;
   readonly target: Deployment;
   readonly onClose: () => void;
-  /** Above what changes. */
+  /** Shown above the list of changes. */
   readonly children?: ReactNode;
 }
 
-/** What goes back and what stays, before one button with the number in it. */
+/** Shows what a rollback changes and what it leaves, then asks for confirmation. */
 export function RollbackDialog({ slug, target, onClose, children }: RollbackProps) {
   const project = useCall("projects.get", { params: { slug } });
   const active = project.data?.active_deployment;

@@ -10,7 +10,7 @@ const words: Record<Finding["severity"], readonly [Tone, string]> = {
   notice: ["off", "Notice"],
 };
 
-/** What is wrong with a project beside failed builds and deployments, which their own box explains. */
+/** Lists what is wrong with a project. Failed builds and deployments are missing, because they have a box of their own. */
 export function Findings({ slug, of }: { readonly slug: string; readonly of: readonly Finding[] }) {
   const findings = of.filter(({ failure }) => failure === null);
   if (findings.length === 0) return null;

@@ -8,7 +8,7 @@ import { Status } from "../../ui/status.tsx";
 import { View } from "../../ui/view.tsx";
 import { LimitsDialog } from "./limits-dialog.tsx";
 
-/** What a project takes of the disk, against what it may; the operator sets that here. */
+/** Shows how much disk a project uses of its limits, which the operator can change here. */
 export function DiskUse({ slug }: { readonly slug: string }) {
   const disk = useCall("disk.get", { params: { slug } });
   const maySet = useWhyNot("disk.limits") === undefined;

@@ -12,7 +12,7 @@ interface LimitsProps {
   readonly onClose: () => void;
 }
 
-/** What a project may take of the disk, as the operator sets it. */
+/** The dialog in which the operator sets a project's disk limits. */
 export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
   const org = useMe().organization.slug;
   return (

@@ -4,7 +4,7 @@ import type { Domain } from "./domain.ts";
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-/** What the present or last attempt at the certificate did, by the clock, and when there is the next. */
+/** Lists the steps of the current or last attempt to get the certificate, with their times, and when the next attempt is. */
 export function CertificateSteps({ domain }: { readonly domain: Domain }) {
   const { ssl_steps: steps, ssl_next_attempt_at: next, ssl_status: status } = domain;
   return (
@@ -42,7 +42,7 @@ interface TookProps {
   readonly isUnderWay: boolean;
 }
 
-/** How long a step took, or takes so far. */
+/** Shows how long a step took, or how long it has been running. */
 function Took({ from, to, isUnderWay }: TookProps) {
   const now = useNow();
   if (to !== undefined) return duration(Date.parse(to) - Date.parse(from));

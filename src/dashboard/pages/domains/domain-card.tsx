@@ -7,7 +7,7 @@ import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { CertificateSteps } from "./certificate-steps.tsx";
 import type { Domain } from "./domain.ts";
 
-/** The ladder of a hostname: record, ownership, certificate, serving. */
+/** Shows a hostname's steps: DNS record, ownership, certificate, serving. */
 export function DomainCard({ domain, onDetach }: { readonly domain: Domain; readonly onDetach: () => void }) {
   const { instructions, dns_status: dns, ssl_status: ssl } = domain;
   const isFound = dns === "ok";

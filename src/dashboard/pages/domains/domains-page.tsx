@@ -11,7 +11,7 @@ import { Page } from "../../ui/page.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { DomainCard } from "./domain-card.tsx";
 
-/** Hostnames of one's own, each with the steps until it is served. */
+/** The page of the project's own hostnames, each with the steps until it is served. */
 export function DomainsPage() {
   const slug = useSlug();
   const domains = useCall("domains.list", { params: { slug } }, { refetchInterval: 30_000 });
@@ -62,7 +62,7 @@ function Attach({ slug }: { readonly slug: string }) {
   return (
     <div className="max-w-xl">
       <Form
-        // Empty again once the name is attached.
+        // A new key empties the form once the name is attached.
         key={attach.data?.id ?? ""}
         inline
         submit="Attach"

@@ -20,7 +20,7 @@ type Open =
   | { readonly kind: "paste" }
   | { readonly kind: "delete"; readonly key: string };
 
-/** Values go in and never come out: not here, not through the API. */
+/** The page of environment variables. Neither the page nor the API shows a value once it is stored. */
 export function EnvPage() {
   const slug = useSlug();
   const env = useCall("env.list", { params: { slug } });
@@ -112,7 +112,10 @@ function Lists({
   );
 }
 
-/** The deployment that first had the present value; a dash when it is older than what is listed. */
+/**
+ * Returns the first deployment with the current value: its number, `next deployment` if there is none yet, or a dash if it is older than
+ * the loaded list.
+ */
 function usedSince(deployments: Answer<"deployments.list"> | undefined, changed: string | null): string {
   if (deployments === undefined || changed === null) return "–";
   const later = deployments.deployments.filter(({ created_at: at }) => at >= changed);

@@ -1,11 +1,11 @@
-/** One line of a .env file, read; `problem` says why a line is none. */
+/** One parsed line of a .env file. `problem` says why the line is invalid. */
 export interface EnvLine {
   readonly key: string;
   readonly value: string;
   readonly problem?: string;
 }
 
-/** The variables of a .env file: `KEY=value`, `export KEY=value`, quotes, comments, values over several lines in quotes. */
+/** Parses a .env file: `KEY=value`, `export KEY=value`, quotes, comments, and quoted values over several lines. */
 export function parseEnvFile(text: string): EnvLine[] {
   const lines: EnvLine[] = [];
   const pattern =

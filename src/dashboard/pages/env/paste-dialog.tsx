@@ -14,7 +14,7 @@ interface PasteProps {
   readonly onClose: () => void;
 }
 
-/** A whole .env at once: each key with what becomes of it before anything is sent. */
+/** Sets all variables of a pasted .env. Shows what happens to each key before it sends anything. */
 export function PasteDialog({ slug, known, onClose }: PasteProps) {
   const [text, setText] = useState("");
   const [done, setDone] = useState(0);
@@ -32,7 +32,7 @@ export function PasteDialog({ slug, known, onClose }: PasteProps) {
     setBusy(true);
     setError(null);
     try {
-      // What was stored before a failure stays stored, and is not sent again.
+      // After a failure, the variables that are already stored are not sent again.
       for (const [index, { key, value }] of usable.entries()) {
         if (index < done) continue;
         await set.mutateAsync({ params: { slug, key }, body: { value } });

@@ -8,12 +8,12 @@ import { Field, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 
 interface SetProps {
   readonly slug: string;
-  /** Null for a new one. */
+  /** Null to set a new variable. */
   readonly name: string | null;
   readonly onClose: () => void;
 }
 
-/** Sets a variable to a new value, or to the one that an earlier deployment has. */
+/** Sets a variable to a new value, or to the one that it has in an earlier deployment. */
 export function SetDialog({ slug, name, onClose }: SetProps) {
   const [source, setSource] = useState<Source>("new");
   return (

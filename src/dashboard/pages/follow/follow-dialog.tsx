@@ -13,12 +13,12 @@ const found = "found";
 
 interface FollowDialogProps {
   readonly slug: string;
-  /** What is followed now; null for the first one. */
+  /** What the project follows now; null if nothing. */
   readonly of: Answer<"follow.get"> | null;
   readonly onClose: () => void;
 }
 
-/** Begins to follow a branch, or another one; then what the repository's host has to be given. */
+/** Sets the branch to follow, then shows what to configure at the repository's host. */
 export function FollowDialog({ slug, of, onClose }: FollowDialogProps) {
   const follow = useAction("follow.set");
   const why = useWhyNot("follow.set");
@@ -95,7 +95,7 @@ export function FollowDialog({ slug, of, onClose }: FollowDialogProps) {
 
 const providerNames = { github: "GitHub", gitlab: "GitLab", gitea: "Gitea", other: "Another git server" } as const;
 
-/** What the repository's host has to know. The secret is in no later answer. */
+/** Shows what to configure at the repository's host. No later response contains the secret. */
 function NextSteps({ made, onClose }: { readonly made: Answer<"follow.set">; readonly onClose: () => void }) {
   return (
     <Dialog title="Let the repository's host know" onClose={onClose}>

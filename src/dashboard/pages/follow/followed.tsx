@@ -16,10 +16,10 @@ import { StopFollowing } from "./stop-following.tsx";
 
 type Delivery = Answer<"follow.deliveries">["deliveries"][number];
 
-/** The repository that a project follows, what its host has to know, and what its deliveries came to. */
+/** Shows the repository that a project follows, what its host needs, and the results of its deliveries. */
 export function Followed({ project: { slug, follows } }: { readonly project: Project }) {
   const [open, setOpen] = useState<"follow" | "stop">();
-  // What ends is not asked for again when its end refreshes the page.
+  // While following is being stopped, a refresh of the page must not ask for what no longer exists.
   const isAsked = follows && open !== "stop";
   const followed = useCall("follow.get", { params: { slug } }, { enabled: isAsked });
   const fetch = useAction("follow.fetch");

@@ -1,6 +1,6 @@
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 
-/** Ends following, once the project's name is typed. */
+/** Stops following after the user has typed the project's name. */
 export function StopFollowing({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   return (
     <ConfirmAction

@@ -16,11 +16,11 @@ const none = { process: undefined, replica: undefined, since: undefined, until: 
 
 export interface LogsSearch extends TimeRange, Origin {
   readonly source?: "build";
-  /** The text that is searched for. */
+  /** The text to search for. */
   readonly q?: string;
 }
 
-/** What the application prints, as it prints it. */
+/** The page of the application's output, live. */
 export function LogsPage() {
   const slug = useSlug();
   const { q = "", ...search } = route.useSearch();
@@ -29,7 +29,7 @@ export function LogsPage() {
   const origin = { ...(process === undefined ? {} : { process }), ...(replica === undefined ? {} : { replica }) };
   const navigate = route.useNavigate();
   const isRuntime = source === "runtime";
-  // Of a range as many as one answer may hold.
+  // For a range, as many lines as one response may hold.
   const limit = since === undefined ? 1000 : limits.log_lines;
   const log = useLog({ slug, source, limit, ...(isRuntime ? { process, replica, since, until } : none) });
   const withText = (text: string, others: LogsSearch) =>

@@ -1,7 +1,7 @@
 import { useCall } from "../../data/api.ts";
 import { Select } from "../../ui/field.tsx";
 
-/** Whose lines a log shows; left out: those of all. */
+/** The process whose lines a log shows; all processes if it is empty. */
 export interface Origin {
   /** The process type. */
   readonly process?: string;
@@ -14,7 +14,7 @@ interface OriginSelectProps {
   readonly onOrigin: (origin: Origin) => void;
 }
 
-/** Process types, and each replica of those that have several. */
+/** A choice of process types, and of each replica of types that have several. */
 export function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
   const { data } = useCall("processes.list", { params: { slug } });
   const known = (data?.processes ?? []).flatMap(({ type, replicas }) => [
@@ -22,7 +22,7 @@ export function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
     ...(replicas < 2 ? [] : Array.from({ length: replicas }, (_, replica) => ({ process: type, replica }))),
   ]);
   const present = nameOf(origin);
-  // The address may name one that does not run any more.
+  // The address may name a process that no longer runs.
   const all = present === "" || known.some((each) => nameOf(each) === present) ? known : [origin, ...known];
   return (
     <Select

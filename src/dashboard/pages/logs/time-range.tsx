@@ -1,9 +1,9 @@
 import { Input, Select } from "../../ui/field.tsx";
 
 export interface TimeRange {
-  /** An instant, or a time before now such as `15m`; left out: the newest lines. */
+  /** An instant, or a time before now such as `15m`; without it, the newest lines. */
   readonly since?: string;
-  /** An instant; left out: as it goes on. */
+  /** An instant; without it, the log is followed. */
   readonly until?: string;
 }
 
@@ -15,7 +15,7 @@ const presets = [
 ] as const;
 const hourMs = 3_600_000;
 
-/** Which time a log shows: the newest lines, the last minutes or hours, or from one instant to another. */
+/** Chooses the time that a log shows: the newest lines, the last minutes or hours, or from one instant to another. */
 export function TimeRangeControl({
   range,
   onRange,
@@ -68,7 +68,7 @@ export function TimeRangeControl({
   );
 }
 
-/** An instant as an input for local time takes it. */
+/** Returns an instant in the format of an input for local time. */
 function localTime(at: string | undefined): string {
   const ms = Date.parse(at ?? "");
   if (Number.isNaN(ms)) return "";

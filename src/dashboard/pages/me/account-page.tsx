@@ -10,7 +10,7 @@ import { Tag } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
-/** Who is signed in, with what rights, on what platform. */
+/** The page of the session: the token with its rights, and the platform. */
 export function AccountPage() {
   const { organization, role, token, platform, platform_admin: isOperator } = useMe();
   return (
@@ -65,7 +65,7 @@ export function AccountPage() {
   );
 }
 
-/** Revokes the token, which every session of it needs. */
+/** Revokes the token, and so ends every session that uses it. */
 function SignOutEverywhere() {
   const { token } = useMe();
   const why = useWhyNot("tokens.delete");
@@ -92,7 +92,7 @@ function SignOutEverywhere() {
   );
 }
 
-/** What the organization has and takes, and what it may. */
+/** Shows what the organization has and uses, and its limit of projects. */
 function Usage() {
   const overview = useCall("overview.get", {});
   return (

@@ -1,7 +1,7 @@
 import { useEffect, type ReactNode } from "react";
 import { Brand } from "../../ui/brand.tsx";
 
-/** The page before the pages: one column, one thing to do. */
+/** The layout of pages outside of a session: one column with one thing to do. */
 export function Entrance({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Berth`;

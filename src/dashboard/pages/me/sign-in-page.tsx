@@ -7,7 +7,7 @@ import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Entrance } from "./entrance.tsx";
 
-/** With a one-time link nothing has to be typed; else with a token. */
+/** Signs in by a one-time link without any input, else with a token. */
 export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
   const [code] = useState(() => (location.pathname === "/sign-in" ? location.hash.slice(1) : ""));
   const [busy, setBusy] = useState(code !== "");
@@ -27,7 +27,7 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
   };
   useEffect(() => {
     if (code === "") return;
-    // Out of the address bar and the history before anything else; StrictMode's second effect finds it gone.
+    // First remove the code from the address bar and the history. StrictMode runs the effect twice; the second run finds no code.
     if (location.hash === "") return;
     history.replaceState(null, "", "/sign-in");
     enter({ code });

@@ -19,7 +19,7 @@ const texts: Record<Reason, readonly [string, string]> = {
   ],
 };
 
-/** Why nothing can be shown at the moment, and the one thing to do. */
+/** Shows why the dashboard can show nothing at the moment, and the one thing to do. */
 export function Standstill({ reason }: { readonly reason: Reason }) {
   const [title, text] = texts[reason];
   return (

@@ -13,7 +13,7 @@ import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { Empty, Skeleton, View } from "../../ui/view.tsx";
 
-// On its way beside the numbers.
+// Loads at the same time as the numbers.
 const chartPart = loadPart(() => import("../../ui/chart.tsx"));
 const Chart = lazy(async () => ({ default: (await chartPart).Chart }));
 
@@ -26,7 +26,7 @@ export interface MetricsSearch extends Partial<Zoom> {
 
 const route = getRouteApi("/projects/$slug/metrics");
 
-/** Charts one above the other, with what went live as vertical lines. */
+/** The page of metrics: charts with vertical lines where a deployment went live. */
 export function MetricsPage() {
   const slug = useSlug();
   const { range = "1h", from, to } = route.useSearch();
@@ -40,7 +40,7 @@ export function MetricsPage() {
     () => (typeof from === "number" && typeof to === "number" ? { from, to } : undefined),
     [from, to],
   );
-  // Each of the charts says it.
+  // Every chart reports the shared zoom, so repeats are ignored.
   const onZoom = (next: Zoom | undefined) => {
     if (next?.from === from && next?.to === to) return;
     void navigate({ search: { range, ...next }, replace: true, resetScroll: false });
@@ -125,7 +125,7 @@ interface ChartOf extends Omit<Drawn, "times" | "markers" | "zoom" | "onZoom"> {
 
 function chartsOf(data: Metrics): ChartOf[] {
   const { buckets } = data;
-  // Before anything ran there was nothing to count: a gap instead of zeros.
+  // Before anything ran, show a gap instead of zeros.
   const begin = firstMeasured(data);
   const of = (read: (bucket: Bucket) => number | null) =>
     buckets.map((bucket) => (bucket.at < begin ? null : read(bucket)));
@@ -173,7 +173,7 @@ function chartsOf(data: Metrics): ChartOf[] {
   ];
 }
 
-/** The platform's own looks at the first page. */
+/** Returns the chart of the platform's own probes of the first page. */
 function pageLoadOf({ buckets }: Metrics): ChartOf {
   return {
     title: "Load of the first page",
@@ -193,7 +193,7 @@ function firstMeasured({ buckets, replicas }: Metrics): string {
   return [withRequests, ...ofReplicas].toSorted()[0] ?? "";
 }
 
-/** Over all replicas; null where none was measured. */
+/** Returns the sum over all replicas for each bucket; null if no replica was measured. */
 function sumOf(
   { buckets, replicas }: Metrics,
   read: (bucket: Metrics["replicas"][number]["buckets"][number]) => number | null,

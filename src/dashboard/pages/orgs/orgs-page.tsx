@@ -17,7 +17,7 @@ import { View } from "../../ui/view.tsx";
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "disable"; readonly org: Org };
 
-/** All organizations of the platform. */
+/** The page of all organizations of the platform. */
 export function OrgsPage() {
   const orgs = useCall("orgs.list", {});
   const enable = useAction("orgs.enable");
@@ -106,7 +106,7 @@ interface DialogOf {
   readonly onClose: () => void;
 }
 
-/** A new organization; its owner's token is shown once. */
+/** Creates an organization and shows its owner's token once. */
 export function CreateOrg({ onClose }: DialogOf) {
   return (
     <ActionDialog

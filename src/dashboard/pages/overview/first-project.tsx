@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 
-/** The overview of an organization without a project: three ways to the first deployment. */
+/** Shown instead of the overview while there is no project: three ways to the first deployment. */
 export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
   const client = useClient();
   const why = useWhyNot("projects.create");
@@ -41,7 +41,7 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
   );
 }
 
-/** A slug made of a folder's name. */
+/** Derives a slug from a folder's name. */
 function slugOf(name: string): string {
   const slug = name
     .toLowerCase()

@@ -7,7 +7,7 @@ import { attentionTexts } from "../../frame/stand.ts";
 
 const mostShown = 5;
 
-/** Only what needs someone, each with its next step. */
+/** Lists what needs attention, each with its next step. */
 export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   const { totals, projects } = data;
   const troubled = projects.filter((project) => project.attention.length > 0);

@@ -18,7 +18,7 @@ import { View } from "../../ui/view.tsx";
 import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
 
-// Forms come with the first one that is asked for.
+// Forms are loaded when the first one is needed.
 const CreateProject = lazy(async () => ({
   default: (await loadPart(() => import("../projects/create-project.tsx"))).CreateProject,
 }));
@@ -26,7 +26,7 @@ const FirstProject = lazy(async () => ({
   default: (await loadPart(() => import("./first-project.tsx"))).FirstProject,
 }));
 
-/** What runs, what changed, what needs someone. */
+/** The page of all projects: what runs, what changed, what needs attention. */
 export function OverviewPage() {
   const overview = useCall("overview.get", {});
   const [creating, setCreating] = useState(false);

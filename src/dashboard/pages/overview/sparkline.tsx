@@ -5,7 +5,7 @@ const width = 96;
 const height = 20;
 const gap = 0.8;
 
-/** Requests of the last hour, errors in red; the number for those who do not see the line. */
+/** Shows the requests of the last hour as a small chart, errors in red, with their number for readers who can't see it. */
 export function Sparkline({ project }: { readonly project: OverviewProject }) {
   const { requests, errors, parts } = project.last_hour;
   if (requests === 0) return <span className="text-faint">no requests</span>;

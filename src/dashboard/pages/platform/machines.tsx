@@ -17,10 +17,10 @@ import { View } from "../../ui/view.tsx";
 type PooledMachine = Answer<"platform.machines">["machines"][number];
 type Open = { readonly kind: "join" } | { readonly kind: "drain" | "use" | "remove"; readonly machine: PooledMachine };
 
-// Replicas leave a drained machine one after the other.
+// Replicas leave a drained machine one after the other, so the list keeps changing.
 const refreshMs = 5000;
 
-/** The machines of a swarm, where applications run on one. Nothing where they all run on one machine. */
+/** Lists the machines of the swarm. Shows nothing on a platform without a swarm. */
 export function Machines() {
   const machines = useCall("platform.machines", {}, { refetchInterval: refreshMs });
   return (

@@ -10,7 +10,7 @@ import { Machines } from "./machines.tsx";
 
 type Overview = Answer<"platform.overview">;
 
-/** What runs on the platform, on what machines, and who fails most. */
+/** The operator's page: what runs on the platform, on which machines, and which projects fail most. */
 export function PlatformPage() {
   const overview = useCall("platform.overview", {}, { refetchInterval: 15_000 });
   return (

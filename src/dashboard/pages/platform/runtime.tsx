@@ -11,7 +11,7 @@ import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
-/** Where the project's replicas run, and the way to another runtime. Only the operator sees this. */
+/** Shows in which runtime the project's replicas run, and lets the operator move them. Hidden from other users. */
 export function Runtime({ slug }: { readonly slug: string }) {
   return useWhyNot("platform.runtime") === undefined ? <OperatorsRuntime slug={slug} /> : null;
 }
@@ -64,7 +64,7 @@ interface MoveProps {
   readonly onClose: () => void;
 }
 
-/** The way of a project to another runtime. */
+/** Moves a project to another runtime. */
 export function MoveDialog({ slug, onClose }: MoveProps) {
   const params = { org: useMe().organization.slug, slug };
   const { data } = useCall("platform.runtime", { params });

@@ -3,7 +3,7 @@ import { Page } from "../../ui/page.tsx";
 import { Runs } from "../runs/runs.tsx";
 import { Processes } from "./processes.tsx";
 
-/** What runs for long, and what ran once. */
+/** The page of processes and of one-off commands. */
 export function ProcessesPage() {
   const slug = useSlug();
   return (

@@ -16,7 +16,7 @@ import { Empty, View } from "../../ui/view.tsx";
 type Process = Answer<"processes.list">["processes"][number];
 type Replica = Process["running"][number];
 
-/** What runs of each process type, how many of it, and starting it anew. */
+/** Lists the replicas of each process type, with controls to scale and restart it. */
 export function Processes({ slug }: { readonly slug: string }) {
   const processes = useCall("processes.list", { params: { slug } });
   const restart = useAction("processes.restart");
@@ -67,9 +67,9 @@ export function Processes({ slug }: { readonly slug: string }) {
 
 interface Row {
   readonly process: Process;
-  /** Undefined for a type of which nothing runs. */
+  /** Undefined if no replica of the type runs. */
   readonly replica: Replica | undefined;
-  /** The controls of a type stand in its first row. */
+  /** The first row of a type has its controls. */
   readonly isFirst: boolean;
 }
 
@@ -135,7 +135,7 @@ function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls &
   const { type, replicas } = process;
   const scaleRefused = useWhyNot("processes.set");
   const restartRefused = useWhyNot("processes.restart");
-  // Requests always have a replica to go to.
+  // Requests always need at least one replica.
   const least = type === "web" ? 1 : 0;
   return (
     <span className="inline-flex items-center gap-1">

@@ -12,7 +12,7 @@ import { View } from "../../ui/view.tsx";
 
 type DryRun = z.output<typeof dryRun>;
 
-/** Deletes a project, or a deleted one for good. First what it reaches, from a dry run. */
+/** Deletes a project, or purges a deleted one. Shows the effects first, from a dry run. */
 export function DeleteProject({ project, onClose }: { readonly project: Project; readonly onClose: () => void }) {
   const client = useClient();
   const navigate = useNavigate();

@@ -3,7 +3,7 @@ import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 
-/** The commands that bring the first version here; the page shows the deployment by itself when the push comes. */
+/** Shows the commands for the first push. The page shows the deployment by itself once the push arrives. */
 export function FirstDeployment({ project }: { readonly project: Project }) {
   const why = useWhyNot("builds.upload");
   return (

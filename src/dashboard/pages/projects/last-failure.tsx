@@ -5,7 +5,7 @@ import type { Project } from "../../data/project.ts";
 import { Plain } from "../../ui/text.tsx";
 import { FailureBox } from "../builds/failure-box.tsx";
 
-/** Why the newest push or deployment failed, as long as none came after it. */
+/** Shows why the newest push or deployment failed; nothing if it did not. */
 export function LastFailure({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
   const builds = useCall("builds.list", { params: { slug } });

@@ -7,7 +7,7 @@ import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
 
-/** Switches the page that visitors get instead of the application. */
+/** Switches the maintenance page on and off, which visitors get instead of the application. */
 export function Maintenance({ project: { slug, maintenance } }: { readonly project: Project }) {
   const change = useAction("projects.maintenance");
   const isOn = maintenance !== null;

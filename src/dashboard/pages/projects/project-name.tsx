@@ -10,7 +10,7 @@ import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 
-/** The project's name in addresses, the names it had, and the way to another one. */
+/** Shows the project's name and its earlier names, and lets the user rename it. */
 export function ProjectName({ project }: { readonly project: Project }) {
   const { slug, earlier_names: earlier } = project;
   const [renaming, setRenaming] = useState(false);

@@ -15,7 +15,7 @@ import { FirstDeployment } from "./first-deployment.tsx";
 import { LastFailure } from "./last-failure.tsx";
 import { Running } from "./running.tsx";
 
-/** A project at a glance; one without a deployment shows how to make the first. */
+/** The overview of a project, or how to create its first deployment. */
 export function ProjectPage() {
   const project = useProject();
   return (
@@ -44,7 +44,7 @@ function Active({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
   const builds = useCall("builds.list", { params: { slug } });
   const overview = useCall("overview.get", {});
-  // What runs or failed stands above, so the page waits for it instead of being pushed down.
+  // What runs or failed is at the top, so the rest waits for it instead of being pushed down later.
   const deployments = useCall("deployments.list", { params: { slug } });
   const attention = overview.data?.projects.find(({ id }) => id === project.id)?.attention ?? [];
   const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: attention.length > 0 });
@@ -69,7 +69,7 @@ function Active({ project }: { readonly project: Project }) {
   );
 }
 
-// The failure itself and the findings stand above, with their reasons.
+// Left out below, because the failure box and the findings above show them with their reasons.
 const explained = ["deploy_failed", "build_failed", "crashing", "replicas_missing", "database_failed", "backup_failed"];
 
 function Facts({ project }: { readonly project: Project }) {

@@ -5,7 +5,7 @@ import { firstLine } from "../../data/format.ts";
 import { State } from "../../ui/status.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
 
-/** The push that runs at this moment, with the way to watch it. */
+/** Shows the push that is being built, with a link to watch it. */
 export function Running({ slug }: { readonly slug: string }) {
   const { data } = useCall("builds.list", { params: { slug } });
   const build = data?.builds.find(({ status }) => status === "queued" || status === "running");

@@ -54,7 +54,7 @@ function Overrides({ project }: { readonly project: Project }) {
       lead="From the next deployment on. An empty field leaves the value to berth.json or the default."
     >
       <Form
-        // Shows what another user saved meanwhile.
+        // A new key shows what another user has saved meanwhile.
         key={JSON.stringify([port, health, root, watch])}
         submit="Save"
         look="plain"

@@ -11,7 +11,7 @@ interface Setting {
   readonly setBy: "this page" | "berth.json" | "default";
 }
 
-/** Fields of berth.json with what counts when neither it nor the project says anything. */
+/** Fields of berth.json, each with the default that applies if neither the file nor the project sets it. */
 const fields = [
   ["root", "the whole repository"],
   ["watch", "the root folder"],
@@ -26,7 +26,7 @@ const fields = [
 
 const ofProject: readonly string[] = ["root", "watch", "port", "health_path"] satisfies (keyof Project)[];
 
-/** What the next deployment goes by, and where each value comes from. */
+/** Shows the settings of the next deployment, and where each value comes from. */
 export function SourceSettings({ project }: { readonly project: Project }) {
   const { slug } = project;
   const files = useCall("builds.source", { params: { slug } });
@@ -74,7 +74,7 @@ function settingsOf(project: Project, text: string | null): Setting[] {
   });
 }
 
-// The build says what is wrong with the file; here a wrong one says nothing.
+// The build reports what is wrong with the file, so here an invalid one counts as empty.
 function fieldsOf(text: string | null): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse((text ?? "{}").replace(/^\uFEFF/, ""));

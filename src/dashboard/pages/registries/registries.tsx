@@ -14,7 +14,7 @@ import { Empty, View } from "../../ui/view.tsx";
 
 type Registry = Answer<"registries.list">["registries"][number];
 
-/** What builds log in to for private images. */
+/** Lists the registries that builds log in to for private images. */
 export function Registries() {
   const registries = useCall("registries.list", {});
   const why = useWhyNot("registries.set");

@@ -16,7 +16,7 @@ import { ExitCode, RunTime, type Run } from "./runs.tsx";
 
 const route = getRouteApi("/projects/$slug/runs/$number");
 
-/** A command that runs once, and what it writes as it writes it. */
+/** The page of a one-off command with its output, live. */
 export function RunPage() {
   const { slug, number } = route.useParams();
   const { text, complete, error, subject: run } = useRunOutput(slug, number);

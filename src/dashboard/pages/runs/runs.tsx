@@ -17,7 +17,7 @@ import { StartRun } from "./start-run.tsx";
 
 export type Run = Answer<"runs.list">["runs"][number];
 
-/** Commands that ran once, newest first, and starting another. */
+/** Lists one-off commands, newest first, and starts another. */
 export function Runs({ slug }: { readonly slug: string }) {
   const runs = usePages("runs.list", { params: { slug } });
   const { data: project } = useProject();
@@ -97,13 +97,13 @@ function columnsFor(slug: string): readonly Column<Run>[] {
   ];
 }
 
-/** A dash before the end, and where the platform ended it. */
+/** Shows the exit code; a dash while the command runs, or if the platform ended it. */
 export function ExitCode({ run: { exit_code: code } }: { readonly run: Run }) {
   if (code === null) return <span className="text-faint">–</span>;
   return <span className={code === 0 ? "" : "font-medium text-bad"}>{code}</span>;
 }
 
-/** From the start to the end, or until now. */
+/** Shows the time from the start to the end, or until now. */
 export function RunTime({ run: { started_at: start, finished_at: end } }: { readonly run: Run }) {
   const now = useNow();
   if (start === null) return <>–</>;

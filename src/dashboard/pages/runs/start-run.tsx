@@ -4,7 +4,7 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { NumberField, TextField } from "../../ui/field.tsx";
 
-/** Starts a command and leads to its output. */
+/** Starts a command and opens the page with its output. */
 export function StartRun({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
   return (
@@ -14,7 +14,7 @@ export function StartRun({ slug, onClose }: { readonly slug: string; readonly on
       submit="Run"
       input={(form) => ({
         params: { slug },
-        // The page of the run shows its output as it is written, so the answer need not wait for the end.
+        // Don't wait for the end: the run's page shows the output while it is written.
         body: {
           command: textOf(form, "command"),
           timeout_seconds: Number(textOf(form, "timeout_seconds")) * 60,

@@ -13,7 +13,7 @@ import { View } from "../../ui/view.tsx";
 
 type Route = Answer<"self-description.capabilities">["routes"][number];
 
-/** Everything that this dashboard does, as an agent or a script does it. */
+/** The page that shows an agent or a script how to do everything that this dashboard does. */
 export function ApiPage() {
   const capabilities = useCall("self-description.capabilities", {});
   const [text, setText] = useState("");

@@ -15,7 +15,7 @@ import { Empty, View } from "../../ui/view.tsx";
 
 type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 
-/** Keys for git over SSH. Each is as good as the token that registered it. */
+/** Lists the keys for git over SSH. Each has the rights of the token that registered it, and is valid as long as that token. */
 export function SshKeys() {
   const keys = useCall("ssh-keys.list", {});
   const why = useWhyNot("ssh-keys.create");

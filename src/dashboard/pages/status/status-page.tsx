@@ -11,7 +11,7 @@ type Check = Answer<"status.get">["checks"][number];
 
 const order = ["fail", "unknown", "warn", "ok"];
 
-/** Every check of the platform with what helps, and the open alerts above them. */
+/** The page of the platform's open alerts and of every check, with what helps. */
 export function StatusPage() {
   const status = useCall("status.get", {}, { refetchInterval: 15_000 });
   return (

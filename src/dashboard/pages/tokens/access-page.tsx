@@ -17,7 +17,7 @@ import { CreateToken } from "./create-token.tsx";
 
 type Token = Answer<"tokens.list">["api_tokens"][number];
 
-/** Who and what may come in: tokens for the API, keys for git. */
+/** The page of API tokens, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
   const why = useWhyNot("tokens.create");

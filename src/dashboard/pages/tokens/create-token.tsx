@@ -6,7 +6,7 @@ import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
 
-/** A new token with a part of one's own rights; its text is shown once. */
+/** Creates a token with some of the user's own rights, and shows its text once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const me = useMe();
   const [role, setRole] = useState<Role>("member");

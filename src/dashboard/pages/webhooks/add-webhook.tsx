@@ -6,7 +6,7 @@ import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, TextField } from "../../ui/field.tsx";
 
-/** A new webhook; the secret that checks its signatures is shown once. An e-mail address is mailed a code instead. */
+/** Adds a webhook and shows once the secret that verifies its signatures. For an e-mail address, Berth mails a code instead. */
 export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
   const [format, setFormat] = useState<WebhookFormat>("json");
   const isMail = format === "email";

@@ -15,7 +15,7 @@ import type { Webhook } from "./webhook.ts";
 
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
 
-/** What a webhook was sent, with the answer to the last attempt; here it is tested, and switched on and off. */
+/** Lists a webhook's deliveries with the answer to the last attempt; also tests the webhook and switches it on and off. */
 export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }) {
   const params = { id: webhook.id };
   const deliveries = useCall("webhooks.deliveries", { params });
@@ -54,7 +54,7 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
   );
 }
 
-/** Takes the code that was mailed to the webhook's address. */
+/** Asks for the code that was mailed to the webhook's address. */
 function Confirm({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
   const update = useAction("webhooks.update");
   const why = useWhyNot("webhooks.update");

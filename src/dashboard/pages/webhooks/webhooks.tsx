@@ -15,7 +15,7 @@ import { Deliveries } from "./deliveries.tsx";
 
 import type { Webhook } from "./webhook.ts";
 
-/** Where the organization's events are sent. Only its owners see this. */
+/** Lists the webhooks that receive the organization's events. Only its owners see this. */
 export function Webhooks() {
   const why = useWhyNot("webhooks.list");
   return why === undefined ? <OwnersWebhooks /> : null;
