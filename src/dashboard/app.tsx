@@ -67,7 +67,7 @@ function createQueries(onStop: (reason: Reason) => void): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
-    // Without this, a call made offline would wait silently. It shall fail as it does when the platform is down.
+    // By default a call made offline waits silently. With these options it fails as it does when the platform is down.
     defaultOptions: {
       queries: { retry, staleTime: 10_000, refetchOnWindowFocus: true, networkMode: "always" },
       mutations: { networkMode: "always" },

@@ -27,8 +27,8 @@ const oldestPostgresMajor = 15;
 const servers = ["initdb", "postgres", "pg_ctl"];
 
 /**
- * Returns the first installation with client programs, else the first one: the system's, newest first, then Berth's own. Null if there is
- * none of a supported major version.
+ * Returns the best installation: one with client programs before one without, then the system's (newest first) before Berth's own. Null if
+ * none has a supported major version.
  */
 export async function findPostgres(search: PostgresSearch): Promise<PostgresInstallation | null> {
   const wanted = (found: PostgresInstallation) =>

@@ -12,7 +12,7 @@ export function findProgram(name: string, searchPath: string): string | null {
   return folders.map((folder) => join(folder, name)).find(isExecutableFile) ?? null;
 }
 
-/** Like `findProgram`, but only below /usr: sandboxes that run the program see /usr, and nothing that a user installed below a home. */
+/** Like `findProgram`, but only below /usr: sandboxes that run the program see /usr, and nothing that a user installed in a home folder. */
 export function findSystemProgram(name: string, searchPath: string): string | null {
   const folders = [...searchPath.split(delimiter).filter(isAbsolute), ...systemFolders];
   const found = folders.map((folder) => join(folder, name)).filter(isExecutableFile);

@@ -28,8 +28,8 @@ export interface MachineOptions {
 }
 
 /**
- * Programs with their Debian packages. `unpacks`: the package also works when an ordinary user only unpacks it. `rootOnly`: only root needs
- * it.
+ * Programs with their Debian packages. `unpacks`: the package works when it is only unpacked, which an ordinary user can do. `rootOnly`:
+ * only root needs it.
  */
 const packaged = [
   { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
@@ -130,7 +130,10 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** Returns the major version of the first start. It stays when a newer server appears, because data of one major starts under no other. */
+/**
+ * Returns the major version that the first start chose; undefined before that. It stays when a newer server appears, because data of one
+ * major version starts under no other.
+ */
 async function pinnedMajor(dataDir: string): Promise<number | undefined> {
   const text = await readFile(majorFile(dataDir), "utf8").catch(() => "");
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;

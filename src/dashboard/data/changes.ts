@@ -5,7 +5,8 @@ const pausesMs = { first: 500, most: 10_000 };
 // A busy organization has several changes a second, and each refresh may read a thousand projects.
 const refreshMs = 1000;
 
-// Their pages refresh them at their own pace, because they are large or need lookups outside of the platform.
+// Changes do not refresh these routes. Their pages read them at their own pace, because they are large or need lookups outside of the
+// platform.
 const ownPace = ["builds.logs", "data.rows", "data.tables", "metrics.get", "self-description.capabilities"];
 
 /**

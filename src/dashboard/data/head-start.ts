@@ -1,4 +1,4 @@
-/** Requests that the script in index.html has already started: the session of before a reload, and the first calls of each page. */
+/** Requests that the script in index.html has already started: the session from before a reload, and the first calls of each page. */
 interface HeadStart {
   readonly session: Promise<{ readonly token?: string | null }>;
   readonly calls: Calls;
@@ -18,7 +18,10 @@ export function takeHeadStart(): HeadStart | undefined {
   return found;
 }
 
-/** Returns a `fetch` that answers each of these calls once with its started response. Aborts those that are not used in time. */
+/**
+ * Returns a `fetch` that answers each of these calls once with the response already requested. Requests that are not used in time are
+ * aborted.
+ */
 export function fetchAfter(calls: Calls): typeof fetch {
   const begun = new Map(Object.entries(calls));
   const end = () => {

@@ -6,7 +6,7 @@ export type Session = Client;
 
 const headers = { "content-type": "application/json", "x-berth-dashboard": "1" };
 
-/** Resumes the session of before a reload; undefined if there is none. */
+/** Resumes the session from before a reload; undefined if there is none. */
 export async function resumeSession(): Promise<Session | undefined> {
   const start = takeHeadStart();
   const { token } = await (start?.session ?? askForSession()).catch(askForSession);
