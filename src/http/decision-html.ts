@@ -59,8 +59,8 @@ table{width:100%;margin-top:1.25rem;border:1px solid var(--line);border-radius:6
 h2+table{margin-top:0}tr+tr>*{border-top:1px solid var(--line)}
 th{padding:.5rem 1rem;text-align:left;vertical-align:top;font-weight:400;color:var(--muted);white-space:nowrap}td{width:100%;padding:.5rem 1rem;overflow-wrap:anywhere}
 pre{margin:0;padding:1rem;overflow:auto;border:1px solid var(--line);border-radius:6px;background:var(--panel)}
-form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:var(--bad);font:500 14px/1 inherit;font-family:inherit;cursor:pointer}
-button[value=approved]{border-color:transparent;background:var(--accent);color:var(--on-accent)}
+form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:500 14px/1 inherit;font-family:inherit;cursor:pointer}
+button[value=approved]{border-color:var(--bad);color:var(--bad)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 

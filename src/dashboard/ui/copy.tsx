@@ -39,7 +39,7 @@ async function copy(text: string): Promise<void> {
 export function Command({ children }: { readonly children: string }) {
   return (
     <div className="flex min-w-0 items-center gap-1 rounded-md border border-line bg-panel pl-3">
-      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-2 text-sm whitespace-pre">
+      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-2 text-sm wrap-anywhere whitespace-pre-wrap">
         {visible(children)}
       </code>
       <CopyButton text={children} label="Copy the command" />
@@ -51,7 +51,7 @@ export function Command({ children }: { readonly children: string }) {
 export function Copied({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <span className="flex items-center gap-1">
-      <Mono className="min-w-0 break-all">{text}</Mono>
+      <Mono className="min-w-0 wrap-anywhere">{text}</Mono>
       <CopyButton text={text} label={label} />
     </span>
   );

@@ -108,7 +108,7 @@ export function SelectField({ label, hint, name, options, ...rest }: SelectField
 export function Checkbox({ label, ...rest }: ComponentProps<"input"> & { readonly label: ReactNode }) {
   return (
     <label className="target inline-flex items-center gap-2 text-sm">
-      <input type="checkbox" {...rest} className="size-4 accent-[var(--accent)]" />
+      <input type="checkbox" {...rest} className="size-4 shrink-0 accent-[var(--accent)]" />
       {label}
     </label>
   );

@@ -77,7 +77,7 @@ function One({ backup }: { readonly backup: Backup }) {
         <Fact label="PostgreSQL">{backup.engine_version ?? "–"}</Fact>
         <Fact label="Stored in">{backup.storage ?? "–"}</Fact>
         <Fact label="SHA-256">
-          {backup.sha256 === null ? "–" : <Mono className="break-all">{`${backup.sha256.slice(0, 16)}…`}</Mono>}
+          {backup.sha256 === null ? "–" : <Mono className="wrap-anywhere">{`${backup.sha256.slice(0, 16)}…`}</Mono>}
         </Fact>
       </dl>
       {backup.failure !== null && <p className="text-sm text-bad">{backup.failure.summary}</p>}

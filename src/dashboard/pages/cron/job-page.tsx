@@ -91,7 +91,7 @@ function Facts({ job: { path, schedule, enabled, next_run_at: next } }: { readon
   return (
     <dl className="grid grid-cols-2 gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-4">
       <Fact label="Path">
-        <Mono className="break-all">{path}</Mono>
+        <Mono className="wrap-anywhere">{path}</Mono>
       </Fact>
       <Fact label="Next run">{enabled && next !== null ? <Ago at={next} /> : "none: the job is off"}</Fact>
       <Fact label="Schedule" wide>

@@ -170,7 +170,7 @@ function Line({ sign, text }: { readonly sign: keyof typeof signs; readonly text
         {sign}
       </span>
       <span className="sr-only">{word}</span>
-      <Mono className="min-w-0 break-all">{text}</Mono>
+      <Mono className="min-w-0 wrap-anywhere">{text}</Mono>
     </li>
   );
 }

@@ -68,7 +68,7 @@ function Files({ of }: { readonly of: Compared }) {
   return (
     <>
       <Plain>{firstLine(of.to.message)}</Plain>; {plural(files.length, "file")} differ{files.length === 1 ? "s" : ""}:{" "}
-      <Mono className="break-all">{files.slice(0, mostNamed).join(", ")}</Mono>
+      <Mono className="wrap-anywhere">{files.slice(0, mostNamed).join(", ")}</Mono>
       {more}
     </>
   );
@@ -86,7 +86,7 @@ function Variables({ of }: { readonly of: Compared }) {
   if (named.length === 0) return "the same";
   return named.map(([kind, words]) => (
     <span key={kind} className="block">
-      <Mono className="break-all">{of.variables[kind].join(", ")}</Mono> {words}
+      <Mono className="wrap-anywhere">{of.variables[kind].join(", ")}</Mono> {words}
     </span>
   ));
 }

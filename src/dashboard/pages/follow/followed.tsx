@@ -89,10 +89,10 @@ function Facts({ of }: { readonly of: Answer<"follow.get"> }) {
       )}
       <dl className="grid gap-x-6 gap-y-4 rounded-md border border-line p-4 grid-cols-2 lg:grid-cols-4">
         <Fact label="Repository" wide>
-          <Mono className="break-all">{of.url}</Mono>
+          <Mono className="wrap-anywhere">{of.url}</Mono>
         </Fact>
         <Fact label="Branch">
-          <Mono className="break-all">{of.branch}</Mono>
+          <Mono className="wrap-anywhere">{of.branch}</Mono>
         </Fact>
         <Fact label="Fetched">
           {of.fetched_at === null ? (

@@ -21,7 +21,7 @@ export function FirstDeployment({ project }: { readonly project: Project }) {
       </ol>
       <p className="text-sm text-muted">
         git asks for a password: an API token; any user name will do. With an SSH key the remote is{" "}
-        <code className="break-all">{project.git.ssh}</code>. This page shows the deployment as soon as the push
+        <code className="wrap-anywhere">{project.git.ssh}</code>. This page shows the deployment as soon as the push
         arrives.
       </p>
       <FolderDrop why={why} projectFor={() => Promise.resolve(project.slug)} />

@@ -69,10 +69,10 @@ export function RenameDialog({ project, onClose }: { readonly project: Project; 
       />
       <dl className="grid gap-3 rounded-md border border-line p-4">
         <Fact label="Address">
-          <Mono className="break-all">{url}</Mono> <span className="text-muted">{stays}</span>
+          <Mono className="wrap-anywhere">{url}</Mono> <span className="text-muted">{stays}</span>
         </Fact>
         <Fact label="Repository">
-          <Mono className="break-all">{git.https}</Mono> <span className="text-muted">{stays}</span>
+          <Mono className="wrap-anywhere">{git.https}</Mono> <span className="text-muted">{stays}</span>
         </Fact>
         <Fact label="Hostnames of your own, database, variables, cron jobs">untouched</Fact>
         <Fact label="BERTH_URL and BERTH_PROJECT">new from the next start of the application on</Fact>

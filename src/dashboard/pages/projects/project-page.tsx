@@ -94,7 +94,7 @@ function Facts({ project }: { readonly project: Project }) {
         </Fact>
         <Fact label="Address">
           <a href={project.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
-            <Mono className="break-all">{project.url.replace(/^https?:\/\//, "")}</Mono>
+            <Mono className="wrap-anywhere">{project.url.replace(/^https?:\/\//, "")}</Mono>
           </a>
         </Fact>
         <Fact label="Requests, last hour">
