@@ -68,11 +68,19 @@ async function attach(api: DockerApi, id: string, { size, input, onResize }: Ter
   screen.on("error", () => {});
   // Sends Ctrl-D, because the engine would only close the connection's input, which the terminal does not notice.
   input.on("end", () => screen.write(ctrlD)).pipe(screen, { end: false });
-  const resize = ({ columns, rows }: TerminalSize) =>
-    void api.call({ method: "POST", path: `/containers/${id}/resize`, query: { w: columns, h: rows } }).catch(() => {});
-  onResize(resize);
+  // Sends one size after the other: if two were under way at once, the older could be applied last.
+  let sent: Promise<unknown> = Promise.resolve();
+  let wanted: TerminalSize = size;
+  const resize = () => {
+    const query = { w: wanted.columns, h: wanted.rows };
+    sent = sent.then(() => api.call({ method: "POST", path: `/containers/${id}/resize`, query })).catch(() => {});
+  };
+  onResize((changed) => {
+    wanted = changed;
+    resize();
+  });
   // Engines before version 23 ignore the terminal size given at creation.
-  screen.once("data", () => resize(size));
+  screen.once("data", resize);
   return screen;
 }
 
@@ -86,15 +94,21 @@ interface Screen {
 
 /**
  * Forwards terminal output until the container has exited. After a limit it no longer waits for a slow reader, which would keep the
- * container.
+ * container. A broken connection only ends the output: a key that the person types while the command ends can break it.
  */
 async function passScreen(api: DockerApi, id: string, { screen, onChunk, limits }: Screen): Promise<void> {
   const isOver = new Promise<void>((resolve) => limits.addEventListener("abort", () => resolve(), { once: true }));
   const pass = async () => {
-    for await (const chunk of screen as AsyncIterable<Buffer>) await onChunk(chunk);
+    for await (const chunk of untilBroken(screen)) await onChunk(chunk);
   };
   await Promise.race([pass(), isOver]);
   await api.call({ method: "POST", path: `/containers/${id}/wait`, timeoutMs: 0 });
+}
+
+async function* untilBroken(screen: Duplex): AsyncGenerator<Buffer> {
+  try {
+    yield* screen as AsyncIterable<Buffer>;
+  } catch {}
 }
 
 /** Forwards the container's output until it has exited, each byte once. */

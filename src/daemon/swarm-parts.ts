@@ -21,14 +21,9 @@ function registryOf(config: Config) {
       "BERTH_RUNTIME=swarm needs a registry of images: install Debian's package docker-registry, or name one with BERTH_SWARM_REGISTRY.",
     );
   const address = async () => {
-    const api = openDockerApi(config.dockerSocket);
-    try {
-      const own = await readMembership(api);
-      if (own.address === "") throw new Error("the engine of this machine is in no swarm");
-      return own.address;
-    } finally {
-      api.close();
-    }
+    const own = await readMembership(openDockerApi(config.dockerSocket));
+    if (own.address === "") throw new Error("the engine of this machine is in no swarm");
+    return own.address;
   };
   const dir = join(pathsIn(config.dataDir).containers, "registry");
   return createOwnRegistry({ dir, program, port: config.swarmRegistryPort, address });

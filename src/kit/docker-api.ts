@@ -1,4 +1,4 @@
-import { Agent, request, type IncomingMessage } from "node:http";
+import { request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Duplex, Readable } from "node:stream";
 
@@ -10,7 +10,6 @@ export interface DockerApi {
   stream(call: DockerCall): Promise<IncomingMessage>;
   /** Sends a request that upgrades its connection to a bidirectional byte stream. */
   upgrade(call: DockerCall): Promise<Duplex>;
-  close(): void;
 }
 
 export interface DockerCall {
@@ -32,11 +31,13 @@ export interface DockerCall {
 export const dockerApiVersion = "v1.41";
 const defaultTimeoutMs = 60_000;
 
-/** Creates a client. Each call opens its own connection, so it reaches whichever engine listens at that moment. */
+/**
+ * Creates a client. Each call opens its own connection: an engine closes idle connections and may be restarted, and a call that meets such
+ * an end would fail.
+ */
 export function openDockerApi(socketPath: string): DockerApi {
-  const agent = new Agent({ keepAlive: true, maxFreeSockets: 8 });
   const stream = async (call: DockerCall): Promise<IncomingMessage> => {
-    const answer = await send({ socketPath, agent }, call);
+    const answer = await send(socketPath, call);
     const status = answer.statusCode ?? 0;
     if (status < 400) return answer;
     throw new DockerRefused(call, status, messageIn(await text(answer)));
@@ -48,7 +49,6 @@ export function openDockerApi(socketPath: string): DockerApi {
       return (answer === "" ? undefined : JSON.parse(answer)) as T;
     },
     upgrade: (call) => sendUpgrade(socketPath, call),
-    close: () => agent.destroy(),
   };
 }
 
@@ -75,7 +75,7 @@ export async function unlessStatus<T>(work: Promise<T>, ...statuses: readonly nu
   }
 }
 
-function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promise<IncomingMessage> {
+function send(socketPath: string, call: DockerCall): Promise<IncomingMessage> {
   const isTar = call.body !== undefined && "pipe" in call.body;
   const json = call.body === undefined || isTar ? "" : JSON.stringify(call.body);
   const headers = {
@@ -85,7 +85,13 @@ function send(to: { socketPath: string; agent: Agent }, call: DockerCall): Promi
   };
   return new Promise((resolve, reject) => {
     const sent = request({
-      ...{ ...to, headers, method: call.method ?? "GET", path: `/${dockerApiVersion}${call.path}${queryOf(call)}` },
+      ...{
+        socketPath,
+        agent: false,
+        headers,
+        method: call.method ?? "GET",
+        path: `/${dockerApiVersion}${call.path}${queryOf(call)}`,
+      },
       ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
     const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;

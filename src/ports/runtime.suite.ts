@@ -17,7 +17,7 @@ const size = () => process.stdout.columns + "x" + process.stdout.rows;
 console.log(process.env.TERM, size());
 process.stdout.on("resize", () => console.log("resized", size()));
 process.on("SIGINT", () => console.log("interrupted"));
-process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">")).on("end", () => process.exit(7));
+process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">", size())).on("end", () => process.exit(7));
 `;
 
 /** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
@@ -362,13 +362,26 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       await person.sees("xterm-256color ");
       person.types("hello\r");
       await person.sees("<hello>");
-      person.resizes({ columns: 120, rows: 50 });
+      for (let columns = 101; columns <= 120; columns += 1) person.resizes({ columns, rows: 50 });
       await person.sees("resized 120x50");
+      person.types("wide\r");
+      await person.sees("<wide> 120x50");
       person.types("\x03");
       await person.sees("interrupted");
       person.types("\x04");
       assert.deepEqual(await running, { outcome: "exited", code: 7, out_of_memory: false });
-      assert.match(person.seen(), /hello\r\n<hello>\r\n/);
+      assert.match(person.seen(), /hello\r\n<hello> 100x30\r\n/);
+    });
+
+    it("gives the exit code of a command that ends while a person types", async () => {
+      const person = atTerminal();
+      const run = { ...task("sleep 0.3; exit 3"), onOutput: person.onOutput, terminal: person.terminal };
+      const typing = setInterval(() => person.types("a key\r"), 20);
+      try {
+        assert.deepEqual(await runtime.runOnce(workload(), run), { outcome: "exited", code: 3, out_of_memory: false });
+      } finally {
+        clearInterval(typing);
+      }
     });
 
     it("waits with a terminal's output for a person who reads slowly, and ends a shell with all it started", async () => {

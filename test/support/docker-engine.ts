@@ -83,10 +83,7 @@ export async function startTestEngine(
       await end(signal);
       await begin();
     },
-    async close() {
-      api.close();
-      await removeEngine(dir);
-    },
+    close: () => removeEngine(dir),
   };
   await begin().catch(async (error: unknown) => {
     await engine.close();

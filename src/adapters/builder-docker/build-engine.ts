@@ -73,7 +73,6 @@ export async function startBuildEngine(
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
   const api = openDockerApi(socket);
   const stop = async () => {
-    api.close();
     for (const pid of childrenOf(child.pid)) signalQuietly(pid, "SIGTERM");
     if (!(await settlesWithin(ended, stopMs))) child.kill("SIGKILL");
     await ended;

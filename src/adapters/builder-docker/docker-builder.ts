@@ -45,10 +45,7 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
     settle: async () => {},
-    async close() {
-      await keeper.stop();
-      runEngine.close();
-    },
+    close: () => keeper.stop(),
   };
 }
 

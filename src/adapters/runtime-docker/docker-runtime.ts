@@ -256,7 +256,6 @@ class Containers implements DockerRuntime {
 
   close(): void {
     this.#events.close();
-    this.parts.api.close();
   }
 
   async dismantle(): Promise<void> {
