@@ -181,3 +181,27 @@ test("rollback names the variables that it changed and says that the repository 
   assert.match(stderr, /changed these variables: COLOUR, SHAPE/);
   assert.match(stderr, /still holds the newer commits/);
 });
+
+test("rollback waits while the platform restarts the application with changed variables, but not for a push", async () => {
+  let status: "starting" | "active" = "starting";
+  let trigger: "variables" | "push" = "variables";
+  const script: Script = {
+    "deployments.rollback": () =>
+      status === "starting"
+        ? new Refusal("deploy_in_progress")
+        : { status: "rolled_back", deployment: sampleDeployment({ trigger: "rollback" }), changed_variables: [] },
+    "deployments.list": () => {
+      const deployments = [sampleDeployment({ status, trigger })];
+      if (trigger === "variables") status = "active";
+      return { deployments, next_cursor: null };
+    },
+  };
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const waited = await user.berth(["rollback", "-p", "demo"]);
+  assert.equal(waited.exitCode, 0, waited.stderr);
+  assert.match(waited.stderr, /demo restarts at the moment/);
+  [status, trigger] = ["starting", "push"];
+  const refused = await user.berth(["rollback", "-p", "demo"]);
+  assert.equal(refused.exitCode, 5, refused.stderr);
+});

@@ -1,4 +1,4 @@
-import type { Answer, Client } from "../contract/client.ts";
+import { ApiError, type Answer, type Client } from "../contract/client.ts";
 import { deploymentStates } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
 import { CliError } from "./failures.ts";
@@ -55,6 +55,29 @@ export async function awaitServing(watch: Watch, slug: string): Promise<boolean>
     return ready >= project.replicas ? true : undefined;
   };
   return awaited(look, readyLimitMs, watch);
+}
+
+/**
+ * Makes a call that the API refuses while another deployment is in progress. If that is the platform's restart with changed variables, waits
+ * for its end and calls again, because the user did not start it; throws the refusal if it is someone's push.
+ */
+export async function afterRestart<T>(watch: Watch, slug: string, call: () => Promise<T>): Promise<T> {
+  const { client, signal, say } = watch;
+  const look = async () => {
+    try {
+      return { answer: await call() };
+    } catch (fault) {
+      if (!(fault instanceof ApiError && fault.code === "deploy_in_progress")) throw fault;
+      const list = await client
+        .call("deployments.list", { params: { slug }, signal })
+        .catch(() => Promise.reject(fault));
+      const coming = list.deployments.find((each) => !isDecided(each));
+      if (coming !== undefined && coming.trigger !== "variables" && coming.trigger !== "restart") throw fault;
+      say(`${slug} restarts at the moment; waiting for it`);
+      return undefined;
+    }
+  };
+  return (await awaited(look, deploymentLimitMs, watch)).answer;
 }
 
 function isDecided({ status }: Deployment): boolean {

@@ -7,6 +7,7 @@ import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
+import { afterRestart } from "../outcomes.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
@@ -106,7 +107,11 @@ async function beginDeploy(
     if (message !== undefined) throw usageError("--message goes with --dir.");
     if (image !== undefined && commit !== undefined) throw usageError("Give either --image or --commit.");
     const body = { ...(commit === undefined ? {} : { commit }), ...(image === undefined ? {} : { image }) };
-    return client.call("deployments.create", { params, body, signal: ctx.signal });
+    const { signal } = ctx;
+    const say = (line: string) => ctx.output.note(() => line);
+    return afterRestart({ client, signal, say }, slug, () =>
+      client.call("deployments.create", { params, body, signal }),
+    );
   }
   if (commit !== undefined || image !== undefined)
     throw usageError(`Give either --dir or --${image === undefined ? "commit" : "image"}.`);
@@ -185,8 +190,11 @@ function addRollback(program: Command, ctx: CliContext): void {
     const body = target === undefined ? {} : { deployment: wholeNumber(target, "The deployment", numbers) };
     const slug = await currentProject(ctx);
     const client = await ctx.client();
-    const document = await withProgress(ctx, `Rolling ${slug} back`, () =>
-      client.call("deployments.rollback", { params: { slug }, body, signal: ctx.signal }),
+    const { signal } = ctx;
+    const document = await withProgress(ctx, `Rolling ${slug} back`, (say) =>
+      afterRestart({ client, signal, say }, slug, () =>
+        client.call("deployments.rollback", { params: { slug }, body, signal }),
+      ),
     );
     const { number, commit } = document.deployment;
     const { changed_variables: changed } = document;

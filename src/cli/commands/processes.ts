@@ -5,6 +5,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
+import { afterRestart } from "../outcomes.ts";
 import { withProgress } from "../render/progress.ts";
 import { oneLine, relativeTime, size } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
@@ -129,8 +130,11 @@ function addRestart(program: Command, ctx: CliContext): void {
     const slug = await currentProject(ctx);
     const client = await ctx.client();
     const body = type === undefined ? {} : { type };
-    const document = await withProgress(ctx, `Restarting ${type ?? slug}`, () =>
-      client.call("processes.restart", { params: { slug }, body, signal: ctx.signal }),
+    const { signal } = ctx;
+    const document = await withProgress(ctx, `Restarting ${type ?? slug}`, (say) =>
+      afterRestart({ client, signal, say }, slug, () =>
+        client.call("processes.restart", { params: { slug }, body, signal }),
+      ),
     );
     const number = document.deployment?.number;
     ctx.output.result(
