@@ -1,4 +1,5 @@
 import { useState, type ReactNode } from "react";
+import { useIsPhone } from "../data/use-is-phone.ts";
 import { Button } from "./button.tsx";
 import { Ago } from "./text.tsx";
 
@@ -17,15 +18,45 @@ interface TableProps<T> {
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
+  /** Shows a row below 640 px, where the table becomes a list. Left out: phones show the table without its wide columns. */
+  readonly phone?: (row: T) => ReactNode;
 }
 
 const rowsAtOnce = 100;
 
-/** A table with dense rows of 36 px; phones hide the less important columns. It shows a hundred rows, and a hundred more on demand. */
-export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
+/** A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. */
+export function Table<T>({ rows, ...rest }: TableProps<T>) {
   const [most, setMost] = useState(rowsAtOnce);
+  const isPhone = useIsPhone();
   const hidden = rows.length - most;
-  const table = (
+  const shown = { ...rest, rows: rows.slice(0, most) };
+  const table = isPhone && rest.phone !== undefined ? <Items {...shown} /> : <Grid {...shown} />;
+  if (hidden <= 0) return table;
+  return (
+    <div className="flex flex-col gap-3">
+      {table}
+      <div className="flex items-center gap-3 text-sm text-muted">
+        <Button onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(hidden, rowsAtOnce)} more</Button>
+        {most} of {rows.length}
+      </div>
+    </div>
+  );
+}
+
+function Items<T>({ caption, rows, keyOf, phone }: TableProps<T>) {
+  return (
+    <ul aria-label={caption} className="divide-y divide-line rounded-md border border-line text-sm">
+      {rows.map((row) => (
+        <li key={keyOf(row)} className="relative min-w-0 px-3 py-2.5 leading-5">
+          {phone?.(row)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Grid<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
+  return (
     <div className="relative overflow-x-auto rounded-md border border-line">
       <table className="w-full border-collapse text-sm">
         <caption className="sr-only">{caption}</caption>
@@ -39,7 +70,7 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
           </tr>
         </thead>
         <tbody className="divide-y divide-line">
-          {rows.slice(0, most).map((row) => (
+          {rows.map((row) => (
             <tr key={keyOf(row)} className="h-9 transition-colors hover:bg-panel max-sm:h-11">
               {columns.map((column) => (
                 <td key={column.head} className={`px-3 py-1 ${placed(column)}`}>
@@ -52,17 +83,10 @@ export function Table<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
       </table>
     </div>
   );
-  if (hidden <= 0) return table;
-  return (
-    <div className="flex flex-col gap-3">
-      {table}
-      <div className="flex items-center gap-3 text-sm text-muted">
-        <Button onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(hidden, rowsAtOnce)} more</Button>
-        {most} of {rows.length}
-      </div>
-    </div>
-  );
 }
+
+/** Makes a link as large as its item in a phone's list. Other links and buttons of the item need `relative` to stay above it. */
+export const coversItem = "after:absolute after:inset-0";
 
 /** A column of times. */
 export function timeColumn<T>(

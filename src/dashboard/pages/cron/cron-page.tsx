@@ -11,7 +11,7 @@ import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { coversItem, Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
@@ -32,6 +32,12 @@ export function CronPage() {
   const why = useWhyNot("cron.set");
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
+  const doing = {
+    slug,
+    onOpen: setOpen,
+    onRun: (name: string) => run.mutate({ params: { slug, name } }),
+    running: run.isPending ? run.variables.params.name : undefined,
+  };
   const actions = (
     <>
       <Button why={why} onClick={() => setOpen({ kind: "import" })}>
@@ -65,12 +71,8 @@ export function CronPage() {
                 caption="Cron jobs"
                 rows={pages.flatMap((page) => page.jobs)}
                 keyOf={({ id }) => id}
-                columns={columnsFor({
-                  slug,
-                  onOpen: setOpen,
-                  onRun: (name) => run.mutate({ params: { slug, name } }),
-                  running: run.isPending ? run.variables.params.name : undefined,
-                })}
+                columns={columnsFor(doing)}
+                phone={(job) => <JobItem job={job} {...doing} />}
               />
               <Older of={[jobs]} />
             </>
@@ -160,6 +162,47 @@ function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Colum
       cell: (job) => <JobActions job={job} busy={running === job.name} onRun={onRun} onOpen={onOpen} />,
     },
   ];
+}
+
+function JobItem({ job, slug, ...doing }: ColumnsOf & { readonly job: Job }) {
+  const { name, enabled, schedule, next_run_at: next, last_status: status, last_run_at: last } = job;
+  return (
+    <div className="flex items-start gap-2">
+      <div className="min-w-0 flex-1">
+        <p className="flex items-center gap-2">
+          <Link
+            to="/projects/$slug/cron/$name"
+            params={{ slug, name }}
+            className={`truncate font-medium ${coversItem}`}
+          >
+            {name}
+          </Link>
+          {!enabled && <Tag>off</Tag>}
+        </p>
+        <p className="text-muted">
+          <ScheduleWords schedule={schedule} />
+          {enabled && next !== null && (
+            <>
+              {" · next "}
+              <Ago at={next} />
+            </>
+          )}
+        </p>
+        <p className="text-faint">
+          {status === null || last === null ? (
+            "Has not run yet"
+          ) : (
+            <>
+              <State of={status} /> · <Ago at={last} />
+            </>
+          )}
+        </p>
+      </div>
+      <span className="relative">
+        <JobActions job={job} busy={doing.running === name} {...doing} />
+      </span>
+    </div>
+  );
 }
 
 interface JobActionsProps extends Pick<ColumnsOf, "onOpen" | "onRun"> {

@@ -13,8 +13,8 @@ import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
+import { coversItem, Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { FirstDeployment } from "../projects/first-deployment.tsx";
 import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
@@ -81,6 +81,7 @@ export function DeploymentsPage() {
                       listOf(built.map((page) => ({ items: page.builds, next_cursor: page.next_cursor }))),
                     )}
                     columns={columnsFor(slug, setTarget)}
+                    phone={(entry) => <Item slug={slug} entry={entry} onRollback={setTarget} />}
                     keyOf={(entry) => entry.id}
                   />
                   <Older of={[deployments, builds]} />
@@ -191,6 +192,52 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
         deployment?.status === "retired" && <RollbackButton deployment={deployment} onRollback={onRollback} />,
     },
   ];
+}
+
+interface ItemProps {
+  readonly slug: string;
+  readonly entry: Entry;
+  readonly onRollback: (deployment: Deployment) => void;
+}
+
+/** An entry on a phone: what was deployed, how that went and when, and why it failed or where it came from. */
+function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps) {
+  const failure = deployment?.failure ?? build?.failure ?? null;
+  return (
+    <div className="flex items-start gap-2">
+      <div className="min-w-0 flex-1">
+        <Link
+          to="/projects/$slug/builds/$id"
+          params={{ slug, id: deployment?.build_id ?? build?.id ?? "" }}
+          className={`block truncate font-medium ${coversItem}`}
+        >
+          {deployment === undefined ? `Build ${build?.number}` : `#${deployment.number}`}{" "}
+          {build !== undefined && <Plain>{firstLine(build.message)}</Plain>}
+        </Link>
+        <p className="truncate text-muted">
+          <State of={deployment?.status ?? build?.status ?? "unknown"} /> · <Ago at={at} />
+          {(build?.author ?? null) !== null && (
+            <>
+              {" · "}
+              <Plain>{build?.author ?? ""}</Plain>
+            </>
+          )}
+        </p>
+        {failure === null ? (
+          <Mono className="block truncate text-xs text-faint">
+            {`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}
+          </Mono>
+        ) : (
+          <p className="line-clamp-2 text-bad">{failure.summary}</p>
+        )}
+      </div>
+      {deployment?.status === "retired" && (
+        <span className="relative">
+          <RollbackButton deployment={deployment} onRollback={onRollback} />
+        </span>
+      )}
+    </div>
+  );
 }
 
 function took({ deployment, build }: Entry): string {

@@ -12,7 +12,7 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { coversItem, Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Needs } from "./needs.tsx";
@@ -68,12 +68,18 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
           )}
         </p>
         {(projects.length > 8 || text !== "") && (
-          <div className="w-56">
+          <div className="w-56 max-sm:w-full">
             <FilterBox label="Filter projects" />
           </div>
         )}
       </div>
-      <Table caption="Projects" rows={shown} columns={columns} keyOf={(project) => project.id} />
+      <Table
+        caption="Projects"
+        rows={shown}
+        columns={columns}
+        keyOf={(project) => project.id}
+        phone={(project) => <Item project={project} />}
+      />
     </>
   );
 }
@@ -107,6 +113,40 @@ const columns: readonly Column<OverviewProject>[] = [
       wanted === 0 ? <span className="text-faint">–</span> : `${ready} / ${wanted}`,
   },
 ];
+
+/** A project on a phone. */
+function Item({ project }: { readonly project: OverviewProject }) {
+  const { slug, url, attention, last_deployment: last, last_hour: hour } = project;
+  const [first] = attention;
+  return (
+    <>
+      <p className="flex items-center justify-between gap-3">
+        <Link to="/projects/$slug" params={{ slug }} className={`min-w-0 truncate font-medium ${coversItem}`}>
+          {slug}
+        </Link>
+        <Status tone={standOf(project).tone}>{standOf(project).word}</Status>
+      </p>
+      {project.active_deployment !== null && (
+        <p className="flex items-center justify-between gap-3">
+          <a href={url} target="_blank" rel="noreferrer" className="relative min-w-0 truncate text-muted">
+            <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
+          </a>
+          {hour.errors > 0 && <span className="shrink-0 text-bad">{plural(hour.errors, "error")} in 1 h</span>}
+        </p>
+      )}
+      <p className="truncate text-faint">
+        {last === null ? (
+          "Nothing deployed yet"
+        ) : (
+          <>
+            #{last.number} · <Ago at={last.at} /> · <Plain>{last.message}</Plain>
+          </>
+        )}
+      </p>
+      {first !== undefined && <p className="text-warn">{attentionTexts[first]}</p>}
+    </>
+  );
+}
 
 function Address({ url }: { readonly url: string }) {
   return (

@@ -1,0 +1,12 @@
+import { useSyncExternalStore } from "react";
+
+const narrow = matchMedia("(width < 640px)");
+const subscribe = (listener: () => void) => {
+  narrow.addEventListener("change", listener);
+  return () => narrow.removeEventListener("change", listener);
+};
+
+/** Whether the screen is as narrow as a phone's. */
+export function useIsPhone(): boolean {
+  return useSyncExternalStore(subscribe, () => narrow.matches);
+}
