@@ -95,6 +95,23 @@ test("a full disk for logs changes nothing of a build's outcome", async () => {
   assert.deepEqual(await outcomeOf(id), ["failed", "build_failed"]);
 });
 
+test("a build that lacks a database is told how to make one", async () => {
+  const id = await queued({ origin: "push" });
+  const log_tail = ["       Error: Environment variable not found: DATABASE_URL"];
+  const task = taskWith(async () => ({
+    ...failed,
+    failure: { ...failed.failure, code: "build_script_failed", log_tail },
+  }));
+  await task.run(never);
+  await task.settle?.();
+  const { failure } = await api.database.db
+    .selectFrom("build")
+    .select("failure")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  assert.match(failure?.hint ?? "", /`berth db create`/);
+});
+
 test("a fault of the platform closes the build also when nothing can be logged", async () => {
   const id = await queued({ origin: "redeploy" });
   const task = taskWith(() => Promise.reject(new Error("no more processes")));

@@ -17,6 +17,7 @@ import { releaseDeadLeases, renewLease, type Lease } from "../../store/leases.ts
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
+import { explainMissingDatabase } from "../missing-database.ts";
 import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
@@ -106,9 +107,14 @@ async function perform(building: Building): Promise<void> {
   switch (outcome.outcome) {
     case "built":
       return succeed({ ...building, log }, outcome.image, source.settings);
-    case "failed":
-      log.problem(noSwitch(outcome.failure));
-      return fail({ ...building, log }, outcome.failure);
+    case "failed": {
+      const told = { words: outcome.failure.log_tail, hasDatabase: env["DATABASE_URL"] !== undefined };
+      const failure = explainMissingDatabase(outcome.failure, told);
+      // The builder has logged its own hint.
+      if (failure !== outcome.failure) log.problem(failure.hint);
+      log.problem(noSwitch(failure));
+      return fail({ ...building, log }, failure);
+    }
     case "cancelled":
       return abandon(building, interrupted);
   }

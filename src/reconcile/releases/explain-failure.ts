@@ -1,4 +1,5 @@
 import type { Failure } from "../../ports/failure.ts";
+import { explainMissingDatabase } from "../missing-database.ts";
 
 /** Facts about a failed deployment. */
 export interface FailureFacts {
@@ -11,11 +12,6 @@ interface Sign {
   readonly pattern: RegExp;
   readonly hint: (match: RegExpExecArray) => string;
 }
-
-const noDatabase =
-  "This project has no database yet: `berth db create` makes one and sets DATABASE_URL. Then push again.";
-const databaseSigns =
-  /DATABASE_URL|ECONNREFUSED (?:127\.0\.0\.1|::1):5432|connection to server .* port 5432 failed|PrismaClientInitializationError|(?:could not|Can't) (?:connect|reach).*database/i;
 
 const wantsRoot =
   /\b(?:chown|chgrp|setuid|setgid|setgroups|setresuid|setresgid|initgroups)\b.*Operation not permitted|\b(?:must|needs? to) be (?:run|started) (?:as|by) root\b/i;
@@ -62,14 +58,15 @@ const signs: readonly Sign[] = [
  * Returns the failure with the output line that names the cause added to its summary, and with a hint for that cause; unchanged if no line
  * does.
  */
-export function explainFailure(failure: Failure, { words, hasDatabase }: FailureFacts): Failure {
+export function explainFailure(given: Failure, { words, hasDatabase }: FailureFacts): Failure {
+  const failure = explainMissingDatabase(given, { words, hasDatabase });
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
   const lines = words.map((line) => line.trim());
   const telling = lines.find((line) => errorLine.test(line) || wantsRoot.test(line) || readOnly.test(line));
   const summary =
     telling === undefined ? failure.summary : `${failure.summary.replace(/\.$/, "")}: ${telling.slice(0, 300)}`;
+  if (failure !== given) return { ...failure, summary };
   const text = lines.join("\n");
-  if (!hasDatabase && databaseSigns.test(text)) return { ...failure, summary, hint: noDatabase };
   for (const { pattern, hint } of signs) {
     const match = pattern.exec(text);
     if (match) return { ...failure, summary, hint: hint(match) };
