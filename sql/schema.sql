@@ -705,7 +705,7 @@ CREATE TABLE public.monitor_check (
     bad_since timestamp with time zone,
     last_ok_at timestamp with time zone,
     checked_at timestamp with time zone NOT NULL,
-    CONSTRAINT monitor_check_status_check CHECK ((status = ANY (ARRAY['ok'::text, 'warn'::text, 'fail'::text, 'unknown'::text])))
+    CONSTRAINT monitor_check_status_check CHECK ((status = ANY (ARRAY['off'::text, 'ok'::text, 'warn'::text, 'fail'::text, 'unknown'::text])))
 );
 
 CREATE TABLE public.notification (

@@ -26,6 +26,7 @@ const machine = z.object({
   isolation: z.array(z.string()),
   missing: z.array(z.object({ part: z.string(), effect: z.string(), remedy: z.string() })),
   disk: z.object({
+    /** What is used and what is free; without the blocks that the file system keeps for root. */
     total_bytes: count,
     available_bytes: count,
     /** Usage of the data folder by kind of data; null until the first measurement. */
@@ -54,6 +55,7 @@ const overview = z.object({
       ...ofProject,
       /** Responses with status 500 or above. */
       errors: count,
+      /** Of replicas, while they started or later. */
       crashes: count,
       failed_deployments: count,
       failed_cron_runs: count,

@@ -2,9 +2,12 @@ import { z } from "zod";
 import { timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
-/** The result of a check, from good to bad; `unknown` when the check itself did not work. */
-export const checkStatuses = ["ok", "warn", "unknown", "fail"] as const;
+/** The result of a check, from good to bad: `off` when what it checks is not configured, `unknown` when the check itself did not work. */
+export const checkStatuses = ["off", "ok", "warn", "unknown", "fail"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
+
+/** Whether a check found nothing that a person has to look at. */
+export const isGood = (status: CheckStatus): boolean => status === "ok" || status === "off";
 
 const checkResult = z.object({
   /** The name of the check, such as `disk`. */

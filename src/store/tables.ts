@@ -482,7 +482,7 @@ export interface MonitorCheckTable {
   name: string;
   machine: string;
   subject: string;
-  status: "ok" | "warn" | "fail" | "unknown";
+  status: "off" | "ok" | "warn" | "fail" | "unknown";
   detail: string;
   hint: string | null;
   since: Timestamp;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { isGood } from "../../contract/status.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { namedProject } from "../current-project.ts";
@@ -42,7 +43,7 @@ export function addStatus(program: Command, ctx: CliContext): void {
 type Status = Answer<"status.get">;
 
 function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Status, badOnly: boolean): string {
-  const shown = badOnly ? checks.filter((check) => check.status !== "ok") : checks;
+  const shown = badOnly ? checks.filter((check) => !isGood(check.status)) : checks;
   const rows = shown.map((check) => [
     paintStatus(paint, check.status),
     [check.check, check.subject].filter((part) => part !== null).join(" "),
@@ -50,7 +51,7 @@ function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Sta
     relativeTime(check.since),
     oneLine(check.detail, 120),
   ]);
-  const hints = shown.filter((check) => check.status !== "ok" && check.hint !== null);
+  const hints = shown.filter((check) => !isGood(check.status) && check.hint !== null);
   const head = `The platform: ${paintStatus(paint, status)}, ${counted(open_alerts, "open alert")}, checked ${relativeTime(checked_at)}.`;
   const parts = [head, table(paint, ["STATUS", "CHECK", "MACHINE", "SINCE", "DETAIL"], rows, "Everything is ok.")];
   const helps = hints.map(

@@ -35,6 +35,7 @@ const tones: Record<string, readonly [Tone, string]> = {
   mismatch: ["bad", "Mismatch"],
   provisioning: ["busy", "Provisioning"],
   ready: ["ok", "Ready"],
+  off: ["off", "Off"],
   ok: ["ok", "OK"],
   warn: ["warn", "Warning"],
   fail: ["bad", "Failing"],

@@ -1,3 +1,4 @@
+import { isGood } from "../../contract/status.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { sendMessage, type Sending } from "../notifications/notifications.ts";
@@ -51,7 +52,7 @@ export async function raiseAlerts(
       const severity = quiet.has(row.subject) ? undefined : calledFor(row, patience, seen.now);
       if (severity !== undefined)
         await raise({ platform, tx, now: seen.now }, open.get(keyOf(row)), { ...row, severity });
-      else if (row.status === "ok" || quiet.has(row.subject)) await resolve(row);
+      else if (isGood(row.status) || quiet.has(row.subject)) await resolve(row);
     }
     for (const thing of gone) await resolve(thing);
   }

@@ -14,6 +14,11 @@ describe("an alert", () => {
       severity: undefined,
     },
     {
+      name: "is not called for by what is switched off",
+      standing: { status: "off", since: ago(90), bad_since: null },
+      severity: undefined,
+    },
+    {
       name: "waits while a failure is young",
       standing: { status: "fail", since: ago(1), bad_since: ago(1) },
       severity: undefined,

@@ -25,9 +25,12 @@ export function calledFor(
   patience: Patience,
   now: Date,
 ): AlertSeverity | undefined {
-  if (status === "ok" || bad_since === null) return undefined;
+  if (bad_since === null) return undefined;
   const isOlder = (moment: string, ms: number | null) => ms !== null && now.getTime() - Date.parse(moment) >= ms;
   switch (status) {
+    case "off":
+    case "ok":
+      return undefined;
     case "fail":
       if (isOlder(since, patience.failMs)) return "critical";
       // A status that alternates between failing and something less deserves at least a warning.

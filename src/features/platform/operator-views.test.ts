@@ -104,6 +104,12 @@ test("the overview counts what is there, what fails, what is slow, and what it a
   await testDeployment(platform, owner, { build_id, number: 1, status: "active" });
   await testDeployment(platform, owner, { build_id, number: 2, status: "failed" });
   const { db } = platform;
+  const failure = { stage: "boot", code: "crash_on_boot", summary: "It crashed.", hint: "", log_tail: [] };
+  await db
+    .updateTable("deployment")
+    .set({ failure: JSON.stringify(failure) })
+    .where("status", "=", "failed")
+    .execute();
   await db.updateTable("project").set({ replicas: 3 }).where("id", "=", project.id).execute();
   await db.updateTable("deployment").set({ activated_at: new Date() }).where("status", "=", "active").execute();
   const crash = { out_of_memory: false, exit_code: 1, restarts: 1, next_start_in_ms: 1000 };
@@ -124,7 +130,7 @@ test("the overview counts what is there, what fails, what is slow, and what it a
   });
   const named = { organization: "main", project: "shop" };
   assert.deepEqual(seen.most_failing, [
-    { ...named, errors: 5, crashes: 1, failed_deployments: 1, failed_cron_runs: 0 },
+    { ...named, errors: 5, crashes: 2, failed_deployments: 1, failed_cron_runs: 0 },
   ]);
   assert.deepEqual(seen.slowest, [{ ...named, requests: 100, mean_ms: 25 }]);
   assert.deepEqual(

@@ -140,7 +140,7 @@ export async function mostFailing(db: Db | Tx) {
         where bucket_seconds = 3600 and at > now() - interval '24 hours' group by project_id
       union all select project_id, 0, count(*), 0, 0 from activity
         where action in ('replica.crashed', 'replica.out_of_memory') and created_at > now() - interval '24 hours' group by project_id
-      union all select project_id, 0, 0, count(*), 0 from deployment
+      union all select project_id, 0, count(*) filter (where failure ->> 'stage' = 'boot'), count(*), 0 from deployment
         where status = 'failed' and created_at > now() - interval '24 hours' group by project_id
       union all select project_id, 0, 0, 0, count(*) from cron_run
         where status in ('failed', 'timeout', 'unknown') and finished_at > now() - interval '24 hours' group by project_id)

@@ -62,6 +62,6 @@ test("what nobody has looked at for five minutes is unknown", () => {
 test("the worst status is fail, then unknown, then warn; without any it is unknown", () => {
   assert.equal(worstOf(["ok", "warn", "fail", "unknown"]), "fail");
   assert.equal(worstOf(["ok", "unknown", "warn"]), "unknown");
-  assert.equal(worstOf(["ok", "ok"]), "ok");
+  assert.equal(worstOf(["ok", "off"]), "ok");
   assert.equal(worstOf([]), "unknown");
 });

@@ -1,4 +1,4 @@
-import { checkStatuses, type CheckStatus } from "../../contract/status.ts";
+import { checkStatuses, isGood, type CheckStatus } from "../../contract/status.ts";
 import type { Patience } from "../alerts/alerts.ts";
 
 /** The result of a check for one subject; `subject` is `""` for the check as a whole. Contains no secrets, because it is shown and sent. */
@@ -60,7 +60,7 @@ interface Past {
 function nextRow({ name, machine }: CheckReport, finding: Finding, { before, lastLook, now }: Past): CheckRow {
   const { subject, status, detail, hint } = finding;
   const at = now.toISOString();
-  const isOk = status === "ok";
+  const isOk = isGood(status);
   const wasOk = before === undefined ? lastLook : before.last_ok_at;
   return {
     name,

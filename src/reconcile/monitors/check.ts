@@ -51,7 +51,7 @@ export function overall(status: CheckStatus, detail: string, hint: string | null
 }
 
 const mostListed = 20;
-const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok"];
+const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok", "off"];
 
 /**
  * Returns the findings of a check with many subjects: the bad ones, worst first and at most 20, and a summary that opens no alert in

@@ -28,6 +28,10 @@ describe("a disk", () => {
   for (const { name, use, status } of table) {
     test(name, () => assert.equal(evaluateDisk(use, thresholds).status, status));
   }
+
+  test("names what is free of what can be used, so that its numbers fit", () => {
+    assert.match(evaluateDisk(disk(30, 60, 10), thresholds).detail, /^60\.0 GiB of 90\.0 GiB is free .*33 % used/);
+  });
 });
 
 test("inodes are judged by the same thresholds, and not at all where the file system has no limit", () => {

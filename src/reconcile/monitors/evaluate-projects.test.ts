@@ -84,9 +84,14 @@ describe("backups", () => {
   for (const { name, given, expected } of table)
     test(name, () => assert.deepEqual(statuses(evaluateBackups(given, most)), expected));
 
+  test("that are too new to exist are not counted as if they were there", () => {
+    const [finding] = evaluateBackups(age({ backup_seconds: null, database_seconds: hour }), most);
+    assert.match(finding?.detail ?? "", /^1 database too new to have a backup/);
+  });
+
   test("that are switched off are said to be, and their age does not matter", () => {
     const [finding] = evaluateBackups(age({ backup_seconds: null }), { ...most, daily: false });
-    assert.equal(finding?.status, "ok");
+    assert.equal(finding?.status, "off");
     assert.match(finding?.detail ?? "", /switched off/);
   });
 });
@@ -180,7 +185,7 @@ describe("hostnames", () => {
       findings: evaluateCertificates(troubled("ending", 48 * hour), 1),
       status: "fail",
     },
-    { name: "are not asked for certificates that nobody issues", findings: evaluateCertificates([], 0), status: "ok" },
+    { name: "are not asked for certificates that nobody issues", findings: evaluateCertificates([], 0), status: "off" },
   ] as const;
   for (const { name, findings, status } of table) test(name, () => assert.equal(findings[0]?.status, status));
 });

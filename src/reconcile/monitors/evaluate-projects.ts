@@ -103,8 +103,9 @@ export function evaluateCertificates(troubled: readonly TroubledDomain[], count:
         hint: "`berth domains` shows the reason and the next attempt.",
       };
     });
+  if (bad.length === 0 && count === 0) return [overall("off", "No hostname has a certificate.")];
   return listed(bad, {
-    ok: count === 0 ? "Not configured: no certificates are issued." : `Valid certificates: ${count}.`,
+    ok: `Valid certificates: ${count}.`,
     bad: "Hostnames without a valid certificate",
   });
 }
@@ -145,15 +146,21 @@ export function evaluateBackups(
       },
     ];
   });
+  if (!most.daily && bad.length === 0)
+    return [overall("off", "Automatic backups are switched off (BERTH_BACKUP_DAILY).")];
   const backedUp = ages.filter(({ backup_seconds }) => backup_seconds !== null).length;
-  const young = backedUp === ages.length ? "" : " The others are too new to have one.";
-  const ok = most.daily
-    ? `${backedUp} of ${counted(ages.length, "database")} ${backedUp === 1 ? "has" : "have"} a backup from the last ${spanText(most.seconds)}.${young}`
-    : "Not configured: automatic backups are switched off (BERTH_BACKUP_DAILY).";
   return listed(bad, {
-    ok: ages.length === 0 && most.daily ? "There are no databases to back up." : ok,
+    ok: backupText(ages.length, backedUp, spanText(most.seconds)),
     bad: "Databases without a good backup",
   });
+}
+
+function backupText(databases: number, backedUp: number, span: string): string {
+  if (databases === 0) return "There are no databases to back up.";
+  if (backedUp === 0)
+    return `${counted(databases, "database")} too new to have a backup: the first one comes by itself within a day.`;
+  const young = backedUp === databases ? "" : " The others are too new to have one.";
+  return `${backedUp} of ${counted(databases, "database")} ${backedUp === 1 ? "has" : "have"} a backup from the last ${span}.${young}`;
 }
 
 export interface CronLateness {

@@ -97,6 +97,7 @@ function machineDescriber(platform: Platform, isPrimary: boolean) {
         isPrimary ? platform.ports.runtime.describe() : runsNothing,
       ]);
       const { name, network, isolation, missing } = runtime;
+      const usable = disk.blocks - disk.bfree + disk.bavail;
       return {
         version: monitors.version,
         cpus: availableParallelism(),
@@ -105,7 +106,7 @@ function machineDescriber(platform: Platform, isPrimary: boolean) {
         network,
         isolation,
         missing,
-        disk: { total_bytes: disk.blocks * disk.bsize, available_bytes: disk.bavail * disk.bsize, ...sizes },
+        disk: { total_bytes: usable * disk.bsize, available_bytes: disk.bavail * disk.bsize, ...sizes },
         replica: { memory_bytes: workloadLimits.memoryBytes, cpus: workloadLimits.cpus },
       };
     },

@@ -1,6 +1,6 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { bytes, count, duration } from "../../data/format.ts";
+import { bytes, count, duration, plural } from "../../data/format.ts";
 import { Page, Section } from "../../ui/page.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -19,6 +19,7 @@ export function PlatformPage() {
         {(data) => (
           <>
             <Totals data={data} />
+            <OverCommitted capacity={data.capacity} />
             <Machines />
             {data.machines.map((machine) => (
               <Machine key={machine.name} machine={machine} />
@@ -56,14 +57,45 @@ function Totals({ data }: { readonly data: Overview }) {
       <Fact label="Backups">
         {count(data.backups.total)}, {bytes(data.backups.size_bytes)}
       </Fact>
-      <Fact label="Memory promised">
-        {bytes(capacity.memory_bytes.requested)} of {bytes(capacity.memory_bytes.available)}
+      <Fact label="Memory of replicas">
+        <Promised share={capacity.memory_bytes} format={bytes} />
       </Fact>
-      <Fact label="Processors promised">
-        {capacity.cpus.requested} of {capacity.cpus.available}
+      <Fact label="Processors of replicas">
+        <Promised share={capacity.cpus} format={count} />
       </Fact>
     </dl>
   );
+}
+
+interface PromisedProps {
+  readonly share: Overview["capacity"]["cpus"];
+  readonly format: (value: number) => string;
+}
+
+function Promised({ share: { requested, available }, format }: PromisedProps) {
+  return (
+    <>
+      up to {format(requested)} of {format(available)}
+      {requested > available && <span className="text-warn"> · over-committed</span>}
+    </>
+  );
+}
+
+/** Says what it means when replicas may use more than the machines have. */
+function OverCommitted({ capacity: { cpus, memory_bytes: memory } }: Pick<Overview, "capacity">) {
+  const texts = [
+    ...(cpus.requested > cpus.available
+      ? ["Processors are over-committed: when all replicas are busy at once, each gets its share and answers later."]
+      : []),
+    ...(memory.requested > memory.available
+      ? ["Memory is over-committed: when all replicas fill theirs at once, some are ended. Add memory, or scale down."]
+      : []),
+  ];
+  return texts.map((text) => (
+    <p key={text} className="max-w-[80ch] text-sm text-muted">
+      {text}
+    </p>
+  ));
 }
 
 function Machine({ machine }: { readonly machine: Overview["machines"][number] }) {
@@ -104,6 +136,18 @@ function Machine({ machine }: { readonly machine: Overview["machines"][number] }
   );
 }
 
+/** What failed of a project, in words; what did not fail is left out. */
+function Failed({ of }: { readonly of: Overview["most_failing"][number] }) {
+  const { errors, crashes, failed_deployments: deployments, failed_cron_runs: runs } = of;
+  const parts = [
+    ...(errors > 0 ? [plural(errors, "error response")] : []),
+    ...(crashes > 0 ? [plural(crashes, "crash", "crashes")] : []),
+    ...(deployments > 0 ? [plural(deployments, "deployment")] : []),
+    ...(runs > 0 ? [plural(runs, "cron run")] : []),
+  ];
+  return <span className="whitespace-normal">{parts.join(", ")}</span>;
+}
+
 function Troubled({ data }: { readonly data: Overview }) {
   return (
     <div className="grid gap-5 lg:grid-cols-2">
@@ -117,9 +161,7 @@ function Troubled({ data }: { readonly data: Overview }) {
             keyOf={({ organization, project }) => `${organization}/${project}`}
             columns={[
               { head: "Project", grow: true, cell: ({ organization, project }) => `${organization}/${project}` },
-              { head: "Errors", end: true, cell: ({ errors }) => count(errors) },
-              { head: "Crashes", end: true, cell: ({ crashes }) => count(crashes) },
-              { head: "Deployments", end: true, wide: true, cell: ({ failed_deployments: failed }) => count(failed) },
+              { head: "Failed", end: true, cell: (project) => <Failed of={project} /> },
             ]}
           />
         )}

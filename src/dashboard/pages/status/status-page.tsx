@@ -1,4 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
+import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
 import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
@@ -9,13 +10,13 @@ import { Alerts } from "../alerts/alerts.tsx";
 
 type Check = Answer<"status.get">["checks"][number];
 
-const order = ["fail", "unknown", "warn", "ok"];
+const order = ["fail", "unknown", "warn", "ok", "off"];
 
 /** The page of the platform's open alerts and of every check, with what helps. */
 export function StatusPage() {
   const status = useCall("status.get", {}, { refetchInterval: 15_000 });
   return (
-    <Page title="Status" lead="The platform's own checks.">
+    <Page title="Status" lead={<Lead checkedAt={status.data?.checked_at ?? null} />}>
       <Alerts />
       <View of={status}>
         {(data) => (
@@ -31,6 +32,15 @@ export function StatusPage() {
   );
 }
 
+function Lead({ checkedAt }: { readonly checkedAt: string | null }) {
+  if (checkedAt === null) return "The platform's own checks.";
+  return (
+    <>
+      The platform's own checks, the last <Ago at={checkedAt} />. Each is repeated at least once a minute.
+    </>
+  );
+}
+
 const columns: readonly Column<Check>[] = [
   { head: "State", cell: ({ status }) => <State of={status} /> },
   {
@@ -42,7 +52,7 @@ const columns: readonly Column<Check>[] = [
           {check.replaceAll("_", " ")} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
         </span>
         <span className="text-xs whitespace-normal text-faint">
-          <Plain>{detail}</Plain> {status !== "ok" && hint !== null && <span className="text-warn">{hint}</span>}
+          <Plain>{detail}</Plain> {!isGood(status) && hint !== null && <span className="text-warn">{hint}</span>}
         </span>
       </span>
     ),
