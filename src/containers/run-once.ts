@@ -108,7 +108,9 @@ async function passScreen(api: DockerApi, id: string, { screen, onChunk, limits 
 async function* untilBroken(screen: Duplex): AsyncGenerator<Buffer> {
   try {
     yield* screen as AsyncIterable<Buffer>;
-  } catch {}
+  } catch {
+    // Ends the output; the container's own end tells how the command ended.
+  }
 }
 
 /** Forwards the container's output until it has exited, each byte once. */

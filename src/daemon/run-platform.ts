@@ -2,7 +2,7 @@ import { flushCompileCache } from "node:module";
 import { banner } from "./banner.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { deployExample } from "./first-start.ts";
-import { createEndRequests, createShutdown, type Shutdown } from "./shutdown.ts";
+import { createEndRequests, createShutdown, EndedAtStart, type Shutdown } from "./shutdown.ts";
 import { exampleSource, startPlatform, type RunningPlatform } from "./start.ts";
 
 type Say = (line: string) => void;
@@ -12,15 +12,22 @@ export async function runPlatform(config: Config, say: Say): Promise<void> {
   const shutdown = createShutdown((line) => process.stderr.write(`${line}\n`));
   const asked = endOnSignals(shutdown, say);
   try {
-    const running = await startPlatform(config, shutdown, say);
+    const running = await shutdown.during(() => startPlatform(config, shutdown, say));
+    if (!(await before(asked, running.reconcilers.start()))) return;
     say(await banner(running));
     if (config.example && running.git !== null) await showExample(running, say);
     flushCompileCache();
     await asked;
+  } catch (fault) {
+    if (!(fault instanceof EndedAtStart)) throw fault;
   } finally {
     await shutdown.run();
   }
 }
+
+/** Returns false if `end` comes first. */
+const before = (end: Promise<void>, work: Promise<void>) =>
+  Promise.race([work.then(() => true), end.then(() => false)]);
 
 async function showExample(running: RunningPlatform, say: Say): Promise<void> {
   const { config, platform, parts } = running;

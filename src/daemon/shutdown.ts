@@ -1,25 +1,50 @@
+import { settlesWithin } from "../kit/settles-within.ts";
+
 /** Stops what was started, in reverse order, once. */
 export interface Shutdown {
-  /** Registers how to stop something that now runs. */
+  /** Registers how to stop something that now runs. Throws `EndedAtStart` if the end was requested: what follows must not be started. */
   onEnd(what: string, end: () => Promise<void>): void;
+  /** Runs a start; `run` waits for it, because it stops at its next `onEnd`. Throws `EndedAtStart` if the end was requested meanwhile. */
+  during<T>(start: () => Promise<T>): Promise<T>;
   /** Stops everything. A part that fails is logged and does not keep the others from stopping. Further calls wait for the first. */
   run(): Promise<void>;
 }
 
+/** The steps of a start take a few seconds each; one that hangs must not keep the rest from ending. */
+const startMs = 30_000;
+
 export function createShutdown(complain: (line: string) => void): Shutdown {
   const steps: { what: string; end: () => Promise<void> }[] = [];
+  let starting: Promise<unknown> = Promise.resolve();
   let under: Promise<void> | undefined;
   async function endAll(): Promise<void> {
-    for (const { what, end } of steps.reverse()) {
+    await settlesWithin(starting, startMs);
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      const { what, end } = step;
       await end().catch((error: unknown) =>
         complain(`could not end ${what}: ${error instanceof Error ? error.message : String(error)}`),
       );
     }
   }
   return {
-    onEnd: (what, end) => void steps.push({ what, end }),
+    onEnd(what, end) {
+      steps.push({ what, end });
+      if (under !== undefined) throw new EndedAtStart();
+    },
+    async during(start) {
+      const started = start();
+      starting = started.catch(() => {});
+      const value = await started;
+      if (under !== undefined) throw new EndedAtStart();
+      return value;
+    },
     run: () => (under ??= endAll()),
   };
+}
+
+/** The end was requested before the start was complete. */
+export class EndedAtStart extends Error {
+  override readonly name = "EndedAtStart";
 }
 
 /** Signals within this time belong to the same request: a terminal, npm and `timeout` signal both the process and its group. */

@@ -54,7 +54,7 @@ export interface RunningPlatform {
   readonly isNew: boolean;
 }
 
-/** Starts everything in order. If a step fails, `shutdown` stops what was started before it. */
+/** Starts everything in order but the reconcilers. If a step fails, `shutdown` stops what was started before it. */
 export async function startPlatform(
   config: Config,
   shutdown: Shutdown,
@@ -109,7 +109,6 @@ export async function startPlatform(
   await git?.listen();
   const { port } = await api.listen({ host: config.listen, port: config.httpPort });
   shutdown.onEnd("the reconcilers", () => reconcilers.stop());
-  await reconcilers.start();
   return { config, parts, platform, git, api, reconcilers, links, isNew };
 }
 

@@ -33,7 +33,7 @@ export interface TaskStatus {
 }
 
 export interface Driver {
-  /** Starts all tasks; resolves once each has run once. */
+  /** Starts all tasks; resolves once each has run once or is stopped. */
   start(): Promise<void>;
   /** Stops all tasks: starts no new runs, and waits for running ones. */
   stop(): Promise<void>;
@@ -96,6 +96,7 @@ function createLoop(task: Task, options: { wakeups: Wakeups; log: Log }, signal:
       first();
       await wakeup.wait(pauseMs, signal);
     }
+    first();
     wakeup.stop();
     await task.settle?.();
   }

@@ -73,6 +73,7 @@ test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings th
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   await first.interrupt();
   await nothingRuns(ground);
+  await interruptAtStart(ground, 60 + random() * 4000);
   assert.deepEqual(leftInKernel(ground), []);
   for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
   const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
@@ -126,6 +127,21 @@ test("BERTH_ON_STOP=keep lets applications serve on, and the next start finds th
   assert.equal((await app.push()).exitCode, 0);
   assert.equal((await ask(platform.edgePort, "lasting", "/")).body, "next");
 });
+
+/** At any instant of a start, Ctrl-C ends what was started by then. */
+async function interruptAtStart(ground: Ground, afterMs: number): Promise<void> {
+  const child = launch(ground.env);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const over = new Promise<number | null>((resolve) => child.once("close", resolve));
+  await sleep(afterMs);
+  child.kill("SIGINT");
+  // Null is an end by the signal itself, before the process listens to it.
+  const code = await over;
+  assert.ok(code === 0 || code === null, `interrupted after ${afterMs} ms: ${code}\n${output}`);
+  assert.doesNotMatch(output, /could not end|^ +at /m, `interrupted after ${afterMs} ms`);
+  await nothingRuns(ground);
+}
 
 /** On the same data, with a sentence; the first goes on. */
 async function refusesASecondStart(platform: TestPlatform): Promise<void> {

@@ -11,7 +11,9 @@ import { createDatabasesComingUp } from "./databases-coming-up.ts";
 import { createKnownWorkloads, type KnownWorkloads } from "./known-workloads.ts";
 
 const periodMs = 5000;
-const settleMs = 250;
+// A start that is under way ends within seconds. A stop may wait for open requests, and what ends the applications repeats it.
+const actionSettleMs = 10_000;
+const endingSettleMs = 250;
 // How soon to check again for a type that must not run twice and is still running elsewhere.
 const waitMs = 250;
 // A low limit, so that each start completes before many others use the processors.
@@ -50,7 +52,7 @@ export function appsTask(platform: Platform, wake: () => void): Task {
       await beginStarts(ready, work, asked);
       return { detail: `${workloads.length} deployments, ${work.count()} actions under way`, againMs };
     },
-    settle: async () => void (await settlesWithin(work.settled(), settleMs)),
+    settle: () => work.settle(),
   };
 }
 
@@ -162,7 +164,15 @@ function createInFlight(platform: Platform, wake: () => void) {
     end(id: string, ordinals: readonly number[], work: () => Promise<void>): void {
       if (!endings.has(id)) endings.set(id, { ordinals, done: guard(id, work, () => void endings.delete(id)) });
     },
-    settled: () => Promise.all([...actions.values(), ...endings.values()].map(({ done }) => done)),
+    /** Waits for the actions in progress, so that none starts a replica later; they no longer wait for a replica's health. */
+    async settle(): Promise<void> {
+      for (const { over } of actions.values()) over.abort();
+      const allOf = (all: Iterable<{ readonly done: Promise<void> }>) => Promise.all([...all].map(({ done }) => done));
+      await Promise.all([
+        settlesWithin(allOf(actions.values()), actionSettleMs),
+        settlesWithin(allOf(endings.values()), endingSettleMs),
+      ]);
+    },
   };
 }
 
