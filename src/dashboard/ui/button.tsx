@@ -8,9 +8,16 @@ const looks = {
   danger: "border border-bad/40 bg-raised text-bad hover:bg-bad/10",
 };
 
+// A button that can't be used is grey, not faded: faded text would be too pale to read.
+const off = "cursor-not-allowed border border-line bg-panel text-faint";
+const offQuiet = "cursor-not-allowed text-faint";
+
+const shape =
+  "target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none";
+
 /** Returns the classes of a button, for a link that looks like one. */
 export function buttonLook(look: keyof typeof looks): string {
-  return `target relative inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-sm font-medium whitespace-nowrap transition-colors select-none ${looks[look]}`;
+  return `${shape} ${looks[look]}`;
 }
 
 interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
@@ -43,7 +50,7 @@ export function Button({
         if (isOff) event.preventDefault();
         else onClick?.(event);
       }}
-      className={`${buttonLook(look)} ${why === undefined ? "" : "cursor-not-allowed opacity-55"} ${className}`}
+      className={`${shape} ${why === undefined ? looks[look] : look === "quiet" ? offQuiet : off} ${className}`}
     >
       <span className={`inline-flex items-center gap-1.5 ${busy ? "opacity-0" : ""}`}>
         {icon}

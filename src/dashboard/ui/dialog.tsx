@@ -38,7 +38,10 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
             <X size={16} />
           </IconButton>
         </header>
-        <div className="min-h-0 overflow-y-auto p-5">{children}</div>
+        {/* The padding is the content's, so that a sticky footer reaches the edge of what scrolls. */}
+        <div className="min-h-0 scroll-pb-20 overflow-y-auto">
+          <div className="p-5">{children}</div>
+        </div>
       </div>
     </dialog>
   );

@@ -57,7 +57,7 @@ export function Form({
           </div>
         )}
         <div
-          className={`flex items-center gap-2 ${inline ? "mt-6" : "mt-1"} ${rest.onCancel === undefined ? "" : "justify-end"}`}
+          className={`flex items-center gap-2 ${rest.onCancel === undefined ? (inline ? "mt-6" : "mt-1") : dialogFooter}`}
         >
           {rest.onCancel !== undefined && <Button onClick={rest.onCancel}>Cancel</Button>}
           <Button type="submit" look={look} busy={busy} why={why}>
@@ -71,6 +71,9 @@ export function Form({
     </ProblemsContext>
   );
 }
+
+// In a dialog the buttons stay in sight while the fields scroll. The negative margins undo the padding of the dialog.
+const dialogFooter = "sticky bottom-0 z-[1] -mx-5 -mb-5 mt-1 justify-end border-t border-line bg-raised px-5 py-3";
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 

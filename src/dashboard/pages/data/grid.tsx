@@ -24,16 +24,14 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   return (
     // No `overflow: hidden` at the round corners: the browser would mask all rows for every frame of scrolling.
     <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
-      <div
-        ref={markWide}
-        tabIndex={-1}
-        className="group/grid max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg"
-        onKeyDown={moveFocus}
-      >
+      <div tabIndex={-1} className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg" onKeyDown={moveFocus}>
         <table className="min-w-full border-separate border-spacing-0 text-sm">
           <caption className="sr-only">Rows of {page.name}</caption>
           <thead className="sticky top-0 z-[1]">
             <tr>
+              <th scope="col" className="w-12 border-r border-b border-line bg-panel">
+                <span className="sr-only">Row</span>
+              </th>
               {page.columns.map((column) => (
                 <th
                   key={column.name}
@@ -41,7 +39,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                   aria-sort={
                     search.sort === column.name ? (search.dir === "desc" ? "descending" : "ascending") : "none"
                   }
-                  className="border-r border-b border-line bg-panel p-0 text-left font-medium [&:nth-last-child(2)]:border-r-0"
+                  className="border-r border-b border-line bg-panel p-0 text-left font-medium last:border-r-0"
                 >
                   <button
                     type="button"
@@ -65,9 +63,6 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                   </button>
                 </th>
               ))}
-              <th scope="col" className="right-0 border-b border-l group-data-wide/grid:sticky border-line bg-panel">
-                <span className="sr-only">Actions</span>
-              </th>
             </tr>
           </thead>
           <tbody>
@@ -75,10 +70,14 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
               const row = raw as Row;
               return (
                 <tr key={index} className="group">
+                  <RowHead
+                    number={(search.offset ?? 0) + index + 1}
+                    onDelete={keyOf(page, row) === undefined ? undefined : () => onDelete(row)}
+                  />
                   {page.columns.map(({ name, type }) => (
                     <td
                       key={name}
-                      className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel [&:nth-last-child(2)]:border-r-0"
+                      className="h-9 max-w-96 border-r border-b border-line p-0 group-hover:bg-panel last:border-r-0"
                     >
                       <button
                         type="button"
@@ -98,13 +97,6 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                       </button>
                     </td>
                   ))}
-                  <td className="right-0 border-b group-data-wide/grid:sticky border-l border-line bg-bg px-0.5 group-hover:bg-panel">
-                    {keyOf(page, row) !== undefined && (
-                      <IconButton label="Delete this row" onClick={() => onDelete(row)}>
-                        <Trash2 size={14} />
-                      </IconButton>
-                    )}
-                  </td>
                 </tr>
               );
             })}
@@ -120,18 +112,34 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   );
 }
 
-/**
- * Marks a table that is wider than its window, so that its last column stays visible. Each cell that does so costs a layer, so other tables
- * are not marked.
- */
-function markWide(scroller: HTMLElement | null) {
-  const table = scroller?.querySelector("table");
-  if (scroller === null || table === null || table === undefined) return;
-  const observer = new ResizeObserver(() =>
-    scroller.toggleAttribute("data-wide", table.scrollWidth > scroller.clientWidth + 1),
+interface RowHeadProps {
+  readonly number: number;
+  /** Undefined where no key names the row. */
+  readonly onDelete: (() => void) | undefined;
+}
+
+/** The row's number. Under the pointer, with the focus and on a touch screen it is the button that deletes the row. */
+function RowHead({ number, onDelete }: RowHeadProps) {
+  const hides = "group-hover:opacity-0 peer-focus-visible:opacity-0 pointer-coarse:opacity-0";
+  return (
+    <td className="relative h-9 w-12 min-w-12 border-r border-b border-line p-0 text-center group-hover:bg-panel">
+      {onDelete !== undefined && (
+        <IconButton
+          label={`Delete row ${number}`}
+          className="peer absolute inset-0 m-auto opacity-0 group-hover:opacity-100 focus-visible:opacity-100 max-sm:h-9 pointer-coarse:opacity-100"
+          onClick={onDelete}
+        >
+          <Trash2 size={14} />
+        </IconButton>
+      )}
+      <span
+        aria-hidden
+        className={`pointer-events-none px-2 text-xs text-faint ${onDelete === undefined ? "" : hides}`}
+      >
+        {number}
+      </span>
+    </td>
   );
-  for (const each of [scroller, table]) observer.observe(each);
-  return () => observer.disconnect();
 }
 
 const steps: Readonly<Record<string, readonly [number, number]>> = {
