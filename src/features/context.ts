@@ -61,6 +61,8 @@ export interface HandlerPlatform {
     readonly disk: DiskLimits;
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];
+    /** Days after its deletion until a project is purged; 0: never automatically. */
+    readonly purgeDays: number;
   };
   readonly terminals: Terminals;
   readonly domains: DomainSettings;

@@ -115,7 +115,7 @@ async function makeWorld(
       ...ports,
     },
     domains: testDomains,
-    settings: { disk: testDiskLimits, privateRegistries: ["registry.internal:5000"] },
+    settings: { disk: testDiskLimits, privateRegistries: ["registry.internal:5000"], purgeDays: 30 },
     addresses: {
       appsDomain: "apps.test",
       controlUrl: "http://berth.test",

@@ -6,8 +6,10 @@ import {
   type UseQueryResult,
 } from "@tanstack/react-query";
 import { createContext, use } from "react";
+import type { z } from "zod";
 import type { Answer, AnyInput, CallInput, Client } from "../../contract/client.ts";
-import type { RouteName } from "../../contract/routes.ts";
+import type { dryRun } from "../../contract/dry-run.ts";
+import { route, type RouteName } from "../../contract/routes.ts";
 
 /** The client of the signed-in user. */
 export const ClientContext = createContext<Client | null>(null);
@@ -50,6 +52,19 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
   return useMutation<Answer<N>, Error, CallInput<N>>({
     mutationFn: (input) => call(client, name, input),
     onSuccess: () => queries.invalidateQueries(),
+  });
+}
+
+/** What a change would do: the answer of its dry run. */
+export type DryRun = z.output<typeof dryRun>;
+
+/** Asks what a change would do, without doing it. */
+export function useDryRun(name: RouteName, { params, query = {} }: AnyInput): UseQueryResult<DryRun> {
+  const client = useClient();
+  return useQuery({
+    queryKey: [name, params, query, "dry_run"],
+    queryFn: () =>
+      client.send(route(name), { ...(params && { params }), query: { ...query, dry_run: true } }) as Promise<DryRun>,
   });
 }
 

@@ -54,6 +54,25 @@ export function exact(at: string): string {
   return `${exactFormat.format(new Date(at))} · ${at.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`;
 }
 
+const natural = new Intl.Collator("en", { numeric: true });
+
+/** Compares two names as people order them: `A2` before `A10`. */
+export function compareNames(one: string, other: string): number {
+  return natural.compare(one, other);
+}
+
+/** A commit's hash at the length that the dashboard, the command line and the logs show; empty where there is no commit. */
+export function shortCommit(hash: string | null | undefined): string {
+  return hash?.slice(0, 8) ?? "";
+}
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short" });
+
+/** `3 December 2026 at 14:05`, in the local zone. */
+export function day(at: string): string {
+  return dayFormat.format(new Date(at));
+}
+
 /** The first line of a commit message. */
 export function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";

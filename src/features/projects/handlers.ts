@@ -66,6 +66,9 @@ export const projects: Handlers<"projects"> = {
         hint: "Undelete it, or delete it for good with ?purge=true.",
       });
     const deleted = await change(ctx, project, true);
+    const { purgeDays } = ctx.platform.settings;
+    // For the dialog and the page on which a person decides: after this time the project cannot be undeleted.
+    if (purgeDays > 0) ctx.note({ detail: { undelete_until: daysLater(ctx.now, purgeDays) } });
     return { outcome: async () => ({ ...deleted, purged: false, final_backup_id: null }) };
   },
 
@@ -82,6 +85,11 @@ export const projects: Handlers<"projects"> = {
 };
 
 const edgesWithinMs = 15_000;
+const dayMs = 86_400_000;
+
+function daysLater(time: Date, days: number): string {
+  return new Date(time.getTime() + days * dayMs).toISOString();
+}
 
 type AnyContext = Pick<Context<"projects.get">, "caller" | "platform"> & {
   readonly tx: Db | Tx;

@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { firstLine, plural } from "../../data/format.ts";
+import { firstLine, plural, shortCommit } from "../../data/format.ts";
+import { commitsBetween } from "./commits-between.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 
@@ -37,12 +38,15 @@ export function RollbackDialog({ slug, target, onClose, children }: RollbackProp
       <dl className="grid grid-cols-2 gap-4">
         <Fact label="From">
           {active === null || active === undefined ? "nothing" : `#${active.number}`}{" "}
-          {active?.commit && <Mono>{active.commit.slice(0, 7)}</Mono>}
+          {active?.commit && <Mono>{shortCommit(active.commit)}</Mono>}
         </Fact>
         <Fact label="To">
-          #{target.number} <Mono>{target.commit.slice(0, 7)}</Mono> · <Ago at={since} />
+          #{target.number} <Mono>{shortCommit(target.commit)}</Mono> · <Ago at={since} />
         </Fact>
-        <Fact label="Code">{active?.commit === target.commit ? "the same commit" : <Files of={compared.data} />}</Fact>
+        {active !== null && active !== undefined && (
+          <Commits slug={slug} active={active.number} target={target.number} />
+        )}
+        <Fact label="Files">{active?.commit === target.commit ? "the same commit" : <Files of={compared.data} />}</Fact>
         <Fact label="Variables">
           <Variables of={compared.data} />
         </Fact>
@@ -61,13 +65,43 @@ type Compared = Answer<"deployments.compare"> | undefined;
 
 const mostNamed = 4;
 
+/** Names the commits that stop to serve, or come back. */
+function Commits({
+  slug,
+  active,
+  target,
+}: {
+  readonly slug: string;
+  readonly active: number;
+  readonly target: number;
+}) {
+  const deployments = useCall("deployments.list", { params: { slug } });
+  const builds = useCall("builds.list", { params: { slug } });
+  if (deployments.data === undefined || builds.data === undefined) return null;
+  const { way, commits } = commitsBetween(deployments.data.deployments, builds.data.builds, { active, target });
+  return (
+    <Fact wide label={way === "undone" ? "Commits that are undone" : "Commits that come back"}>
+      {commits.length === 0 && "none"}
+      <ul>
+        {commits.slice(0, mostNamed).map(({ commit, message }) => (
+          <li key={commit} className="truncate">
+            <Mono className="mr-2 text-muted">{shortCommit(commit)}</Mono>
+            <Plain>{firstLine(message)}</Plain>
+          </li>
+        ))}
+      </ul>
+      {commits.length > mostNamed && `and ${commits.length - mostNamed} more`}
+    </Fact>
+  );
+}
+
 function Files({ of }: { readonly of: Compared }) {
   const files = of?.files ?? null;
   if (of === undefined || files === null) return "the image of that commit, without a build";
   const more = files.length > mostNamed ? `, and ${files.length - mostNamed} more` : "";
   return (
     <>
-      <Plain>{firstLine(of.to.message)}</Plain>; {plural(files.length, "file")} differ{files.length === 1 ? "s" : ""}:{" "}
+      {plural(files.length, "file")} differ{files.length === 1 ? "s" : ""}:{" "}
       <Mono className="wrap-anywhere">{files.slice(0, mostNamed).join(", ")}</Mono>
       {more}
     </>

@@ -1,7 +1,7 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { useCall } from "../../data/api.ts";
+import { useCall, useDryRun } from "../../data/api.ts";
 import { bytes, plural } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
@@ -137,23 +137,10 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-function Change({ kind, machine: { id, name, replicas, state }, onClose }: ChangeProps) {
+function Change({ kind, machine, onClose }: ChangeProps) {
+  const { id, name, replicas } = machine;
   const params = { machine: id };
-  if (kind === "remove")
-    return (
-      <ConfirmAction
-        row="platform.dismiss"
-        title={`Remove ${name}`}
-        submit="Remove"
-        typed={name}
-        input={{ params }}
-        onClose={onClose}
-      >
-        It leaves the swarm.{" "}
-        {state !== "ready" && replicas > 0 && `${plural(replicas, "lost replica")} of it start elsewhere. `}
-        To make the machine itself forget the swarm, run <Mono>docker swarm leave</Mono> there.
-      </ConfirmAction>
-    );
+  if (kind === "remove") return <Remove machine={machine} onClose={onClose} />;
   const isDrained = kind === "drain";
   return (
     <ActionDialog
@@ -169,6 +156,47 @@ function Change({ kind, machine: { id, name, replicas, state }, onClose }: Chang
           : `New replicas may start on ${name}. Those that run elsewhere stay there until they are started anew.`}
       </p>
     </ActionDialog>
+  );
+}
+
+/** Removes a machine. A dry run names the projects that have replicas on it. */
+function Remove({ machine: { id, name }, onClose }: Omit<ChangeProps, "kind">) {
+  const params = { machine: id };
+  const reach = useDryRun("platform.dismiss", { params });
+  return (
+    <ConfirmAction
+      row="platform.dismiss"
+      title={`Remove ${name}`}
+      submit="Remove"
+      typed={name}
+      input={{ params }}
+      onClose={onClose}
+    >
+      <p>It leaves the swarm and gets no replicas any more.</p>
+      <View of={reach}>{(data) => <Touched projects={data.would_change?.detail["projects"]} />}</View>
+      <p className="mt-3">
+        To make the machine itself forget the swarm, run <Mono>docker swarm leave</Mono> there.
+      </p>
+    </ConfirmAction>
+  );
+}
+
+function Touched({ projects }: { readonly projects: unknown }) {
+  const names = Array.isArray(projects) ? projects.map(String) : [];
+  if (names.length === 0) return <p className="mt-3">No project has a replica on it.</p>;
+  return (
+    <>
+      <p className="mt-3">
+        {plural(names.length, "project has", "projects have")} replicas on it. They start elsewhere:
+      </p>
+      <ul className="mt-1.5 max-h-40 overflow-y-auto rounded-md border border-line px-3 py-2 text-text" tabIndex={0}>
+        {names.map((each) => (
+          <li key={each}>
+            <Mono>{each}</Mono>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

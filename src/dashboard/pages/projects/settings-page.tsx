@@ -139,8 +139,8 @@ function Danger({ project }: { readonly project: Project }) {
           title={isDeleted ? "Delete for good" : "Delete this project"}
           text={
             isDeleted
-              ? "Keeps one verified backup and removes everything else."
-              : "It stops serving at once. Code, database, backups, domains and variables are kept, and it can be undeleted."
+              ? "Keeps one verified backup of the database and removes everything else."
+              : "It stops serving at once. Everything is kept, and Undelete brings it back."
           }
         >
           <Button look="danger" why={why} onClick={() => setDeleting(true)}>
