@@ -67,10 +67,12 @@ test("the operator drains and removes a machine of a swarm, and is told what mov
   const node = { ...machine, id: "n2", name: "node-2", address: "192.0.2.12", takes_replicas: true, replicas: 3 };
   const first = { ...node, id: "n1", name: script, address: "192.0.2.11", role: "manager" };
   const machines = [first, node];
+  const detail = { projects: ["main/demo"] };
   const sent: string[] = [];
   await page.route("**/v1/platform/machines**", async (route) => {
     const request = route.request();
     if (request.method() === "GET") return route.fulfill({ json: { machines } });
+    if (request.url().includes("dry_run")) return route.fulfill({ json: { would_change: { detail } } });
     sent.push(`${request.method()} ${new URL(request.url()).pathname} ${request.postData() ?? ""}`);
     if (request.method() === "POST") return route.fulfill({ json: { script: "#!/bin/sh\ndocker swarm join\n" } });
     if (request.method() === "DELETE") machines.pop();
@@ -88,6 +90,7 @@ test("the operator drains and removes a machine of a swarm, and is told what mov
   await dialog.getByRole("button", { name: "Drain", exact: true }).click();
   await row.getByText("Drained").waitFor();
   await row.getByRole("button", { name: "Remove" }).click();
+  await dialog.getByRole("listitem").getByText("main/demo").waitFor();
   await page.getByLabel("Type node-2 to confirm").fill("node-2");
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row.waitFor({ state: "detached" });
@@ -167,9 +170,10 @@ test("an e-mail address gets events once it is confirmed with the code that it w
   await page.goto(at("/access"));
   await press("Add a webhook");
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "email", exact: true }).click();
+  await dialog.getByRole("button", { name: "E-mail", exact: true }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("mailbox");
-  await dialog.getByLabel("Address", { exact: true }).fill("ops@example.com");
+  await dialog.getByLabel("E-mail address", { exact: true }).fill("ops@example.com");
+  await dialog.getByRole("group", { name: "Events to send" }).getByLabel("Approvals").waitFor();
   await looksRight(page);
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
   const row = page.getByRole("row", { name: /mailbox/ });

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
-import { looksRight, tabTo } from "./dashboard-page.ts";
+import { looksRight, screens, tabTo } from "./dashboard-page.ts";
 import { at, faults, heading, openPage, page, platform, press, skip, takeFromPalette } from "./dashboard-stage.ts";
 import { createApp, type TestApp } from "./platform.ts";
 
@@ -69,8 +69,11 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await page.getByLabel("Search the log").fill("tick");
   await log.locator("mark").first().waitFor();
   await page.waitForURL(/[?&]q=tick/);
+  await page.setViewportSize(screens.phone);
   await page.reload();
   await log.locator("mark").first().waitFor();
+  await page.getByRole("button", { name: "Wrap long lines", pressed: true }).click();
+  await page.setViewportSize(screens.usual);
   await looksRight(page);
   await page.getByLabel("Search the log").fill("");
   await log.locator("mark").first().waitFor({ state: "detached" });
@@ -211,7 +214,7 @@ test("rows are shown as text, inserted, and deleted when their key is typed", { 
   await page.getByLabel("customer").fill("Second");
   await press("Insert");
   await page.getByRole("cell", { name: "Second" }).waitFor();
-  await page.getByRole("button", { name: "Delete this row" }).nth(1).click();
+  await press("Delete row 2");
   await page.getByLabel(/Type 2 to confirm/).fill("2");
   await press("Delete");
   await page.getByRole("cell", { name: "Second" }).waitFor({ state: "detached" });
@@ -261,6 +264,7 @@ test("a failed push is explained, and the dialog of a rollback says what changes
   await page.goto(at("/projects/demo/deployments"));
   await page.getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByText("GREETING").waitFor();
+  await page.getByText("Commits that are undone").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByText("rollback").first().waitFor();
@@ -348,4 +352,7 @@ test("a project is renamed, and follows a branch: the secret of its webhook is s
   await page.getByLabel("Type papers to confirm").fill("papers");
   await page.getByRole("dialog").getByRole("button", { name: "Stop following" }).click();
   await page.getByText("No repository is followed").waitFor();
+  await press("Delete");
+  await page.getByText("Undelete brings everything back, without a time limit.").waitFor();
+  await page.keyboard.press("Escape");
 });

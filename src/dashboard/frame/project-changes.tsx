@@ -2,11 +2,11 @@ import type { ComponentType } from "react";
 import { useCall } from "../data/api.ts";
 import type { Project } from "../data/project.ts";
 import { textOf } from "../data/text-of.ts";
+import { maintenanceButton, maintenanceLead, MaintenanceText } from "../pages/projects/maintenance.tsx";
 import { LimitsDialog } from "../pages/disk/limits-dialog.tsx";
 import { DeleteProject } from "../pages/projects/delete-project.tsx";
 import { RenameDialog } from "../pages/projects/project-name.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
-import { TextField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
 import { useDone } from "./use-done.ts";
 
@@ -48,21 +48,14 @@ export const Maintenance = withProject(function MaintenanceDialog({ project: { s
     <ActionDialog
       row="projects.maintenance"
       title={`Maintenance of ${slug}`}
-      submit={isOn ? "Let visitors in again" : "Show the maintenance page"}
+      submit={maintenanceButton(isOn)}
       input={input}
       onClose={onClose}
     >
-      {isOn ? (
-        <p className="text-sm text-muted">Visitors get the maintenance page now.</p>
-      ) : (
-        <TextField
-          name="message"
-          label="Text of the page"
-          hint="Visitors get it with status 503. The application, deployments and cron jobs go on behind it."
-          maxLength={300}
-          placeholder="Back at 18:00 UTC"
-        />
-      )}
+      <p className="text-sm text-muted">
+        {isOn ? "Visitors see “Down for maintenance” instead of the application." : maintenanceLead}
+      </p>
+      {!isOn && <MaintenanceText />}
     </ActionDialog>
   );
 });

@@ -4,8 +4,10 @@ import { useEffect, useRef } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
+import { shortCommit } from "../data/format.ts";
 import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
+import { useScrollFade } from "../ui/use-scroll-fade.ts";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
@@ -36,6 +38,7 @@ const activeTab = "!border-accent !text-text";
 function Header({ project }: { readonly project: Project }) {
   const { slug } = project;
   const tabs = useRef<HTMLElement>(null);
+  useScrollFade(tabs);
   const path = useRouterState({ select: (state) => state.location.pathname });
   // On a phone the tabs scroll: bring the current one into view.
   useEffect(() => {
@@ -64,7 +67,7 @@ function Header({ project }: { readonly project: Project }) {
         <nav
           ref={tabs}
           aria-label="Project"
-          className="-mx-2.5 -mb-px flex gap-0.5 overflow-x-auto [scrollbar-width:none]"
+          className="-mx-2.5 -mb-px flex gap-0.5 fade-x overflow-x-auto [scrollbar-width:none]"
         >
           {projectTabs.map(([to, label]) => (
             <Link
@@ -95,7 +98,8 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       {project.state === "active" && stand !== undefined && <Status tone={stand.tone}>{stand.word}</Status>}
       {last !== null && last !== undefined && (
         <span className="max-w-[26rem] truncate text-muted max-sm:hidden" title={last.message}>
-          #{last.number} · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono> · <Plain>{last.message}</Plain>
+          #{last.number} · <Ago at={last.at} /> · <Mono>{shortCommit(last.commit)}</Mono> ·{" "}
+          <Plain>{last.message}</Plain>
         </span>
       )}
       {seen?.last_deployment?.status === "failed" && seen.active_deployment !== null && (

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { useCall } from "../data/api.ts";
+import { compareNames } from "../data/format.ts";
 import { ConfirmAction } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
@@ -79,7 +80,7 @@ export function RemoveVariable(props: OfProject) {
       title="Remove a variable"
       submit="Remove"
       label="Key"
-      names={data?.variables.filter(({ system }) => !system).map(({ key }) => key)}
+      names={data?.variables.flatMap(({ key, system }) => (system ? [] : [key])).toSorted(compareNames)}
       input={(key) => ({ params: { slug, key } })}
       text="The application restarts without it. Earlier deployments keep their value, so a rollback brings it back."
       onDone={() => done("variables")}

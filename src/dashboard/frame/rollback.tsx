@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useCall } from "../data/api.ts";
 import { RollbackDialog } from "../pages/deployments/rollback-dialog.tsx";
+import { shortCommit } from "../data/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
@@ -25,7 +26,7 @@ export function Rollback({ slug, onClose }: OfProject) {
         label="Back to"
         value={`${target.number}`}
         onChange={(event) => setNumber(event.target.value)}
-        options={targets.map((each) => [`${each.number}`, `#${each.number} (${each.commit.slice(0, 7)})`])}
+        options={targets.map((each) => [`${each.number}`, `#${each.number} (${shortCommit(each.commit)})`])}
       />
     </RollbackDialog>
   );

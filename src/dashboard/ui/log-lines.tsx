@@ -102,7 +102,7 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
         onTouchMove={pause}
         onMouseOver={nameTime}
         onKeyDown={(event) => ["ArrowUp", "PageUp", "Home"].includes(event.key) && pause()}
-        className="absolute inset-x-0 top-0 bottom-[3px] overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
+        className="absolute inset-x-0 bottom-[3px] h-[calc(round(down,100%-11px,20px)+8px)] overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
       >
         {lines.length === 0 && <div className="px-4 py-6 font-sans text-sm text-muted">{rest.empty}</div>}
         <div className="relative min-w-full" style={{ height: rows.getTotalSize() }}>
@@ -203,7 +203,7 @@ function Row({ line, wraps, query, isHit }: RowProps) {
   return (
     <div
       ref={isHit ? showHit : undefined}
-      className={`px-4 ${wraps ? `break-all whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
+      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
     >
       {at !== null && (
         <time dateTime={at} className="mr-3 text-muted select-none">

@@ -25,11 +25,14 @@ interface LogViewProps {
   readonly onSearch?: (text: string) => void;
 }
 
+// Where a line of a log is wider than the screen, reading it by scrolling sideways is the exception.
+const phone = "(width < 640px)";
+
 /** A log with its controls. It follows the end until the reader scrolls up. */
 export function LogView({ of = "", lines, first = 0, fileName, controls, height, older, ...given }: LogViewProps) {
   const { searched = "", onSearch, ...rest } = given;
   const [follows, setFollows] = useState(searched === "");
-  const [wraps, setWraps] = useState(false);
+  const [wraps, setWraps] = useState(() => matchMedia(phone).matches);
   const [seen, setSeen] = useState(lines.length);
   const search = useSearch(lines, searched);
   const [before, setBefore] = useState(of);

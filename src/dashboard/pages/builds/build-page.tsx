@@ -3,7 +3,7 @@ import { Ban } from "lucide-react";
 import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
-import { duration, firstLine } from "../../data/format.ts";
+import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
@@ -45,7 +45,7 @@ function Build({ build }: { readonly build: Build }) {
             <span role="status">
               <State of={status} />
             </span>
-            <Mono>{`${build.branch}@${build.commit.slice(0, 7)}`}</Mono>
+            <Mono>{`${build.branch}@${shortCommit(build.commit)}`}</Mono>
             <Plain>{firstLine(build.message)}</Plain>
           </span>
           <span className="mt-1 block text-faint">

@@ -1,7 +1,7 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ChevronRight, FileCode2, Folder } from "lucide-react";
 import { useCall } from "../../data/api.ts";
-import { bytes } from "../../data/format.ts";
+import { bytes, shortCommit } from "../../data/format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
@@ -87,7 +87,7 @@ function FolderView({ files, commit, path }: FolderViewProps) {
     <>
       <div className="flex items-center justify-between gap-4">
         <Crumbs path={path} />
-        <Mono className="text-sm text-faint">{commit.slice(0, 7)}</Mono>
+        <Mono className="text-sm text-faint">{shortCommit(commit)}</Mono>
       </div>
       <ul className="divide-y divide-line rounded-md border border-line text-sm">
         {entriesOf(files, path).map(({ name, sizeBytes }) => (

@@ -3,7 +3,7 @@ import { ArrowLeftRight, GitCompareArrows } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { firstLine, plural } from "../../data/format.ts";
+import { firstLine, plural, shortCommit } from "../../data/format.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Page, Section } from "../../ui/page.tsx";
@@ -91,7 +91,7 @@ function SideBox({ label, side, numbers, onNumber }: SideBoxProps) {
         </span>
       </div>
       <p className="truncate text-sm">
-        <Mono className="text-muted">{side.commit.slice(0, 7)}</Mono> <Plain>{firstLine(side.message)}</Plain>
+        <Mono className="text-muted">{shortCommit(side.commit)}</Mono> <Plain>{firstLine(side.message)}</Plain>
       </p>
     </div>
   );

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { isOfBuild } from "../../../contract/states.ts";
 import { useAction } from "../../data/api.ts";
-import { duration, firstLine } from "../../data/format.ts";
+import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
@@ -155,7 +155,7 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
             )}
           </span>
           <span className="truncate text-xs text-faint">
-            <Mono>{`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}</Mono>
+            <Mono>{`${build?.branch ?? ""}@${shortCommit(deployment?.commit ?? build?.commit)}`}</Mono>
             {build !== undefined && build.author !== null && build.author !== build.requested_by && (
               <>
                 {" · "}

@@ -2,6 +2,7 @@ import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
+import { compareNames } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
@@ -75,7 +76,7 @@ function Lists({
 }) {
   const text = useFilter();
   const deployments = useCall("deployments.list", { params: { slug } });
-  const own = variables.filter(({ system }) => !system);
+  const own = variables.filter(({ system }) => !system).toSorted((one, other) => compareNames(one.key, other.key));
   const shown = own.filter(({ key }) => key.toLowerCase().includes(text.toLowerCase()));
   const system = variables.filter((variable) => variable.system);
   return (

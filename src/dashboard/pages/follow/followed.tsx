@@ -4,6 +4,7 @@ import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
+import { shortCommit } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copied } from "../../ui/copy.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -99,7 +100,7 @@ function Facts({ of }: { readonly of: Answer<"follow.get"> }) {
             <span className="text-faint">not yet</span>
           ) : (
             <>
-              <Mono>{of.commit?.slice(0, 7) ?? ""}</Mono> <Ago at={of.fetched_at} />
+              <Mono>{shortCommit(of.commit)}</Mono> <Ago at={of.fetched_at} />
             </>
           )}
         </Fact>
@@ -145,7 +146,7 @@ function Deliveries({ slug, isAsked }: { readonly slug: string; readonly isAsked
 
 const columns: readonly Column<Delivery>[] = [
   { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
-  { head: "Commit", cell: ({ commit }) => <Mono>{commit?.slice(0, 8) ?? ""}</Mono> },
+  { head: "Commit", cell: ({ commit }) => <Mono>{shortCommit(commit)}</Mono> },
   { head: "Outcome", grow: true, cell: (delivery) => <Plain>{outcomeOf(delivery)}</Plain> },
   timeColumn("When", (row) => row.received_at, { wide: false }),
 ];

@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { count, plural } from "../../data/format.ts";
+import { count, plural, shortCommit } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
@@ -171,7 +171,7 @@ function Last({ of }: { readonly of: OverviewProject }) {
           #{last.number}
           {last.status === "failed" && " failed"}
         </span>{" "}
-        · <Ago at={last.at} /> · <Mono>{last.commit.slice(0, 7)}</Mono>
+        · <Ago at={last.at} /> · <Mono>{shortCommit(last.commit)}</Mono>
       </span>
       <span className="truncate text-xs text-faint" title={last.message}>
         <Plain>{last.message}</Plain>

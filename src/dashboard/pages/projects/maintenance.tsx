@@ -7,6 +7,25 @@ import { Form } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Plain } from "../../ui/text.tsx";
 
+export const maintenanceLead =
+  "Visitors see a page titled “Down for maintenance”, with your text and status 503, instead of the application. Deployments and cron jobs go on behind it.";
+
+export const maintenanceButton = (isOn: boolean) =>
+  isOn ? "Let visitors in again" : "Show visitors the maintenance page";
+
+/** The field for the text of the maintenance page. */
+export function MaintenanceText() {
+  return (
+    <TextField
+      name="message"
+      label="Text below the title"
+      hint="One line. If empty: “This application is down for maintenance. Try again in a few minutes.”"
+      maxLength={300}
+      placeholder="Back at 18:00 UTC"
+    />
+  );
+}
+
 /** Switches the maintenance page on and off, which visitors get instead of the application. */
 export function Maintenance({ project: { slug, maintenance } }: { readonly project: Project }) {
   const change = useAction("projects.maintenance");
@@ -16,12 +35,9 @@ export function Maintenance({ project: { slug, maintenance } }: { readonly proje
     change.mutate({ params: { slug }, body: isOn ? { on: false } : { on: true, message } });
   };
   return (
-    <Section
-      title="Maintenance"
-      lead="Visitors get a page with status 503. The application, deployments and cron jobs go on behind it."
-    >
+    <Section title="Maintenance" lead={maintenanceLead}>
       <Form
-        submit={isOn ? "Let visitors in again" : "Show the maintenance page"}
+        submit={maintenanceButton(isOn)}
         look="plain"
         busy={change.isPending}
         error={change.error}
@@ -31,7 +47,7 @@ export function Maintenance({ project: { slug, maintenance } }: { readonly proje
       >
         {isOn ? (
           <p>
-            Visitors get the maintenance page
+            Visitors see “Down for maintenance” instead of the application
             {maintenance.message === null ? (
               "."
             ) : (
@@ -41,13 +57,7 @@ export function Maintenance({ project: { slug, maintenance } }: { readonly proje
             )}
           </p>
         ) : (
-          <TextField
-            name="message"
-            label="Text of the page"
-            hint="One line. Empty: the application is down for maintenance."
-            maxLength={300}
-            placeholder="Back at 18:00 UTC"
-          />
+          <MaintenanceText />
         )}
       </Form>
     </Section>

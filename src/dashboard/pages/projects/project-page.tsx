@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { useCall } from "../../data/api.ts";
-import { count, firstLine } from "../../data/format.ts";
+import { count, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
 import { attentionTexts, type OverviewProject } from "../../frame/stand.ts";
 import { CopyButton } from "../../ui/copy.tsx";
@@ -136,7 +136,7 @@ function Serving({ slug, active: { number, commit } }: ServingProps) {
   const message = data?.builds.find((build) => build.commit === commit)?.message;
   return (
     <Link to="/projects/$slug/deployments" params={{ slug }} className="block truncate hover:text-accent">
-      #{number} · <Mono>{commit?.slice(0, 7) ?? ""}</Mono>
+      #{number} · <Mono>{shortCommit(commit)}</Mono>
       {message !== undefined && (
         <>
           {" "}

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { ArrowRight } from "lucide-react";
 import { useCall } from "../../data/api.ts";
-import { firstLine } from "../../data/format.ts";
+import { firstLine, shortCommit } from "../../data/format.ts";
 import { State } from "../../ui/status.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
 
@@ -18,7 +18,7 @@ export function Running({ slug }: { readonly slug: string }) {
           className="flex items-center gap-3 rounded-md border border-busy/40 bg-busy/7 px-4 py-3 text-sm hover:bg-busy/12"
         >
           <State of={build.status} word={build.status === "queued" ? "Queued" : "Building"} />
-          <Mono>{`${build.branch}@${build.commit.slice(0, 7)}`}</Mono>
+          <Mono>{`${build.branch}@${shortCommit(build.commit)}`}</Mono>
           <span className="min-w-0 flex-1 truncate">
             <Plain>{firstLine(build.message)}</Plain>
           </span>

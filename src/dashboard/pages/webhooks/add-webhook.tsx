@@ -6,6 +6,33 @@ import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, TextField } from "../../ui/field.tsx";
 
+const formatNames: Record<WebhookFormat, string> = {
+  json: "JSON",
+  slack: "Slack",
+  discord: "Discord",
+  email: "E-mail",
+};
+const examples: Record<WebhookFormat, string> = {
+  json: "https://example.com/hooks/berth",
+  slack: "https://hooks.slack.com/services/…",
+  discord: "https://discord.com/api/webhooks/…",
+  email: "ops@example.com",
+};
+const hints: Record<WebhookFormat, string> = {
+  json: "An https:// address of yours. Each event arrives there as a signed POST with a JSON body.",
+  slack: "The address of an incoming webhook, which Slack shows in the settings of your app.",
+  discord: "The address of a webhook, which Discord shows in the settings of the channel.",
+  email: "Berth mails a code to it first. Events follow once you have entered that code here.",
+};
+const eventNames: Record<(typeof webhookEvents)[number], string> = {
+  deployment: "Deployments",
+  build: "Builds",
+  alert: "Alerts",
+  backup: "Backups",
+  certificate: "Certificates",
+  approval: "Approvals",
+};
+
 /** Adds a webhook and shows once the secret that verifies its signatures. For an e-mail address, Berth mails a code instead. */
 export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
   const [format, setFormat] = useState<WebhookFormat>("json");
@@ -29,25 +56,27 @@ export function AddWebhook({ onClose }: { readonly onClose: () => void }) {
       onClose={onClose}
     >
       <TextField name="name" label="Name" required maxLength={100} placeholder="chat" />
+      <div className="flex flex-col gap-1.5">
+        <span className="text-sm font-medium">Format</span>
+        <Choice label="Format" options={webhookFormats} value={format} onChange={setFormat} words={formatNames} />
+      </div>
       <TextField
         key={isMail ? "mail" : "web"}
         name="url"
-        label="Address"
+        label={isMail ? "E-mail address" : "URL"}
         type={isMail ? "email" : "url"}
         required
         maxLength={isMail ? 254 : 2048}
-        placeholder={isMail ? "ops@example.com" : "https://…"}
-        hint={isMail ? "It is mailed a code; events follow once you have entered that code here." : undefined}
+        placeholder={examples[format]}
+        hint={hints[format]}
       />
-      <div className="flex flex-col gap-1.5">
-        <span className="text-sm font-medium">Format</span>
-        <Choice label="Format" options={webhookFormats} value={format} onChange={setFormat} />
-      </div>
-      <fieldset className="grid grid-cols-2 gap-x-4 gap-y-1.5 rounded-md border border-line p-3 sm:grid-cols-3">
-        <legend className="sr-only">Events</legend>
-        {webhookEvents.map((kind) => (
-          <Checkbox key={kind} name={kind} label={kind} defaultChecked />
-        ))}
+      <fieldset>
+        <legend className="mb-1.5 text-sm font-medium">Events to send</legend>
+        <div className="grid grid-cols-2 gap-x-4 gap-y-1.5 rounded-md border border-line p-3 sm:grid-cols-3">
+          {webhookEvents.map((kind) => (
+            <Checkbox key={kind} name={kind} label={eventNames[kind]} defaultChecked />
+          ))}
+        </div>
       </fieldset>
     </ActionDialog>
   );
