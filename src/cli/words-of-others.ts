@@ -1,3 +1,5 @@
+import { firstPush } from "../contract/first-push.ts";
+
 const ownEdge = "The platform runs its edge by itself; `berth status --platform` shows it.";
 
 /**
@@ -33,7 +35,7 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "ps rebuild": "berth deploy",
   redeploy: "berth deploy",
   up: "berth deploy",
-  push: "git push berth main",
+  push: firstPush,
   release: "berth deployments",
   releases: "berth deployments",
   "releases rollback": "berth rollback <number>",

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { firstPush } from "../contract/first-push.ts";
 import type { GitServers } from "../git/git-servers.ts";
 import { hasHttps } from "./certificate-settings.ts";
 import { pathsIn, type Config } from "./config.ts";
@@ -68,7 +69,7 @@ export function nextSteps(config: Pick<Config, "listen" | "httpPort" | "dataDir"
     `export PATH=${quoted(bin)}:"$PATH"`,
     `berth login http://${host}:${config.httpPort} --token-file ${quoted(pathsIn(config.dataDir).adminToken)}`,
     "cd your-application    # a git repository with a commit",
-    "berth create my-app && git push berth HEAD:main",
+    `berth create my-app && ${firstPush}`,
   ];
 }
 

@@ -1,4 +1,5 @@
 // What a visitor reads where no application answers.
+import { firstPush } from "../contract/first-push.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
 
 /** Identifies one of the edge's own pages; sent as `x-berth-error`. */
@@ -18,10 +19,10 @@ export const pages = {
   nothing_deployed: {
     status: 404,
     title: "Nothing deployed yet",
-    text: "This project exists but has no deployment. Commit your application and run: git push berth main",
+    text: `This project exists but has no deployment. Commit your application and run: ${firstPush}`,
   },
   method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is not a forward proxy." },
-  request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive." },
+  request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive. Try again." },
   headers_too_large: {
     status: 431,
     title: "Request header fields too large",
@@ -31,13 +32,13 @@ export const pages = {
   app_not_running: {
     status: 503,
     title: "Application not running",
-    text: "The application has no running instance: it is starting, or it has ended.",
+    text: "The application has no running instance: it is starting, or it has ended. Try again in a few seconds.",
     retryAfterS: 5,
   },
   app_unreachable: {
     status: 502,
     title: "Application unreachable",
-    text: "The application does not accept connections.",
+    text: "The application does not accept connections. Try again in a few seconds.",
     retryAfterS: 5,
   },
   app_bad_response: {
@@ -90,7 +91,7 @@ function write(code: PageCode, page: Page, accept: string): [type: string, body:
   return ["text/plain; charset=utf-8", `${page.status} ${page.title}\n${page.text}\n`];
 }
 
-const style = `${plainPageStyle}.status{margin-bottom:.25rem;font:500 13px/1.6 "Geist Mono Variable",ui-monospace,monospace}`;
+const style = `${plainPageStyle}.status{margin-bottom:.25rem;font:500 13px/1.6 "Geist Mono Variable","Geist Mono",ui-monospace,Menlo,Consolas,"Liberation Mono",monospace}`;
 
 function html(page: Page): string {
   return `<!doctype html>

@@ -60,7 +60,7 @@ function assertTour(steps: Awaited<ReturnType<typeof type>>): void {
   let pushes = 0;
   for (const step of steps) {
     // The second push is the broken one: refusing it is what the tour shows.
-    const isRefused = step.line === "git push berth main" && (pushes += 1) === 2;
+    const isRefused = step.line === "git push berth HEAD:main" && (pushes += 1) === 2;
     assert.equal(step.exitCode === 0, !isRefused, `${step.line}\n${told}`);
   }
   const answers = steps

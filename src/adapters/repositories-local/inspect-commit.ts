@@ -81,7 +81,7 @@ const notACommit: Inspection = {
   outcome: "refused",
   code: "not_a_commit",
   summary: "What was pushed is not a commit.",
-  hint: "Push a branch: git push berth main",
+  hint: "Push a branch: git push berth HEAD:main",
 };
 
 const unreadable: Inspection = {

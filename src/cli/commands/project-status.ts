@@ -1,3 +1,4 @@
+import { firstPush } from "../../contract/first-push.ts";
 import type { Answer } from "../../contract/client.ts";
 import { counted } from "../../kit/counted.ts";
 import type { CliContext } from "../context.ts";
@@ -41,7 +42,7 @@ function factsOf(paint: Paint, overview: Overview): [string, string | null][] {
     [
       "deployment",
       active === null
-        ? "none: `git push berth main` makes the first"
+        ? `none: \`${firstPush}\` makes the first`
         : `#${active.number}, live ${relativeTime(active.at)}: ${oneLine(active.message, 60)}`,
     ],
     [

@@ -71,7 +71,12 @@ function Plot({ title, ...drawn }: ChartProps) {
 }
 
 /** Shows the values under the pointer, beside it. */
-function Values({ hover: { index, left, isRight }, times, series, format }: Drawn & { readonly hover: Hover }) {
+function Values({
+  hover: { index, left, isRight, markers },
+  times,
+  series,
+  format,
+}: Drawn & { readonly hover: Hover }) {
   const at = times[index];
   if (at === undefined) return null;
   return (
@@ -81,7 +86,7 @@ function Values({ hover: { index, left, isRight }, times, series, format }: Draw
       className={`pointer-events-none absolute top-2 z-[1] flex flex-col gap-0.5 rounded-md border border-line bg-raised px-2.5 py-1.5 text-xs whitespace-nowrap shadow-float ${isRight ? "-translate-x-full -ml-3" : "ml-3"}`}
       style={{ left }}
     >
-      <span className="text-faint">{new Date(at * 1000).toLocaleString("en-GB", short)}</span>
+      <span className="text-faint">{timeText(at)}</span>
       {series.map(({ label, colour, values }) => (
         <span key={label} className="flex items-center gap-1.5">
           <Swatch colour={colour} />
@@ -89,10 +94,30 @@ function Values({ hover: { index, left, isRight }, times, series, format }: Draw
           <span className="ml-auto pl-3 font-medium">{textOf(values[index], format)}</span>
         </span>
       ))}
+      {markers.length > 0 && <Deployments markers={markers} />}
     </div>
   );
 }
 
+const mostListed = 6;
+
+/** Lists deployments, newest first. */
+function Deployments({ markers }: Pick<Hover, "markers">) {
+  const shown = markers.toReversed().slice(0, mostListed);
+  return (
+    <span className="mt-1 flex flex-col gap-0.5 border-t border-line pt-1">
+      {shown.map(({ number, at }) => (
+        <span key={number} className="flex gap-3">
+          <span className="font-medium">#{number} live</span>
+          <span className="ml-auto text-faint">{timeText(at)}</span>
+        </span>
+      ))}
+      {markers.length > shown.length && <span className="text-faint">and {markers.length - shown.length} before</span>}
+    </span>
+  );
+}
+
+const timeText = (seconds: number) => new Date(seconds * 1000).toLocaleString("en-GB", short);
 const short = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
 
 function textOf(value: number | null | undefined, format: Drawn["format"]): string {

@@ -37,7 +37,14 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
           <LoaderCircle aria-hidden size={20} className="shrink-0 animate-spin text-busy" />
         )}
         <div role="status" className="min-w-48 flex-1 text-sm">
-          <p className="font-medium">{step ?? "Drop a folder here to deploy it"}</p>
+          <p className="font-medium">
+            {step ?? (
+              <>
+                <span className="pointer-coarse:hidden">Drop a folder here to deploy it</span>
+                <span className="not-pointer-coarse:hidden">Deploy a folder of this device</span>
+              </>
+            )}
+          </p>
           <p className="text-faint">Without git; .gitignore and .berthignore leave files out.</p>
         </div>
         <input

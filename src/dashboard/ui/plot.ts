@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { clusterLabel, clusterMarkers, type Cluster, type Marker } from "../data/cluster-markers.ts";
 
 export interface Series {
   readonly label: string;
@@ -7,11 +8,6 @@ export interface Series {
   /** Null leaves a gap: nothing was measured. */
   readonly values: readonly (number | null)[];
   readonly fill?: boolean;
-}
-
-export interface Marker {
-  readonly at: number;
-  readonly label: string;
 }
 
 /** What a chart draws. */
@@ -42,9 +38,12 @@ export interface Hover {
   readonly index: number;
   readonly left: number;
   readonly isRight: boolean;
+  /** The deployments under the pointer. */
+  readonly markers: readonly Marker[];
 }
 
-const labelWidth = 32;
+const labelWidth = 48;
+const nearPx = 8;
 
 /** Draws a chart into an element. Charts of a page share cursor and zoom. `drawn` returns the current data whenever the chart needs it. */
 export function createPlot(
@@ -55,8 +54,8 @@ export function createPlot(
   const { series, format, least = 0, isBinary = false } = drawn();
   const options = optionsOf({ width: element.clientWidth, series, format, least, isBinary });
   const hooks: uPlot.Hooks.Arrays = {
-    draw: [(plot) => drawMarkers(plot, drawn().markers, cssColour("strong"))],
-    setCursor: [(plot) => onHover(hoverOf(plot))],
+    draw: [(plot) => drawMarkers(plot, drawn().markers, { line: cssColour("strong"), band: cssColour("faint") })],
+    setCursor: [(plot) => onHover(hoverOf(plot, drawn().markers))],
     setScale: [(plot, scale) => scale === "x" && drawn().onZoom(zoomOf(plot))],
   };
   const plot = new uPlot({ ...options, hooks }, dataOf(drawn()), element);
@@ -86,10 +85,17 @@ function dataOf({ times, series }: Drawn): uPlot.AlignedData {
   return [[...times], ...series.map(({ values }) => [...values])] as uPlot.AlignedData;
 }
 
-function hoverOf({ cursor, bbox }: uPlot): Hover | undefined {
+function hoverOf(plot: uPlot, markers: readonly Marker[]): Hover | undefined {
+  const { cursor, bbox } = plot;
   const { idx, left = -1 } = cursor;
   if (idx === null || idx === undefined || left < 0) return undefined;
-  return { index: idx, left: left + bbox.left / devicePixelRatio, isRight: left * devicePixelRatio > bbox.width / 2 };
+  const near = clustersIn(plot, markers).find(({ from, to }) => left >= from - nearPx && left <= to + nearPx);
+  return {
+    index: idx,
+    left: left + bbox.left / devicePixelRatio,
+    isRight: left * devicePixelRatio > bbox.width / 2,
+    markers: near?.markers ?? [],
+  };
 }
 
 function optionsOf({
@@ -173,37 +179,53 @@ function withAlpha(colour: string): string {
   return colour.startsWith("oklch") ? colour.replace(/\)$/, " / 0.12)") : colour;
 }
 
-function drawMarkers(plot: uPlot, markers: readonly Marker[], colour: string): void {
+function drawMarkers(plot: uPlot, markers: readonly Marker[], colours: MarkerColours): void {
   const { ctx, bbox } = plot;
   ctx.save();
-  ctx.strokeStyle = colour;
-  ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
   // uPlot's axes leave another baseline set.
   ctx.textBaseline = "alphabetic";
+  ctx.textAlign = "left";
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  // Newest first: where two labels would overlap, the newer one is shown.
-  const shown = markers
-    .map(({ at, label }) => ({ x: plot.valToPos(at, "x", true), label }))
-    .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width)
-    .toSorted((a, b) => b.x - a.x);
-  for (const { x } of shown) {
+  for (const cluster of clustersIn(plot, markers)) {
+    const [from, to] = [bbox.left + cluster.from * devicePixelRatio, bbox.left + cluster.to * devicePixelRatio];
+    ctx.fillStyle = withAlpha(colours.band);
+    if (to > from) ctx.fillRect(from, bbox.top, to - from, bbox.height);
+    ctx.strokeStyle = colours.line;
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.moveTo(to, bbox.top);
+    ctx.lineTo(to, bbox.top + bbox.height);
     ctx.stroke();
-  }
-  let labelled = Number.POSITIVE_INFINITY;
-  for (const { x, label } of shown) {
-    if (labelled - x < labelWidth * devicePixelRatio) continue;
-    labelled = x;
-    // At the right edge the label moves to the left of its line.
-    const { width } = ctx.measureText(label);
-    const isAtEdge = x + width + 6 * devicePixelRatio > bbox.left + bbox.width;
-    const left = isAtEdge ? x - width - 3 * devicePixelRatio : x + 3 * devicePixelRatio;
-    ctx.textAlign = "left";
-    ctx.clearRect(left, bbox.top, width, 13 * devicePixelRatio);
-    ctx.fillText(label, left, bbox.top + 10 * devicePixelRatio);
+    drawLabel(plot, { text: clusterLabel(cluster), x: to, colour: colours.line });
   }
   ctx.restore();
+}
+
+interface MarkerColours {
+  readonly line: string;
+  readonly band: string;
+}
+
+interface Label {
+  readonly text: string;
+  readonly x: number;
+  readonly colour: string;
+}
+
+/** Draws a label at the right of its line, or at the left where it would leave the chart. */
+function drawLabel({ ctx, bbox }: uPlot, { text, x, colour }: Label): void {
+  const { width } = ctx.measureText(text);
+  const isAtEdge = x + width + 6 * devicePixelRatio > bbox.left + bbox.width;
+  const left = isAtEdge ? x - width - 3 * devicePixelRatio : x + 3 * devicePixelRatio;
+  ctx.clearRect(left, bbox.top, width, 13 * devicePixelRatio);
+  ctx.fillStyle = colour;
+  ctx.fillText(text, left, bbox.top + 10 * devicePixelRatio);
+}
+
+/** Returns the deployments in the visible part, those too close to be told apart as one; places are in CSS pixels from the left. */
+function clustersIn(plot: uPlot, markers: readonly Marker[]): readonly Cluster[] {
+  const placeOf = ({ at }: Marker) => plot.valToPos(at, "x");
+  const width = plot.bbox.width / devicePixelRatio;
+  const visible = markers.filter((marker) => placeOf(marker) >= 0 && placeOf(marker) <= width);
+  return clusterMarkers(visible, placeOf, labelWidth);
 }

@@ -7,7 +7,7 @@ import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, buttonLook } from "../../ui/button.tsx";
 import { Older } from "../../ui/older.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -34,7 +34,7 @@ export function BackupsPage() {
       look="primary"
       icon={<Plus size={15} />}
       busy={create.isPending}
-      why={hasNone ? "The project has no database." : isWorking ? "An operation is under way." : why}
+      why={isWorking ? "An operation is under way." : why}
       onClick={() => create.mutate({ params: { slug } })}
     >
       Back up now
@@ -44,16 +44,20 @@ export function BackupsPage() {
     <Page
       title="Backups"
       lead="Made every day by itself. A verification restores one into a scratch database and compares the rows of each table."
-      actions={action}
+      actions={has === true && all.length > 0 ? action : undefined}
     >
       {create.error !== null && <Problem error={create.error} />}
       <View of={backups}>
         {() =>
           all.length === 0 ? (
-            <Empty icon={<ArchiveRestore size={24} />} title="No backups yet">
+            <Empty
+              icon={<ArchiveRestore size={24} />}
+              title="No backups yet"
+              action={hasNone ? <ToDatabase slug={slug} /> : action}
+            >
               {hasNone
                 ? "The project has no database, so there is nothing to back up."
-                : "The first one comes by itself within a day, or now with the button above."}
+                : "The first one comes by itself within a day, or now."}
             </Empty>
           ) : (
             <>
@@ -72,6 +76,14 @@ export function BackupsPage() {
         </Section>
       )}
     </Page>
+  );
+}
+
+function ToDatabase({ slug }: { readonly slug: string }) {
+  return (
+    <Link to="/projects/$slug/database" params={{ slug }} className={buttonLook("plain")}>
+      Create a database
+    </Link>
   );
 }
 

@@ -6,6 +6,7 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 import { entriesOf, type SourceFile } from "./entries-of.ts";
 
 export interface SourceSearch {
@@ -29,7 +30,7 @@ export function SourcePage() {
         <View of={files}>
           {(data) =>
             data.commit === null ? (
-              <Empty icon={<FileCode2 size={24} />} title="No source yet" command="git push berth HEAD:main">
+              <Empty icon={<FileCode2 size={24} />} title="No source yet" action={<HowToDeploy slug={slug} />}>
                 Push with git or deploy a folder, and its files show up here.
               </Empty>
             ) : (

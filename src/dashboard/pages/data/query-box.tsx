@@ -53,9 +53,11 @@ export function QueryBox({ slug }: { readonly slug: string }) {
             Run
           </Button>
           <span role="status" className="text-sm text-muted">
-            {query.data === undefined
-              ? "Ctrl Enter runs it."
-              : `${plural(query.data.rows.length, "row")}${query.data.more ? "; there are more" : ""}`}
+            {query.data === undefined ? (
+              <span className="pointer-coarse:hidden">Ctrl Enter runs it.</span>
+            ) : (
+              `${plural(query.data.rows.length, "row")}${query.data.more ? "; there are more" : ""}`
+            )}
           </span>
         </div>
         {query.error !== null && <Problem error={query.error} />}

@@ -41,7 +41,7 @@ export function DeploymentsPage() {
   const action = (
     <Button
       icon={<Rocket size={14} />}
-      why={isEmpty ? "Nothing was pushed yet." : why}
+      why={why}
       busy={redeploy.isPending}
       onClick={() => redeploy.mutate({ params: { slug }, body: {} })}
     >
@@ -61,7 +61,7 @@ export function DeploymentsPage() {
           >
             <GitCompareArrows aria-hidden size={14} /> Compare
           </Link>
-          {action}
+          {!isEmpty && action}
         </>
       }
     >

@@ -3,11 +3,12 @@ import { useState } from "react";
 import { useAction, useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
-import { useSlug } from "../../data/project.ts";
+import { useProject, useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Page } from "../../ui/page.tsx";
+import { Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { DomainCard } from "./domain-card.tsx";
 
@@ -30,7 +31,7 @@ export function DomainsPage() {
               title="No hostname of your own yet"
               command={`berth domains add shop.example.com --project ${slug}`}
             >
-              The project answers at its default address meanwhile.
+              <Meanwhile />
             </Empty>
           ) : (
             <ul className="flex flex-col gap-4">
@@ -55,6 +56,16 @@ export function DomainsPage() {
       )}
     </Page>
   );
+}
+
+/** Says where the project answers without a hostname of its own. */
+function Meanwhile() {
+  const { data: project } = useProject();
+  if (project === undefined) return null;
+  const address = <Mono className="wrap-anywhere">{project.url.replace(/^https?:\/\//, "")}</Mono>;
+  if (project.active_deployment === null)
+    return <>Nothing is deployed yet. Then the project also answers at {address}.</>;
+  return <>The project answers at {address}, with or without one.</>;
 }
 
 function Attach({ slug }: { readonly slug: string }) {

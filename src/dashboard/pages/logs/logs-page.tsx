@@ -1,13 +1,14 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ArrowUp } from "lucide-react";
 import { limits } from "../../../contract/limits.ts";
-import { useSlug } from "../../data/project.ts";
+import { useProject, useSlug } from "../../data/project.ts";
 import { useLog } from "../../data/use-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { EmptyLog } from "./empty-log.tsx";
 import { OriginSelect, type Origin } from "./origin-select.tsx";
 import { TimeRangeControl, type TimeRange } from "./time-range.tsx";
 
@@ -23,6 +24,7 @@ export interface LogsSearch extends TimeRange, Origin {
 /** The page of the application's output, live. */
 export function LogsPage() {
   const slug = useSlug();
+  const { data: project } = useProject();
   const { q = "", ...search } = route.useSearch();
   const { source = "runtime", process, replica, since, until } = search;
   const range = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
@@ -76,11 +78,17 @@ export function LogsPage() {
         controls={controls}
         height="calc(100dvh - 13rem)"
         empty={
-          log.loaded
-            ? since === undefined
-              ? "Nothing was printed yet. What the application writes to standard output and error appears here."
-              : "Nothing was printed in this time."
-            : "Loading …"
+          log.loaded && project !== undefined ? (
+            <EmptyLog
+              project={project}
+              isBuild={!isRuntime}
+              isFiltered={process !== undefined || replica !== undefined}
+              isRange={since !== undefined || until !== undefined}
+              onShowAll={() => set(process === undefined && replica === undefined ? {} : range)}
+            />
+          ) : (
+            "Loading …"
+          )
         }
       />
     </Page>

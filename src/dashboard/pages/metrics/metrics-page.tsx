@@ -5,13 +5,14 @@ import { metricsRanges } from "../../../contract/metrics.ts";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { bytes, count, plural } from "../../data/format.ts";
+import { bytes, count, duration, plural } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import type { Drawn, Zoom } from "../../ui/plot.ts";
 import { Choice } from "../../ui/choice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { Empty, Skeleton, View } from "../../ui/view.tsx";
+import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 // Loads at the same time as the numbers.
 const chartPart = loadPart(() => import("../../ui/chart.tsx"));
@@ -61,16 +62,17 @@ export function MetricsPage() {
 }
 
 function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "zoom" | "onZoom">) {
+  const slug = useSlug();
   const times = useMemo(() => data.buckets.map(({ at }) => Date.parse(at) / 1000), [data]);
   const markers = useMemo(
-    () => data.deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, label: `#${number}` })),
+    () => data.deployments.map(({ at, number }) => ({ at: Date.parse(at) / 1000, number })),
     [data],
   );
   const charts = useMemo(() => chartsOf(data), [data]);
   const { total } = data;
   if (total.requests === 0 && data.deployments.length === 0 && data.replicas.length === 0)
     return (
-      <Empty icon={<ChartSpline size={24} />} title="Nothing was measured yet" command="git push berth HEAD:main">
+      <Empty icon={<ChartSpline size={24} />} title="Nothing was measured yet" action={<HowToDeploy slug={slug} />}>
         Requests, latency, processors and memory are drawn here as soon as a deployment serves.
       </Empty>
     );
@@ -99,8 +101,8 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
         </Fact>
       </dl>
       <p className="text-xs text-faint">
-        {plural(data.buckets.length, "point")} of {data.bucket_seconds} s. Drag in a chart to zoom, double-click to go
-        back.
+        {plural(data.buckets.length, "point")} of {duration(data.bucket_seconds * 1000)}.{" "}
+        <span className="pointer-coarse:hidden">Drag in a chart to zoom, double-click to go back.</span>
       </p>
       <Suspense fallback={<Skeleton rows={4} height={196} />}>
         {charts.map((chart) => (
@@ -153,8 +155,8 @@ function chartsOf(data: Metrics): ChartOf[] {
       format: milliseconds,
       series: [
         { label: "p50", colour: "accent", values: of(({ latency_ms: latency }) => latency.p50) },
-        { label: "p95", colour: "busy", values: of(({ latency_ms: latency }) => latency.p95) },
-        { label: "p99", colour: "warn", values: of(({ latency_ms: latency }) => latency.p99) },
+        { label: "p95", colour: "warn", values: of(({ latency_ms: latency }) => latency.p95) },
+        { label: "p99", colour: "faint", values: of(({ latency_ms: latency }) => latency.p99) },
       ],
     },
     ...(data.total.page_load.looks === 0 ? [] : [pageLoadOf(data)]),
@@ -181,8 +183,8 @@ function pageLoadOf({ buckets }: Metrics): ChartOf {
     format: milliseconds,
     series: [
       { label: "first byte", colour: "accent", values: buckets.map(({ page_load: load }) => load.first_byte_ms) },
-      { label: "complete", colour: "busy", values: buckets.map(({ page_load: load }) => load.total_ms) },
-      { label: "slowest", colour: "warn", values: buckets.map(({ page_load: load }) => load.slowest_ms) },
+      { label: "complete", colour: "warn", values: buckets.map(({ page_load: load }) => load.total_ms) },
+      { label: "slowest", colour: "faint", values: buckets.map(({ page_load: load }) => load.slowest_ms) },
     ],
   };
 }

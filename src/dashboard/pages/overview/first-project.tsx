@@ -1,4 +1,5 @@
 import { Plus } from "lucide-react";
+import { firstPush } from "../../../contract/first-push.ts";
 import { call, useClient } from "../../data/api.ts";
 import type { LocalFolder } from "../../data/folder.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -26,10 +27,14 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
       </div>
       <FolderDrop why={why} projectFor={projectFor} />
       <div className="flex flex-col gap-2">
-        <h3 className="text-sm font-medium">Or from a terminal, in a git repository</h3>
+        <h3 className="text-sm font-medium">Or from a terminal, in a git repository with a commit</h3>
         <Command>{`berth login ${location.origin}`}</Command>
         <Command>{"berth create my-app"}</Command>
-        <Command>{"git push berth HEAD:main"}</Command>
+        <Command>{firstPush}</Command>
+        <p className="max-w-[64ch] text-sm text-muted">
+          <code>berth</code> is in the folder <code>bin</code> of Berth's checkout. The login asks for an API token; the
+          second command adds the git remote that the third one pushes to.
+        </p>
       </div>
       <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">
         <Button icon={<Plus size={15} />} why={why} onClick={onCreate}>

@@ -12,6 +12,7 @@ import { Status, type Tone } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 type Process = Answer<"processes.list">["processes"][number];
 type Replica = Process["running"][number];
@@ -44,7 +45,7 @@ export function Processes({ slug }: { readonly slug: string }) {
       <View of={processes}>
         {(data) =>
           data.processes.length === 0 ? (
-            <Empty title="Nothing runs yet" command="git push berth HEAD:main">
+            <Empty title="Nothing runs yet" action={<HowToDeploy slug={slug} />}>
               Each process type of the active deployment is listed here.
             </Empty>
           ) : (

@@ -1,23 +1,31 @@
+import { firstPush } from "../../../contract/first-push.ts";
 import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
 
-/** Shows the commands for the first push. The page shows the deployment by itself once the push arrives. */
-export function FirstDeployment({ project }: { readonly project: Project }) {
+interface FirstDeploymentProps {
+  readonly project: Project;
+  /** Whether a push came before and led to nothing that serves. */
+  readonly isAgain?: boolean;
+}
+
+/** Shows the commands for a push. The page shows the deployment by itself once the push arrives. */
+export function FirstDeployment({ project, isAgain = false }: FirstDeploymentProps) {
   const why = useWhyNot("builds.upload");
   return (
     <section className="flex max-w-[44rem] flex-col gap-4 rounded-md border border-line p-5">
       <div>
-        <h2 className="text-base font-semibold">Deploy the first version</h2>
+        <h2 className="text-base font-semibold">{isAgain ? "Push a corrected version" : "Deploy the first version"}</h2>
         <p className="mt-1 text-sm text-muted">
-          In the folder of your application, a git repository with a commit. Node.js, Python, Go, static pages and
-          Dockerfiles are recognised.
+          {isAgain
+            ? "In the repository that you pushed from; the first line is only needed in another one."
+            : "In the folder of your application, a git repository with a commit. Node.js, Python, Go, static pages and Dockerfiles are recognised."}
         </p>
       </div>
       <ol className="flex flex-col gap-3">
         <Step number={1}>{`git remote add berth ${project.git.https}`}</Step>
-        <Step number={2}>{`git push berth HEAD:main`}</Step>
+        <Step number={2}>{firstPush}</Step>
       </ol>
       <p className="text-sm text-muted">
         git asks for a password: an API token; any user name will do. With an SSH key the remote is{" "}

@@ -55,7 +55,11 @@ function Active({ project }: { readonly project: Project }) {
       <Running slug={slug} />
       <LastFailure project={project} />
       {active !== null && <Findings slug={slug} of={diagnosis.data?.findings ?? []} />}
-      {active === null ? <FirstDeployment project={project} /> : <Facts project={project} />}
+      {active === null ? (
+        <FirstDeployment project={project} isAgain={builds.data?.builds.length !== 0} />
+      ) : (
+        <Facts project={project} />
+      )}
       <DiskUse slug={slug} />
       {active !== null && (
         <Section title="Repository">

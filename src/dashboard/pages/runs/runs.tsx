@@ -23,7 +23,8 @@ export function Runs({ slug }: { readonly slug: string }) {
   const { data: project } = useProject();
   const [starting, setStarting] = useState(false);
   const refused = useWhyNot("runs.create");
-  const why = project?.active_deployment === null ? "Deploy a version first." : refused;
+  const isDeployed = project?.active_deployment !== null;
+  const why = isDeployed ? refused : "Deploy a version first.";
   return (
     <Section
       title="One-off commands"
@@ -40,9 +41,11 @@ export function Runs({ slug }: { readonly slug: string }) {
             <Empty
               icon={<SquareTerminal size={24} />}
               title="No command ran yet"
-              command={`berth run --project ${slug} -- node migrate.js`}
+              {...(isDeployed ? { command: `berth run --project ${slug} -- node --version` } : {})}
             >
-              A migration, an import, a look around. Output and exit code are kept.
+              {isDeployed
+                ? "A migration, an import, a look around. Output and exit code are kept."
+                : "Commands run in the image of a deployment; there is none yet."}
             </Empty>
           ) : (
             <>
