@@ -5,13 +5,16 @@ import { renderPage, type PageCode } from "../../src/ports/edge-pages.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser } from "../../test/support/browser.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { createClient } from "../../src/contract/client.ts";
 import { fillPlatform } from "./fill-platform.ts";
+import { states, type Stage } from "./states.ts";
 
 /**
  * Pictures of the dashboard's pages into tmp/screenshots, to be looked at: a phone and a wide screen, light and dark.
  *
  *   npm run screenshots                              every page of a platform of its own, with much data and with none
  *   npm run screenshots -- URL TOKEN-FILE PATH...    these pages of a running platform
+ *   npm run screenshots -- URL TOKEN-FILE =STATE...  these states of it, such as =palette; = alone is all of them
  */
 const [url, tokenFile, ...paths] = process.argv.slice(2);
 const widths = (process.env["SCREENSHOT_WIDTHS"] ?? "390,1440").split(",").map(Number);
@@ -38,6 +41,8 @@ const ofButtons = [
   ["/operator/organizations", "New organization"],
 ] as const;
 
+const stateNames = Object.keys(states);
+
 interface Shoot {
   readonly url: string;
   readonly token: string;
@@ -45,6 +50,8 @@ interface Shoot {
   /** Begins the names of the files. */
   readonly prefix: string;
   readonly dialogs?: typeof ofButtons;
+  /** Names of states. */
+  readonly states?: readonly string[];
   /** Pages that are no part of the dashboard, by name: their HTML. */
   readonly plain?: Readonly<Record<string, string>>;
 }
@@ -55,7 +62,15 @@ async function shootAll(): Promise<void> {
     const emptyToken = await fillPlatform(platform);
     const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
     const plain = { ...edgePages(), decision: await decisionPage(platform.dataDir) };
-    await shoot({ url: platform.api, token: platform.token, paths: pages, dialogs: ofButtons, prefix: "many-", plain });
+    await shoot({
+      url: platform.api,
+      token: platform.token,
+      paths: pages,
+      dialogs: ofButtons,
+      prefix: "many-",
+      plain,
+      states: stateNames,
+    });
     const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
     await shoot({ url: platform.api, token: platform.token, paths: none, prefix: "none-" });
     await shoot({ url: platform.api, token: emptyToken, paths: ofOrganization, prefix: "none-" });
@@ -121,6 +136,12 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
     await page.waitForTimeout(settleMs);
     await save(`dialog-${nameOf(`${path} ${button}`)}`);
   }
+  for (const name of what.states ?? []) {
+    await states[name]?.(stageOf(page, what));
+    await page.waitForTimeout(settleMs);
+    await save(`state-${name}`);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  }
   for (const [name, html] of Object.entries(what.plain ?? {})) {
     // A document of its own: the dashboard's policy allows no style in a page.
     await page.goto("about:blank");
@@ -128,6 +149,20 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
     await save(name);
   }
   await context.close();
+}
+
+function stageOf(page: Page, what: Shoot): Stage {
+  const visit = async (path: string) => void (await page.goto(new URL(path, what.url).href));
+  return {
+    page,
+    client: createClient({ baseUrl: what.url, token: what.token }),
+    open: (path) => open(page, what, path),
+    visit,
+    async signInAs(token) {
+      await page.context().clearCookies();
+      await signIn(page, { ...what, token });
+    },
+  };
 }
 
 async function open(page: Page, what: Shoot, path: string): Promise<void> {
@@ -150,4 +185,9 @@ mkdirSync(folder, { recursive: true });
 if (url === undefined) await shootAll();
 else if (tokenFile === undefined || paths.length === 0)
   throw new Error("Usage: npm run screenshots [-- URL TOKEN-FILE PATH...]");
-else await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths, prefix: "" });
+else {
+  const named = paths.filter((path) => path.startsWith("=")).map((path) => path.slice(1));
+  const chosen = named.includes("") ? stateNames : named;
+  const pages = paths.filter((path) => !path.startsWith("="));
+  await shoot({ url, token: readFileSync(tokenFile, "utf8").trim(), paths: pages, prefix: "", states: chosen });
+}

@@ -160,8 +160,8 @@ function Troubled({ data }: { readonly data: Overview }) {
             rows={data.most_failing}
             keyOf={({ organization, project }) => `${organization}/${project}`}
             columns={[
-              { head: "Project", grow: true, cell: ({ organization, project }) => `${organization}/${project}` },
-              { head: "Failed", end: true, cell: (project) => <Failed of={project} /> },
+              { head: "Project", cell: ({ organization, project }) => `${organization}/${project}` },
+              { head: "Failed", grow: true, cell: (project) => <Failed of={project} /> },
             ]}
           />
         )}

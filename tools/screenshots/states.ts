@@ -1,0 +1,140 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Page } from "playwright-core";
+import type { Client } from "../../src/contract/client.ts";
+import { tarOf } from "../../test/support/tar.ts";
+
+/** What a state is made with. */
+export interface Stage {
+  readonly page: Page;
+  /** Calls the API as the operator. */
+  readonly client: Client;
+  /** Opens a page and waits until it has loaded. */
+  open(path: string): Promise<void>;
+  /** Opens a page without waiting for it. */
+  visit(path: string): Promise<void>;
+  /** Signs in with another token. */
+  signInAs(token: string): Promise<void>;
+}
+
+type State = (stage: Stage) => Promise<unknown>;
+
+const shop = { slug: "shop" };
+const everyCall = "**/v1/**";
+
+/** States that no address leads to, by name. The page's routes are removed, and its session goes on, after each of the first ones. */
+export const states: Readonly<Record<string, State>> = {
+  "deployment-live": async ({ client, open }) => open(await pathOfDeployment(client, "active")),
+  "deployment-failed": async ({ client, open }) => open(await pathOfDeployment(client, "failed")),
+  "deployment-running": async ({ client, open }) => open(`/projects/shop/builds/${await startBuild(client)}`),
+  "project-deploying": ({ open }) => open("/projects/shop"),
+  "deployments-running": async ({ client, open }) => {
+    await open("/projects/shop/deployments");
+    await cancelBuilds(client);
+  },
+  "deployment-cancelled": async ({ client, open }) => {
+    const { builds } = await client.call("builds.list", { params: shop });
+    await open(`/projects/shop/builds/${builds[0]?.id}`);
+  },
+  "metrics-hover": async ({ page, open }) => {
+    await open("/projects/shop/metrics");
+    await hoverDeployments(page);
+  },
+  palette: async ({ page, open }) => {
+    await open("/projects/shop");
+    await page.keyboard.press("Control+k");
+  },
+  "palette-found": async ({ page }) => page.getByRole("combobox").fill("shop: roll"),
+  "palette-none": async ({ page }) => page.getByRole("combobox").fill("zzz"),
+  keys: async ({ page, open }) => {
+    await open("/");
+    await page.keyboard.press("?");
+  },
+  sidebar: async ({ page, open }) => {
+    await open("/");
+    const menu = page.getByRole("button", { name: "Open the navigation" });
+    if (await menu.isVisible()) await menu.click();
+  },
+  "not-found": ({ visit }) => visit("/projects/no-such-project"),
+  loading: async ({ page, visit }) => {
+    await page.route("**/v1/projects/shop/**", () => {});
+    await visit("/projects/shop/deployments");
+  },
+  error: async ({ page, visit }) => {
+    const body = JSON.stringify({ error: "The control plane could not do this.", code: "internal_error" });
+    await page.route("**/v1/projects/shop/deployments*", (route) => route.fulfill({ status: 500, body }));
+    await visit("/projects/shop/deployments");
+    await page.getByRole("alert").first().waitFor();
+  },
+  offline: async ({ page, open }) => {
+    await open("/projects/shop/cron");
+    await page.route(everyCall, (route) => route.abort());
+    await page.getByRole("link", { name: "Database", exact: true }).first().click();
+    await page.getByText("The platform does not answer").first().waitFor();
+  },
+  unreachable: async ({ page, visit }) => {
+    await page.route("**/session/resume", (route) => route.abort());
+    await visit("/");
+  },
+  expired: async ({ page, client, signInAs }) => {
+    const { id, token } = await client.call("tokens.create", { body: { name: "short-lived" } });
+    await signInAs(token ?? "");
+    await client.call("tokens.delete", { params: { id } });
+    await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
+  },
+  suspended: async ({ page, client, signInAs }) => {
+    const slug = `resting-${Date.now()}`;
+    const { owner_token: token } = await client.call("orgs.create", { body: { slug, name: "Resting" } });
+    await signInAs(token ?? "");
+    await client.call("orgs.disable", { params: { slug } });
+    await page.getByRole("heading", { name: "This organization is suspended" }).waitFor();
+  },
+  "sign-in": async ({ page, visit }) => {
+    await page.context().clearCookies();
+    await visit("/");
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+  },
+  "sign-in-refused": async ({ page }) => {
+    await page.getByLabel("API token").fill("berth_no-such-token");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator("[aria-invalid]").waitFor();
+  },
+  "sign-in-link-used": async ({ page, visit }) => {
+    await visit("/sign-in#used-before");
+    await page.locator("[aria-invalid]").waitFor();
+  },
+};
+
+async function pathOfDeployment(client: Client, status: string): Promise<string> {
+  const { deployments } = await client.call("deployments.list", { params: shop });
+  return `/projects/shop/builds/${deployments.find((each) => each.status === status)?.build_id}`;
+}
+
+/** Starts a build that goes on until it is cancelled, and waits for its first output. */
+async function startBuild(client: Client): Promise<string> {
+  const scripts = { build: "echo Compiling 214 modules; sleep 600", start: "node server.js" };
+  const text = JSON.stringify({ name: "app", private: true, scripts });
+  const upload = new Uint8Array(tarOf({ path: "package.json", text }, { path: "server.js", text: "" }));
+  const query = { message: "Show prices without taxes" };
+  const { build_id: id } = await client.call("builds.upload", { params: shop, query, upload });
+  for (;;) {
+    const { log } = await client.call("builds.logs", { params: { id } });
+    if (log.includes("Compiling 214")) return id;
+    await pause(200);
+  }
+}
+
+async function cancelBuilds(client: Client): Promise<void> {
+  const { builds } = await client.call("builds.list", { params: shop });
+  for (const { id, status } of builds)
+    if (status === "running" || status === "queued") await client.call("builds.cancel", { params: { id } });
+}
+
+/** Moves the pointer to the left until it is at a deployment. */
+async function hoverDeployments(page: Page): Promise<void> {
+  const box = await page.locator("main .u-over").first().boundingBox();
+  if (box === null) throw new Error("there is no chart");
+  for (let x = box.width - 1; x > 0; x -= 6) {
+    await page.mouse.move(box.x + x, box.y + box.height / 2);
+    if ((await page.locator("[data-hover]", { hasText: "live" }).count()) > 0) return;
+  }
+}
