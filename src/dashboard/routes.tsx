@@ -12,7 +12,7 @@ import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import type { EntriesSearch } from "./ui/entries.tsx";
 import type { FilterSearch } from "./ui/filter-box.tsx";
 
-const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
+const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> });
 const at = <const P extends string>(path: P) => ({ getParentRoute: () => root, path }) as const;
 /** Casts the address's query to a page's type, unchecked: pages write it, and it is seldom typed by hand. */
 const search =

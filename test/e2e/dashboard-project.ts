@@ -38,7 +38,12 @@ test(
     await app.git("config", "user.name", author);
     await app.commit({}, script);
     await platform.call("POST", "/v1/projects/demo/database");
-    await page.goto(at("/projects/demo"));
+    await page.goto(at("/projects/demo/deployments"));
+    await page.getByText("git remote add berth").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Deploy again" }).count(), 0);
+    await page.goto(at("/projects/demo/logs"));
+    await page.getByText("No deployment is live").waitFor();
+    await page.getByRole("link", { name: "How to deploy" }).click();
     await page.getByText("git push berth HEAD:main").waitFor();
     const pushed = app.push(branch);
     await page.getByRole("link", { name: /Watch/ }).click();
@@ -196,6 +201,11 @@ test("a cron job is made and run now", { skip }, async () => {
   await press("Run now: clean-up");
   await page.getByRole("cell", { name: /Succeeded/ }).waitFor();
   await looksRight(page);
+  await page.setViewportSize(screens.phone);
+  const job = page.getByRole("list", { name: "Cron jobs" }).getByRole("listitem").filter({ hasText: "clean-up" });
+  await job.getByText(/Every day at 03:00 UTC · next in/).waitFor();
+  await job.getByText("Succeeded").waitFor();
+  await page.setViewportSize(screens.usual);
 });
 
 test("rows are shown as text, inserted, and deleted when their key is typed", { skip }, async () => {
@@ -259,9 +269,15 @@ test("a failed push is explained, and the dialog of a rollback says what changes
     .click();
   await page.getByRole("region", { name: "Failure" }).getByText("crash_on_boot", { exact: true }).waitFor();
   await page.getByText("still serves").waitFor();
+  await page.getByRole("button", { name: "Deploy this commit again" }).waitFor();
   await page.getByText(script, { exact: true }).first().waitFor();
   await looksRight(page);
   await page.goto(at("/projects/demo/deployments"));
+  await page.setViewportSize(screens.phone);
+  const failed = page.getByRole("list", { name: "Deployments" }).getByRole("listitem").filter({ hasText: "Failed" });
+  await failed.getByText(/crashed while it started/).waitFor();
+  await failed.getByText(/ago|just now/).waitFor();
+  await page.setViewportSize(screens.usual);
   await page.getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByText("GREETING").waitFor();
   await page.getByText("Commits that are undone").waitFor();

@@ -118,7 +118,8 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
   const page = await context.newPage();
   const save = async (name: string) => {
     const path = join(folder, `${what.prefix}${name}-${width}-${scheme}.png`);
-    await page.screenshot({ path, fullPage: true });
+    // A whole page is taller than what a dialog covers.
+    await page.screenshot({ path, fullPage: (await page.locator("dialog[open]").count()) === 0 });
     console.log(path);
   };
   page.on("console", (message) => {

@@ -135,6 +135,7 @@ async function hoverDeployments(page: Page): Promise<void> {
   if (box === null) throw new Error("there is no chart");
   for (let x = box.width - 1; x > 0; x -= 6) {
     await page.mouse.move(box.x + x, box.y + box.height / 2);
+    await pause(50);
     if ((await page.locator("[data-hover]", { hasText: "live" }).count()) > 0) return;
   }
 }

@@ -29,7 +29,12 @@ export function Connection() {
       role="status"
       className={lost ? "border-b border-warn/40 bg-warn/10 px-4 py-1 text-center text-xs text-warn" : "sr-only"}
     >
-      {lost ? "The platform does not answer; what is shown may be old. Trying again …" : ""}
+      {lost && (
+        <>
+          The platform does not answer; what is shown may be old.
+          <span className="max-sm:sr-only"> Trying again …</span>
+        </>
+      )}
     </div>
   );
 }

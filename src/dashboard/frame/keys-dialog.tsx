@@ -37,7 +37,7 @@ function Keys({ title, keys }: KeysProps) {
       <dl className="flex flex-col gap-1.5 text-sm">
         {keys.map(([key, text]) => (
           <div key={key} className="flex items-baseline gap-3">
-            <dt className="w-[4.75rem] shrink-0">
+            <dt className="w-[5.25rem] shrink-0">
               <kbd className="rounded-sm border border-line bg-panel px-1.5 py-0.5 text-xs whitespace-nowrap">
                 {key}
               </kbd>

@@ -1,5 +1,6 @@
 import { Search } from "lucide-react";
 import { useEffect, useId, useState, type KeyboardEvent } from "react";
+import { useIsPhone } from "../data/use-is-phone.ts";
 import { useModal } from "../ui/use-modal.ts";
 import type { Asked } from "./actions.ts";
 import { usePaletteItems, type Item } from "./palette-items.ts";
@@ -12,6 +13,7 @@ interface OpenedProps {
 /** The palette while it is open. */
 export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
   const ref = useModal();
+  const isPhone = useIsPhone();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
@@ -49,7 +51,9 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
           aria-expanded
           aria-controls={id}
           aria-activedescendant={items.length === 0 ? undefined : `${id}-${at}`}
-          placeholder="Go to a page, or do something: deploy, roll back, new token …"
+          placeholder={
+            isPhone ? "Find a page or an action" : "Go to a page, or do something: deploy, roll back, new token …"
+          }
           className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
           value={text}
           onChange={(event) => (setText(event.target.value), setAt(0))}

@@ -92,11 +92,13 @@ function useActions(living: readonly string[], expanded: readonly string[], onAs
         hint: "Action",
         go: () => setTheme(theme),
       })),
-      { label: "Keys", hint: "Action", go: () => dispatchEvent(new Event("berth-keys")) },
+      ...(matchMedia("(pointer: coarse)").matches ? [] : [keys]),
       { label: "Sign out", hint: "Action", go: () => void signOut() },
     ],
   };
 }
+
+const keys: Item = { label: "Keys", hint: "Action", go: () => dispatchEvent(new Event("berth-keys")) };
 
 function entriesOf<T extends Record<string, readonly [string, RouteName]>>(table: T) {
   return Object.entries(table) as [keyof T & string, readonly [string, RouteName]][];

@@ -18,7 +18,8 @@ import { standOf } from "./stand.ts";
 export function ProjectFrame() {
   const project = useProject();
   const slug = useSlug();
-  if (project.error instanceof ApiError && project.error.status === 404) return <NotFound />;
+  if (project.error instanceof ApiError && project.error.status === 404)
+    return <NotFound>This organization has no project {slug}.</NotFound>;
   if (project.data === undefined)
     return (
       <Page title={slug}>

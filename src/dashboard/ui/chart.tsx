@@ -109,7 +109,7 @@ function Deployments({ markers }: Pick<Hover, "markers">) {
       {shown.map(({ number, at }) => (
         <span key={number} className="flex gap-3">
           <span className="font-medium">#{number} live</span>
-          <span className="ml-auto text-faint">{timeText(at)}</span>
+          <span className="ml-auto text-faint">{new Date(at * 1000).toLocaleTimeString("en-GB")}</span>
         </span>
       ))}
       {markers.length > shown.length && <span className="text-faint">and {markers.length - shown.length} before</span>}

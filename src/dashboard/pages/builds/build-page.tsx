@@ -1,5 +1,5 @@
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { Ban } from "lucide-react";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Ban, ExternalLink, Rocket } from "lucide-react";
 import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
@@ -7,7 +7,7 @@ import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, buttonLook } from "../../ui/button.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -38,7 +38,7 @@ function Build({ build }: { readonly build: Build }) {
   return (
     <Page
       title={build.deployment === null ? `Build ${build.number}` : `Deployment #${build.deployment.number}`}
-      actions={running.includes(status) ? <Cancel build={build} /> : undefined}
+      actions={<Actions build={build} status={status} />}
       lead={
         <>
           <span className="inline-flex flex-wrap items-center gap-x-3">
@@ -56,14 +56,15 @@ function Build({ build }: { readonly build: Build }) {
                 by <Plain>{build.requested_by}</Plain>
               </>
             )}
-            <Author build={build} /> · <Took build={build} isRunning={running.includes(status)} />
+            <Author build={build} /> · took <Took build={build} isRunning={running.includes(status)} />
           </span>
         </>
       }
     >
       <Stages build={build} log={log.text} />
       {failure !== null && (
-        <FailureBox failure={failure}>
+        // The log below ends with the same lines.
+        <FailureBox failure={log.text === "" ? failure : { ...failure, log_tail: [] }}>
           <StillServing slug={slug} />
         </FailureBox>
       )}
@@ -97,7 +98,8 @@ function stateOf({ status, deployment }: Build): string {
 function Took({ build, isRunning }: { readonly build: Build; readonly isRunning: boolean }) {
   const now = useNow();
   const end = build.finished_at === null || isRunning ? now : Date.parse(build.finished_at);
-  return <>{duration(Math.max(0, end - Date.parse(build.created_at)))}</>;
+  const ms = Math.max(0, end - Date.parse(build.created_at));
+  return <>{duration(isRunning ? Math.max(1000, ms) : ms)}</>;
 }
 
 function StillServing({ slug }: { readonly slug: string }) {
@@ -111,6 +113,49 @@ function StillServing({ slug }: { readonly slug: string }) {
         all deployments
       </Link>
     </p>
+  );
+}
+
+interface ActionsProps {
+  readonly build: Build;
+  readonly status: string;
+}
+
+/** The next step: cancel what runs, look at what serves, repeat what did not go live. */
+function Actions({ build, status }: ActionsProps) {
+  const { data: project } = useProject();
+  if (running.includes(status)) return <Cancel build={build} />;
+  if (unfinished.includes(status)) return <DeployAgain commit={build.commit} />;
+  if (status !== "active" || project === undefined) return null;
+  return (
+    <a href={project.url} target="_blank" rel="noreferrer" className={buttonLook("plain")}>
+      Visit <ExternalLink aria-hidden size={13} />
+    </a>
+  );
+}
+
+const unfinished = ["failed", "cancelled"];
+
+function DeployAgain({ commit }: Pick<Build, "commit">) {
+  const slug = useSlug();
+  const navigate = useNavigate();
+  const why = useWhyNot("deployments.create");
+  const deploy = useAction("deployments.create");
+  const watch = (id: string) => void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
+  return (
+    <>
+      <Button
+        icon={<Rocket size={14} />}
+        why={why}
+        busy={deploy.isPending}
+        onClick={() =>
+          deploy.mutate({ params: { slug }, body: { commit } }, { onSuccess: ({ build_id: id }) => watch(id) })
+        }
+      >
+        Deploy this commit again
+      </Button>
+      {deploy.error !== null && <Problem error={deploy.error} />}
+    </>
   );
 }
 

@@ -31,10 +31,10 @@ const failedAt: Readonly<Record<string, number>> = {
 export function Stages({ build, log }: { readonly build: Build; readonly log: string }) {
   const marks = marksOf(build, log);
   return (
-    <ol aria-label="Stages" className="flex flex-wrap items-center gap-1 text-sm">
+    <ol aria-label="Stages" className="flex flex-wrap items-center gap-1 text-sm max-sm:gap-x-4">
       {stages.map((stage, index) => (
         <li key={stage} className="flex items-center gap-1.5 whitespace-nowrap">
-          {index > 0 && <span aria-hidden className="mx-1 h-px w-4 bg-line sm:w-7" />}
+          {index > 0 && <span aria-hidden className="mx-1 h-px w-7 bg-line max-sm:hidden" />}
           <StageIcon mark={marks[index] ?? "open"} />
           <span
             className={

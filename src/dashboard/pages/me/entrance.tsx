@@ -7,7 +7,7 @@ export function Entrance({ title, children }: { readonly title: string; readonly
     document.title = `${title} · Berth`;
   }, [title]);
   return (
-    <main className="mx-auto flex min-h-dvh w-full max-w-[25rem] flex-col justify-center px-5 py-16">
+    <main className="mx-auto flex min-h-dvh w-full max-w-[25rem] flex-col justify-center px-5 py-16 [&_[type=submit]]:w-full">
       <div className="mb-8">
         <Brand size={30} />
       </div>

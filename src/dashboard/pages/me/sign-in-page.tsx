@@ -44,7 +44,7 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
           name="token"
           label="API token"
           error={problem}
-          hint="It stays in this tab's memory; a reload keeps you signed in for 12 hours."
+          hint="You stay signed in here for 12 hours; the browser's storage does not get the token."
           type="password"
           autoComplete="current-password"
           placeholder="berth_…"
