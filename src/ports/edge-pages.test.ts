@@ -14,5 +14,5 @@ test("a page that asks to come again soon says so to people as well", () => {
 });
 
 test("a project without a deployment shows the command that the dashboard shows", () => {
-  assert.ok(renderPage("nothing_deployed", "text/html").body.includes(firstPush));
+  assert.ok(renderPage("nothing_deployed", "text/html").body.includes(`<code>${firstPush}</code>`));
 });

@@ -19,7 +19,7 @@ export const pages = {
   nothing_deployed: {
     status: 404,
     title: "Nothing deployed yet",
-    text: `This project exists but has no deployment. Commit your application and run: ${firstPush}`,
+    text: `This project exists but has no deployment. Commit your application and run \`${firstPush}\`.`,
   },
   method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is not a forward proxy." },
   request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive. Try again." },
@@ -97,8 +97,13 @@ function html(page: Page): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${page.title}</title>
 <style>${style}</style></head>
-<body><p class="status">${page.status}</p><h1>${page.title}</h1><p>${escapeHtml(page.text)}</p></body></html>
+<body><p class="status">${page.status}</p><h1>${page.title}</h1><p>${withCommands(escapeHtml(page.text))}</p></body></html>
 `;
+}
+
+/** Sets what stands between backticks as code. */
+function withCommands(html: string): string {
+  return html.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
 /** Escapes text for HTML. */

@@ -36,7 +36,7 @@ function Lead({ checkedAt }: { readonly checkedAt: string | null }) {
   if (checkedAt === null) return "The platform's own checks.";
   return (
     <>
-      The platform's own checks, the last <Ago at={checkedAt} />. Each is repeated at least once a minute.
+      The platform's own checks, each repeated at least once a minute. Last run: <Ago at={checkedAt} />.
     </>
   );
 }
