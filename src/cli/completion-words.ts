@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Client } from "../contract/client.ts";
-import { findPlatform } from "./connection.ts";
+import { findPlatform } from "./find-platform.ts";
 import type { CliContext } from "./context.ts";
 import { namedProject } from "./current-project.ts";
 

@@ -1,5 +1,5 @@
 import type { Client } from "../contract/client.ts";
-import { openClient } from "./connection.ts";
+import { openClient } from "./open-client.ts";
 import type { Environment, GlobalOptions } from "./environment.ts";
 import { nameMissing } from "./name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, InvalidCall } from "../contract/client.ts";
+import { ApiError, ConnectionError, InvalidCall } from "../contract/client-errors.ts";
 
 /** The CLI's exit codes. Scripts rely on them: they are documented and never change their meaning. */
 export const exitCodes = {

@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { readConfig } from "./config-file.ts";
-import { findPlatform } from "./connection.ts";
-import type { CliContext } from "./context.ts";
-import type { Environment } from "./environment.ts";
+import type { Environment, GlobalOptions } from "./environment.ts";
+import { findPlatform } from "./find-platform.ts";
 import { setLocalConfig } from "./git.ts";
 import { readStdin } from "./prompts.ts";
 
@@ -23,18 +22,18 @@ export function passwordSetting(remote: string): [name: string, value: string] {
 }
 
 /** Answers one request of git's credential protocol: the token of the login whose platform has the requested origin, else nothing. */
-export async function credentialFor(ctx: CliContext): Promise<string> {
+export async function credentialFor(environment: Environment, options: GlobalOptions): Promise<string> {
   const asked = new Map(
-    (await readStdin(ctx.environment)).split("\n").map((line) => line.split("=", 2) as [string, string]),
+    (await readStdin(environment)).split("\n").map((line) => line.split("=", 2) as [string, string]),
   );
   const origin = URL.parse(`${asked.get("protocol")}://${asked.get("host")}`)?.origin;
-  const token = origin === undefined ? undefined : await tokenFor(ctx, origin);
+  const token = origin === undefined ? undefined : await tokenFor(environment, options, origin);
   return token === undefined ? "" : `username=berth\npassword=${token}\n`;
 }
 
-async function tokenFor(ctx: CliContext, origin: string): Promise<string | undefined> {
-  const meant = await findPlatform(ctx.environment, ctx.options);
-  const config = await readConfig(ctx.environment.configFile);
+async function tokenFor(environment: Environment, options: GlobalOptions, origin: string): Promise<string | undefined> {
+  const meant = await findPlatform(environment, options);
+  const config = await readConfig(environment.configFile);
   const platforms = [meant, ...Object.values(config.contexts)];
   return platforms.find(({ url, token }) => token !== undefined && URL.parse(url)?.origin === origin)?.token;
 }

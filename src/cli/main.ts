@@ -6,10 +6,24 @@ import { join } from "node:path";
 useCompileCache(homedir());
 const { readEnvironment } = await import("./environment.ts");
 const { exitCodes } = await import("./failures.ts");
-const { runCommandLine } = await import("./run-command-line.ts");
 const interruption = new AbortController();
+const args = process.argv.slice(2);
+const environment = readEnvironment();
 endCleanly();
-process.exitCode = await runCommandLine(process.argv.slice(2), readEnvironment(), interruption.signal);
+if (!(await answersGit())) {
+  const { runCommandLine } = await import("./run-command-line.ts");
+  process.exitCode = await runCommandLine(args, environment, interruption.signal);
+}
+
+/** Answers git's request for a password without loading the commands, because every push waits for it. Returns false for anything else. */
+async function answersGit(): Promise<boolean> {
+  if (args.join(" ") !== "git-credential get" || process.stdout.isTTY) return false;
+  const { credentialFor } = await import("./git-credential.ts");
+  const credential = await credentialFor(environment, {}).catch(() => undefined);
+  if (credential !== undefined) process.stdout.write(credential);
+  // The command itself reports what failed.
+  return credential !== undefined;
+}
 
 /**
  * Halves the start time. Used only if the home folder belongs to this user: anyone who can write to the cache decides what code runs here.

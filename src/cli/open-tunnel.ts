@@ -1,7 +1,7 @@
 import { WebSocket } from "ws";
 import { tunnelProtocol } from "../contract/table.ts";
 import { socketStream, type SocketStream } from "../kit/socket-stream.ts";
-import { findPlatform } from "./connection.ts";
+import { findPlatform } from "./find-platform.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ApiError, type Answer, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
-import { findPlatform } from "../connection.ts";
+import { findPlatform } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
 import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";

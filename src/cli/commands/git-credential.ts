@@ -9,6 +9,7 @@ export function addGitCredential(program: Command, ctx: CliContext): void {
     .description("Give git the token of this login as a password; git calls this")
     .action(async (operation: string) => {
       // The protocol's `store` and `erase` are ignored: git must not change the login.
-      if (operation === "get" && !ctx.environment.stdout.isTTY) ctx.output.raw(await credentialFor(ctx));
+      if (operation === "get" && !ctx.environment.stdout.isTTY)
+        ctx.output.raw(await credentialFor(ctx.environment, ctx.options));
     });
 }

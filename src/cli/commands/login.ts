@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { createClient, type Answer } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
 import { readConfig, writeConfig } from "../config-file.ts";
-import { isSameUrl } from "../connection.ts";
+import { isSameUrl } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { readInput } from "../input.ts";

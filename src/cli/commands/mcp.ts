@@ -5,7 +5,7 @@ import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { InvalidArgumentError, type Command } from "commander";
 import { createClient, type Client } from "../../contract/client.ts";
 import { addCommand } from "../command-tree.ts";
-import { findPlatform } from "../connection.ts";
+import { findPlatform } from "../find-platform.ts";
 import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 

@@ -1,23 +1,6 @@
-import { createClient, type Client } from "../contract/client.ts";
-import type { GlobalOptions, Environment } from "./environment.ts";
 import { readConfig, type Config, type KnownPlatform } from "./config-file.ts";
-import { CliError, usageError } from "./failures.ts";
-
-/** Opens the client for the selected platform: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
-export async function openClient(
-  environment: Environment,
-  options: GlobalOptions,
-  anonymous: boolean,
-): Promise<Client> {
-  const { url, token } = await findPlatform(environment, options);
-  if (token === undefined && !anonymous) {
-    throw new CliError("unauthorized", "not_logged_in", {
-      message: `You are not logged in to ${url}.`,
-      hint: "Run `berth login`, or set BERTH_TOKEN.",
-    });
-  }
-  return createClient({ baseUrl: url, token });
-}
+import type { Environment, GlobalOptions } from "./environment.ts";
+import { usageError } from "./failures.ts";
 
 /** Returns the selected URL, and a token if there is one for exactly that URL: a stored token is never sent anywhere else. */
 export async function findPlatform(
