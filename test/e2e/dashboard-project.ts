@@ -45,6 +45,11 @@ test(
     await page.getByText("No deployment is live").waitFor();
     await page.getByRole("link", { name: "How to deploy" }).click();
     await page.getByText("git push berth HEAD:main").waitFor();
+    for (const line of await page.locator("main ol code").allTextContents()) {
+      const [, verb = "", ...rest] = line.split(" ");
+      const { exitCode, stderr } = await app.git(verb, ...(verb === "push" ? ["--dry-run"] : []), ...rest);
+      assert.equal(exitCode, 0, `${line}: ${stderr}`);
+    }
     const pushed = app.push(branch);
     await page.getByRole("link", { name: /Watch/ }).click();
     await heading(/^(Build 1|Deployment #1)$/).waitFor();

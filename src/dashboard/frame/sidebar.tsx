@@ -38,7 +38,7 @@ export function Sidebar() {
       >
         <Search aria-hidden size={14} />
         <span className="flex-1 text-left">Go to …</span>
-        <kbd className="text-xs pointer-coarse:hidden">Ctrl K</kbd>
+        <kbd className="text-xs max-sm:hidden pointer-coarse:hidden">Ctrl K</kbd>
       </button>
       <nav
         aria-label="Main"

@@ -40,8 +40,8 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
           <p className="font-medium">
             {step ?? (
               <>
-                <span className="pointer-coarse:hidden">Drop a folder here to deploy it</span>
-                <span className="not-pointer-coarse:hidden">Deploy a folder of this device</span>
+                <span className="max-sm:hidden pointer-coarse:hidden">Drop a folder here to deploy it</span>
+                <span className="hidden max-sm:inline pointer-coarse:inline">Deploy a folder of this device</span>
               </>
             )}
           </p>

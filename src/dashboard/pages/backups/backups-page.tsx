@@ -93,10 +93,11 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
     {
       head: "Made",
       grow: true,
-      cell: ({ id, created_at: at }) => (
+      cell: ({ id, created_at: at, size_bytes: size }) => (
         <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className="group flex flex-col leading-4.5">
           <span className="font-medium group-hover:text-accent">
             <Ago at={at} />
+            <span className="font-normal text-muted sm:hidden"> · {bytes(size)}</span>
           </span>
           <Mono className="truncate text-xs text-faint">{id}</Mono>
         </Link>

@@ -54,7 +54,7 @@ export function QueryBox({ slug }: { readonly slug: string }) {
           </Button>
           <span role="status" className="text-sm text-muted">
             {query.data === undefined ? (
-              <span className="pointer-coarse:hidden">Ctrl Enter runs it.</span>
+              <span className="max-sm:hidden pointer-coarse:hidden">Ctrl Enter runs it.</span>
             ) : (
               `${plural(query.data.rows.length, "row")}${query.data.more ? "; there are more" : ""}`
             )}

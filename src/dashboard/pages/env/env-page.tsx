@@ -130,7 +130,20 @@ function columnsFor(
   onOpen: (open: Open) => void,
 ): readonly Column<Variable>[] {
   return [
-    { head: "Key", grow: true, cell: ({ key }) => <Mono className="font-medium">{key}</Mono> },
+    {
+      head: "Key",
+      grow: true,
+      cell: ({ key, updated_at: at }) => (
+        <span className="flex min-w-0 flex-col leading-4.5">
+          <Mono className="truncate font-medium">{key}</Mono>
+          {at !== null && (
+            <span className="text-xs text-faint sm:hidden">
+              changed <Ago at={at} />
+            </span>
+          )}
+        </span>
+      ),
+    },
     {
       head: "Value",
       wide: true,

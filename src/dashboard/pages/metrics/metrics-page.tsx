@@ -102,7 +102,7 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
       </dl>
       <p className="text-xs text-faint">
         {plural(data.buckets.length, "point")} of {duration(data.bucket_seconds * 1000)}.{" "}
-        <span className="pointer-coarse:hidden">Drag in a chart to zoom, double-click to go back.</span>
+        <span className="max-sm:hidden pointer-coarse:hidden">Drag in a chart to zoom, double-click to go back.</span>
       </p>
       <Suspense fallback={<Skeleton rows={4} height={196} />}>
         {charts.map((chart) => (

@@ -2,6 +2,7 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
+import { plural } from "../../data/format.ts";
 import { useMe } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
@@ -24,6 +25,7 @@ export function OrgsPage() {
   const own = useMe().organization.slug;
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
+  const doing = { own, onOpen: setOpen, onEnable: (slug: string) => enable.mutate({ params: { slug } }) };
   return (
     <Page
       title="Organizations"
@@ -40,7 +42,8 @@ export function OrgsPage() {
             caption="Organizations"
             rows={data.orgs}
             keyOf={({ id }) => id}
-            columns={columnsFor({ own, onOpen: setOpen, onEnable: (slug) => enable.mutate({ params: { slug } }) })}
+            columns={columnsFor(doing)}
+            phone={(org) => <Item org={org} {...doing} />}
           />
         )}
       </View>
@@ -57,7 +60,7 @@ interface ColumnsOf {
   readonly onEnable: (slug: string) => void;
 }
 
-function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[] {
+function columnsFor(doing: ColumnsOf): readonly Column<Org>[] {
   return [
     { head: "State", cell: ({ state }) => <State of={state} {...(state === "active" ? { word: "Active" } : {})} /> },
     {
@@ -77,29 +80,52 @@ function columnsFor({ own, onOpen, onEnable }: ColumnsOf): readonly Column<Org>[
     {
       head: "",
       end: true,
-      cell: (org) => (
-        <span className="inline-flex max-sm:flex-col max-sm:items-end">
-          <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "edit", org })}>
-            Edit
-          </Button>
-          {org.state === "active" ? (
-            <Button
-              look="quiet"
-              className="h-7"
-              why={org.slug === own ? "This is your own organization." : undefined}
-              onClick={() => onOpen({ kind: "disable", org })}
-            >
-              Suspend
-            </Button>
-          ) : (
-            <Button look="quiet" className="h-7" onClick={() => onEnable(org.slug)}>
-              Enable
-            </Button>
-          )}
-        </span>
-      ),
+      cell: (org) => <Actions org={org} {...doing} />,
     },
   ];
+}
+
+/** An organization on a phone. */
+function Item({ org, ...doing }: ColumnsOf & { readonly org: Org }) {
+  const { slug, name, state, projects, max_projects: most } = org;
+  return (
+    <>
+      <p className="flex items-center justify-between gap-3">
+        <span className="min-w-0 truncate font-medium">{slug}</span>
+        <State of={state} {...(state === "active" ? { word: "Active" } : {})} />
+      </p>
+      <p className="truncate text-muted">
+        <Plain>{name}</Plain> · {projects} of {plural(most, "project")}
+      </p>
+      <div className="-mx-3 -mb-1.5">
+        <Actions org={org} {...doing} />
+      </div>
+    </>
+  );
+}
+
+function Actions({ org, own, onOpen, onEnable }: ColumnsOf & { readonly org: Org }) {
+  return (
+    <span className="inline-flex">
+      <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "edit", org })}>
+        Edit
+      </Button>
+      {org.state === "active" ? (
+        <Button
+          look="quiet"
+          className="h-7"
+          why={org.slug === own ? "This is your own organization." : undefined}
+          onClick={() => onOpen({ kind: "disable", org })}
+        >
+          Suspend
+        </Button>
+      ) : (
+        <Button look="quiet" className="h-7" onClick={() => onEnable(org.slug)}>
+          Enable
+        </Button>
+      )}
+    </span>
+  );
 }
 
 interface DialogOf {

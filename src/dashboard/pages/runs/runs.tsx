@@ -11,7 +11,7 @@ import { Older } from "../../ui/older.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono, Plain, useNow } from "../../ui/text.tsx";
+import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { StartRun } from "./start-run.tsx";
 
@@ -71,7 +71,7 @@ function columnsFor(slug: string): readonly Column<Run>[] {
     {
       head: "Command",
       grow: true,
-      cell: ({ number, command, requested_by: by }) => (
+      cell: ({ number, command, requested_by: by, created_at: at }) => (
         <Link
           to="/projects/$slug/runs/$number"
           params={{ slug, number: `${number}` }}
@@ -79,7 +79,11 @@ function columnsFor(slug: string): readonly Column<Run>[] {
         >
           <Mono className="truncate font-medium group-hover:text-accent">{command}</Mono>
           <span className="truncate text-xs text-faint">
-            {number} · by <Plain>{by}</Plain>
+            {number} ·{" "}
+            <span className="sm:hidden">
+              <Ago at={at} /> ·{" "}
+            </span>
+            by <Plain>{by}</Plain>
           </span>
         </Link>
       ),

@@ -8,7 +8,7 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
@@ -80,8 +80,14 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
             {token.id === own && <Tag>this session</Tag>}
           </span>
           <Mono className="text-xs text-faint">{`${token.prefix}…`}</Mono>
-          <span className="mt-1 sm:hidden">
+          <span className="mt-1 flex flex-wrap items-center gap-x-2 text-xs text-faint sm:hidden">
             <Role of={token} />
+            <span>used {token.last_used_at === null ? "never" : <Ago at={token.last_used_at} />}</span>
+            {token.expires_at !== null && (
+              <span>
+                expires <Ago at={token.expires_at} />
+              </span>
+            )}
           </span>
         </span>
       ),
