@@ -13,7 +13,7 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
   const rows = entries.map((entry) => [
     relativeTime(entry.at),
     ...(options.projects ? [entry.project ?? "-"] : []),
-    oneLine(entry.actor.name, 30),
+    entry.actor.type === "platform" ? "the platform" : oneLine(entry.actor.name, 30),
     /failed|crashed|out_of_memory|lost|not_served/.test(entry.action)
       ? paint.red(oneLine(entry.summary, 160))
       : oneLine(entry.summary, 160),

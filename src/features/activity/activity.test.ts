@@ -122,6 +122,32 @@ test("a rollback is told with who asked for it", async () => {
   );
 });
 
+test("a summary names builds by number and backups by time, never by id, and does not repeat the project", async () => {
+  const { db } = api.database;
+  const project = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build = await testBuild(api.platform, owner, { status: "succeeded" });
+  const things = await testThings(api.platform, org);
+  await db.updateTable("backup").set({ created_at: "2026-05-04T03:02:01Z" }).where("id", "=", things.backup).execute();
+  const { number } = await db.selectFrom("build").select("number").where("id", "=", build).executeTakeFirstOrThrow();
+  const targets: readonly (readonly [string, string, string])[] = [
+    ["build.source_uploaded", build, `Source uploaded: build ${number}`],
+    ["verification.completed", things.backup, "Verification of the backup of 2026-05-04 03:02 UTC completed"],
+    ["verification.failed", newId("bak"), "Verification of a backup failed"],
+    ["build.odd", newId("bld"), "Build odd"],
+    ["project.created", project.slug, "Project created"],
+    ["project.created", "another", "Project created: another"],
+  ];
+  for (const [action, target] of targets)
+    await db
+      .insertInto("activity")
+      .values({ ...owner, id: newId("evt"), action, target, actor_token_id: null, actor_name: "berth", detail: "{}" })
+      .execute();
+  const { entries } = await read(`/v1/projects/${project.slug}/timeline`);
+  for (const [action, target, summary] of targets)
+    assert.equal(entries.find((entry) => entry.action === action && entry.target === target)?.summary, summary);
+});
+
 test("pages follow each other without a gap or a repetition, also among entries of one moment", async () => {
   const { db } = api.database;
   const project = await testProject(api.platform, org);

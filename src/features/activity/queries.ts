@@ -23,8 +23,11 @@ export async function selectEntries(db: Db | Tx, query: EntriesQuery): Promise<r
   const wanted = sources.filter(({ kind }) => kind === null || (query.kinds?.includes(kind) ?? true));
   const parts = wanted.map((source) => sql`(${read(source, query)})`);
   const { rows } = await sql<EntryRow>`
-    select e.*, p.slug as project, (extract(epoch from e.at) * 1000000)::bigint as at_us
+    select e.*, p.slug as project, b.number as build_number, k.created_at as backup_at,
+      (extract(epoch from e.at) * 1000000)::bigint as at_us
     from (${sql.join(parts, sql` union all `)}) e left join project p on p.id = e.project_id
+      left join build b on b.id = e.target and b.org_id = e.org_id
+      left join backup k on k.id = e.target and k.org_id = e.org_id
     order by e.at desc, e.id desc limit ${query.limit}`.execute(db);
   return rows;
 }

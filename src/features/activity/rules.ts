@@ -16,6 +16,10 @@ export interface EntryRow {
   readonly actor_token_id: string | null;
   readonly actor_name: string;
   readonly project: string | null;
+  /** The number of the build that `target` is the id of. */
+  readonly build_number: number | null;
+  /** When the backup was made that `target` is the id of. */
+  readonly backup_at: string | null;
 }
 
 /** The kind of an action, by the noun it starts with. */
@@ -92,12 +96,17 @@ export function presentEntry(row: EntryRow): Entry {
   };
 }
 
-type Telling = Pick<EntryRow, "target" | "detail">;
+type Telling = Pick<EntryRow, "target" | "detail" | "build_number" | "backup_at">;
 
 const deploymentName = ({ detail }: Telling) =>
   `Deployment ${word(detail["number"])} (${word(detail["trigger"])}, ${short(detail["commit"])})`;
 const named = (detail: EntryRow["detail"]) => (typeof detail["name"] === "string" ? ` "${detail["name"]}"` : "");
 const because = ({ detail }: Telling) => (typeof detail["reason"] === "string" ? `: ${detail["reason"]}` : "");
+const buildOf = ({ build_number: number }: Telling) => (number === null ? "" : `: build ${number}`);
+/** Backups have no number: people know them by their time. */
+const backupOf = ({ backup_at: at }: Telling) => (at === null ? "a backup" : `the backup of ${minuteOf(at)}`);
+const minuteOf = (at: string) => `${at.slice(0, 16).replace("T", " ")} UTC`;
+const approvalOf = ({ target, detail }: Telling) => word(detail["request"] ?? target);
 const short = (commit: unknown) => word(commit).slice(0, 8);
 
 /** Says which branch still holds newer commits after a rollback, and which of the project's variables the rollback changes. */
@@ -110,9 +119,23 @@ function branchAndVariables({ branch, changed_variables: changed }: EntryRow["de
 const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.activated": (row) => `${deploymentName(row)} went live`,
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
-  "deployment.requested": ({ detail }) => `Redeploy of ${short(detail["commit"])} requested`,
+  "deployment.requested": (row) => `Redeploy of ${short(row.detail["commit"])} requested${buildOf(row)}`,
   "deployment.rollback_requested": ({ detail }) =>
     `Rollback requested; it is deployment ${word(detail["number"])}${branchAndVariables(detail)}`,
+  "build.source_uploaded": (row) => `Source uploaded${buildOf(row)}`,
+  "build.source_changed": (row) => `Files changed${buildOf(row)}`,
+  "backup.requested": () => "Backup requested",
+  "backup.completed": () => "Backup completed",
+  "backup.failed": () => "Backup failed",
+  "backup.restore_requested": (row) => `Restore of ${backupOf(row)} requested`,
+  "backup.verification_requested": (row) => `Verification of ${backupOf(row)} requested`,
+  "restore.completed": (row) => `Restore of ${backupOf(row)} completed`,
+  "restore.failed": (row) => `Restore of ${backupOf(row)} failed`,
+  "verification.completed": (row) => `Verification of ${backupOf(row)} completed`,
+  "verification.failed": (row) => `Verification of ${backupOf(row)} failed`,
+  "approval.requested": (row) => `Approval requested: ${approvalOf(row)}`,
+  "approval.approved": (row) => `Approved: ${approvalOf(row)}`,
+  "approval.denied": (row) => `Denied: ${approvalOf(row)}`,
   "build.cancelled": ({ detail }) => `Build ${word(detail["number"])} cancelled`,
   "build.failed": (row) =>
     `Build ${word(row.detail["number"])} of ${short(row.detail["commit"])} failed${because(row)}`,
@@ -123,6 +146,10 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
         : `status ${word(detail["http_status"])}`;
     return `Cron job ${target ?? ""} failed: ${word(answer)}`;
   },
+  "cron.set": ({ target }) => `Cron job ${target} saved`,
+  "cron.deleted": ({ target }) => `Cron job ${target} removed`,
+  "cron.run_requested": ({ target }) => `Run of the cron job ${target} requested`,
+  "cron.imported": ({ detail }) => `Cron jobs imported: ${listed(detail["jobs"])}`,
   "replica.crashed": ({ target, detail }) =>
     `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; it is started again`,
   "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
@@ -146,6 +173,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,
+  "domain.attached": ({ target }) => `Domain ${target} attached`,
+  "domain.detached": ({ target }) => `Domain ${target} detached`,
   "domain.not_served": ({ target }) => `${target} is no longer served`,
   "domain.lost": ({ target }) => `The DNS records of ${target} no longer lead here`,
   "domain.moved_away": ({ target }) => `${target} moved to another organization, which proved that it owns the name`,
@@ -178,7 +207,12 @@ function summaryOf(row: EntryRow): string {
   const sentence = sentences[row.action]?.(row);
   if (sentence !== undefined) return sentence;
   const words = row.action.replace(/[._]/g, " ").replace(/^ssh/, "SSH").replace(/^org /, "organization ");
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${row.target === null ? "" : `: ${row.target}`}`;
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${isTold(row) ? `: ${row.target}` : ""}`;
+}
+
+/** Returns whether the target says more than the entry's project does. An id says nothing to people. */
+function isTold({ target, project }: EntryRow): boolean {
+  return target !== null && target !== project && !/^[a-z]{3}_[0-9a-z]{26}$/.test(target);
 }
 
 /** Dashboard paths below a project's path. */

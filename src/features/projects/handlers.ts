@@ -151,7 +151,7 @@ async function purge(ctx: Context<"projects.delete">, project: queries.ProjectRo
   const shown = await show(ctx, target);
   const key = { org_id, project_id };
   const id = await requestPurge(ctx.tx, ctx.platform.wakeups, { ...key, requested_by: ctx.caller.token_name });
-  ctx.note({ project_id, target, action: "project.purge_requested" });
+  ctx.note({ project_id, target, action: "project.purge_requested", detail: { purge: true } });
   const { db, wakeups } = ctx.platform;
   const outcome = (signal: AbortSignal) =>
     awaitOutcome(wakeups, { id, signal }, async () => {
