@@ -8,7 +8,14 @@ const at = "2026-01-02T03:04:05.678Z";
 const login = (url: string) => ({ url, token: goodToken });
 
 function sample(status: Result<"approvals.get">["status"]): Result<"approvals.get"> {
-  const request = { route: "projects.delete", method: "DELETE", path: "/v1/projects/demo", target: "demo" };
+  const request = {
+    route: "projects.delete",
+    method: "DELETE",
+    path: "/v1/projects/demo",
+    summary: "Delete the project demo",
+    project: "demo",
+    target: "demo",
+  };
   const requested_by = { token_id: "tok_1", token_name: "agent" };
   return {
     id: "apr_1",
@@ -61,6 +68,6 @@ test("the list shows who asks for what", async () => {
   });
   await using user = await cliUser(login(platform.url));
   const { stdout } = await user.berth(["approvals", "--status", "pending"]);
-  for (const part of ["apr_1", "pending", "DELETE /v1/projects/demo", "agent"]) assert.ok(stdout.includes(part), part);
+  for (const part of ["apr_1", "pending", "Delete the project demo", "agent"]) assert.ok(stdout.includes(part), part);
   assert.equal(platform.seen[0]?.query.get("status"), "pending");
 });

@@ -72,6 +72,15 @@ export function refusal(rights: Rights, need: Need): Refusal | undefined {
   return undefined;
 }
 
+/**
+ * Returns whether a person who is signed in with this token may decide a request of this row: an owner outside approval mode who may make the
+ * same request.
+ */
+export function mayDecide(rights: Rights & { readonly approval_mode: boolean }, need: Need): boolean {
+  const isOwner = rights.role === "owner" || rights.platform_admin;
+  return isOwner && !rights.approval_mode && refusal(rights, need) === undefined;
+}
+
 /** Returns the first scope that a row requires and these rights lack. */
 export function missingScope(rights: Pick<Rights, "scopes">, { scope, further_scopes = [] }: Need): Scope | undefined {
   const asked = scope === null ? further_scopes : [scope, ...further_scopes];

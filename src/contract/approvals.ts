@@ -12,6 +12,10 @@ export const approval = z.object({
   method: z.string(),
   path: z.string(),
   target: z.string().nullable(),
+  /** What is asked for, as an order: `Detach the domain shop.example.com`. */
+  summary: z.string(),
+  /** The slug of the project that it concerns; null when it concerns none. */
+  project: z.string().nullable(),
   requested_by: z.object({ token_id: id, token_name: z.string() }),
   created_at: timestamp,
   /** When a pending or approved request expires. */

@@ -1,5 +1,5 @@
 /**
- * Styles of pages without a script: decision pages and the edge's own pages. Colours and type match the dashboard. Nothing is loaded, so
+ * Styles of pages that need no script: decision pages and the edge's own pages. Colours and type match the dashboard. Nothing is loaded, so
  * visitors see the dashboard's font only if it is installed. Fonts are named one by one, because `system-ui` is a serif on some Linux desktops.
  */
 export const plainPageStyle = `:root{color-scheme:light dark;--bg:light-dark(oklch(.993 .002 210),oklch(.168 .007 220));--panel:light-dark(oklch(.974 .004 210),oklch(.192 .008 220));--line:light-dark(oklch(.915 .006 210),oklch(.278 .011 220));--text:light-dark(oklch(.215 .012 220),oklch(.945 .004 210));--muted:light-dark(oklch(.445 .014 220),oklch(.745 .011 215));--accent:light-dark(oklch(.495 .092 205),oklch(.775 .108 200));--on-accent:light-dark(oklch(.995 0 0),oklch(.185 .03 210));--bad:light-dark(oklch(.525 .195 27),oklch(.735 .15 25))}

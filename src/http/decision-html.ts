@@ -1,35 +1,52 @@
 import { hash } from "node:crypto";
-import type { Affected, Decision } from "./handlers.ts";
+import type { Decision, Reach } from "./handlers.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
-import { counted } from "../kit/counted.ts";
 
 /** The content of the page. */
 export interface ShownDecision extends Decision {
-  /** Null when the request does not concern a project. */
-  readonly affected: Affected | null;
+  /** What the request touches of its project; null when it does not concern a project. */
+  readonly affected: Reach | null;
+  /** What follows from the request, in sentences. */
+  readonly effect: string | undefined;
   readonly nonce: string;
+  /** Shown to somebody who came from the dashboard, which it links to. */
+  readonly isSignedIn: boolean;
 }
 
+type Row = readonly [name: string, cell: string];
+
 /** Renders the page that asks for a decision. */
-export function decisionHtml({ approval, request, affected, nonce }: ShownDecision): string {
-  const rows: readonly (readonly [string, string])[] = [
+export function decisionHtml(shown: ShownDecision): string {
+  const { approval, request, summary, effect, affected, nonce } = shown;
+  const rows: readonly Row[] = [
+    ...(approval.project === null ? [] : ([["Project", escape(approval.project)]] as const)),
     ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
     [
       "Asked by",
       `the token “${escape(approval.token_name)}” (${escape(approval.token_role)}, ${escape(approval.token_prefix)}…)`,
     ],
-    ["Wants to", escape(request.summary)],
-    ["Request", `<code>${escape(approval.method)} ${escape(approval.path)}</code>`],
-    ...(approval.target === null ? [] : ([["Target", `<code>${escape(approval.target)}</code>`]] as const)),
-    ...detailRows(request.detail),
-    ["Asked at", minuteOf(approval.created_at)],
-    ["Ends at", minuteOf(approval.expires_at)],
+    ["Asked at", timeOf(approval.created_at)],
+    ["Open until", timeOf(approval.expires_at)],
   ];
-  const body = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
-  const reach = affected === null ? "" : `<h2>What it reaches</h2>${table(affectedRows(affected))}`;
+  const reaches = affected === null ? [] : affectedRows(affected);
+  const reach = reaches.length === 0 ? "" : `<h2>What it reaches</h2>${table(reaches)}`;
   const form = `<form method="post"><input type="hidden" name="nonce" value="${escape(nonce)}">
 <button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
-  return page("A request waits for your decision", `${table(rows)}${body}${reach}${form}`);
+  const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
+  // All of the body is in sight before the buttons: what the summary does not say, such as a new token's scopes, stands there.
+  const sent = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
+  const content = `<p class="order">${escape(summary)}</p>${lead}${table(rows)}${sent}${reach}${form}${rawRequest(shown)}`;
+  return page("A request waits for your decision", content, shown.isSignedIn);
+}
+
+function rawRequest({ approval, request: { summary, detail } }: ShownDecision): string {
+  const rows: readonly Row[] = [
+    ["Request", `<code>${escape(approval.method)} ${escape(approval.path)}</code>`],
+    ["What it does", escape(summary)],
+    ...(approval.target === null ? [] : ([["Target", `<code>${escape(approval.target)}</code>`]] as const)),
+    ...detailRows(detail),
+  ];
+  return `<details><summary>The request itself</summary>${table(rows)}</details>`;
 }
 
 const notices = {
@@ -42,6 +59,11 @@ const notices = {
     "Not decided",
     "The decision did not come from the page behind the link, or the page was open for too long. Open the link again.",
   ],
+  not_yours: [
+    "Not for you to decide",
+    "An owner of the organization decides this, signed in with a token outside approval mode that may do the same itself. Whoever has the link that was sent may decide too.",
+  ],
+  signed_out: ["Sign in first", "Your session has ended. Sign in to the dashboard, and open the request there again."],
   malformed: ["Not decided", "Choose one of the two buttons of the page behind the link."],
   fault: ["Not decided", "The platform could not answer. Try again in a moment."],
 } as const;
@@ -49,9 +71,9 @@ const notices = {
 export type Notice = keyof typeof notices;
 
 /** Renders a page with a single notice. */
-export function noticeHtml(notice: Notice): string {
+export function noticeHtml(notice: Notice, isSignedIn = false): string {
   const [title, text] = notices[notice];
-  return page(title, `<p>${escape(text)}</p>`);
+  return page(title, `<p>${escape(text)}</p>`, isSignedIn);
 }
 
 const style = `${plainPageStyle}h2{margin:2rem 0 .75rem;font-size:1rem;font-weight:600}
@@ -62,12 +84,21 @@ pre{margin:0;padding:1rem;overflow:auto;border:1px solid var(--line);border-radi
 form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:500 14px/1 inherit;font-family:inherit;cursor:pointer}
 button[value=approved]{border-color:var(--bad);color:var(--bad)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+.order{max-width:none;color:inherit;font-size:1.0625rem;font-weight:500;overflow-wrap:anywhere}.order+p{margin-top:.25rem}
+details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
-/** Headers under which the page loads and executes nothing, can't be framed, and submits forms only to its own origin. */
+// Writes the times in the reader's zone, with UTC on hover. Without it the page shows UTC.
+const script = `for(const t of document.querySelectorAll("time")){t.title=t.textContent;t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}`;
+
+const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
+
+/**
+ * Headers under which the page loads nothing, executes only its own script, can't be framed, and submits forms only to its own origin.
+ */
 export const pageHeaders = {
   "cache-control": "no-store",
-  "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", style, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  "content-security-policy": `default-src 'none'; style-src ${sha256(style)}; script-src ${sha256(script)}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -78,43 +109,59 @@ export const pageHeaders = {
 // this host only; it has no links to other hosts.
 const referrer = `<meta name="referrer" content="same-origin">`;
 
-function page(title: string, content: string): string {
+function page(title: string, content: string, linksBack: boolean): string {
+  const back = linksBack ? `<a class="back" href="/approvals">Back to the approvals</a>` : "";
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">${referrer}<meta name="viewport" content="width=device-width">
 <title>${escape(title)} · Berth</title><style>${style}</style></head>
-<body><h1>${escape(title)}</h1>${content}</body></html>
+<body><h1>${escape(title)}</h1>${content}${back}<script>${script}</script></body></html>
 `;
 }
 
-function table(rows: readonly (readonly [string, string])[]): string {
+function table(rows: readonly Row[]): string {
   return `<table>${rows.map(([name, cell]) => `<tr><th>${escape(name)}</th><td>${cell}</td></tr>`).join("")}</table>`;
 }
 
-function detailRows(detail: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
+function detailRows(detail: Readonly<Record<string, unknown>>): readonly Row[] {
   return Object.entries(detail).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return [name.replaceAll("_", " "), escape(text.slice(0, 500))];
   });
 }
 
-function affectedRows(affected: Affected): readonly (readonly [string, string])[] {
-  const { hostnames, database, last_verified_backup_at: backup, requests_last_hour: requests } = affected;
-  return [
-    ["Hostnames", hostnames.length === 0 ? "none of its own" : hostnames.map(escape).join("<br>")],
-    ["Database", database === null ? "none, or it does not answer now" : contentText(database)],
-    ["Last verified backup", backup === null ? "none is known" : minuteOf(backup)],
-    ["Requests in the last hour", requests === null ? "not known" : String(requests)],
-  ];
+function affectedRows(affected: Reach): readonly Row[] {
+  const {
+    hostnames,
+    table: rowsOf,
+    database,
+    last_verified_backup_at: backup,
+    requests_last_hour: requests,
+  } = affected;
+  const rows: Row[] = [];
+  if (hostnames !== undefined)
+    rows.push(["Hostnames", hostnames.length === 0 ? "none of its own" : hostnames.map(escape).join("<br>")]);
+  if (rowsOf !== undefined)
+    rows.push(["Rows", rowsOf === null ? "one" : `one of about ${number.format(rowsOf.estimated_rows)} in the table`]);
+  if (database !== undefined)
+    rows.push(["Database", database === null ? "none, or it does not answer now" : contentText(database)]);
+  if (backup !== undefined) rows.push(["Last verified backup", backup === null ? "none is known" : timeOf(backup)]);
+  if (requests !== undefined)
+    rows.push(["Requests in the last hour", requests === null ? "not known" : number.format(requests)]);
+  return rows;
 }
 
-function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Affected["database"]>): string {
+const number = new Intl.NumberFormat("en");
+const counted = (count: number, noun: string) => `${number.format(count)} ${count === 1 ? noun : `${noun}s`}`;
+
+function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Reach["database"]>): string {
   const mib = (size_bytes / 1024 / 1024).toFixed(1);
   return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${mib} MiB`;
 }
 
-/** Formats a time for people, in UTC: the page has no script that could find the local time zone. */
-function minuteOf(at: string): string {
-  return escape(at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC"));
+/** Formats a time for people: in UTC, until the page's script writes it in the reader's zone. */
+function timeOf(at: string): string {
+  const utc = at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC");
+  return `<time datetime="${escape(at)}">${escape(utc)}</time>`;
 }
 
 const entities: Readonly<Record<string, string>> = {

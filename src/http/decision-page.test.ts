@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
@@ -62,25 +63,50 @@ test("shows who asks, for what, and what it reaches", async () => {
     "test",
     `DELETE /v1/projects/${things.project.slug}`,
     "shop.example.test",
-    "4321 rows in 1 table,",
+    "4,321 rows in 1 table,",
     "3.0 MiB",
   ];
   for (const text of expected) assert.ok(html.includes(text), text);
-  assert.match(html, /Ends at<[^>]*>(?:<[^>]*>)*\d{4}-\d\d-\d\d \d\d:\d\d UTC</);
+  assert.match(html, /Open until<[^>]*>(?:<[^>]*>)*\d{4}-\d\d-\d\d \d\d:\d\d UTC</);
+});
+
+test("names only what the request touches, not the whole project", async () => {
+  const base = `/v1/projects/${things.project.slug}`;
+  const detach = await open((await askTo("DELETE", `${base}/domains/${things.domain}`)).page);
+  assert.ok(detach.html.includes(`Detach the domain ${things.domain}`));
+  assert.doesNotMatch(detach.html, /What it reaches|rows in|Last verified backup|shop\.example\.test/);
+  const row = await open((await askTo("DELETE", `${base}/data/tables/public/orders/rows`, { key: { id: 1 } })).page);
+  for (const text of [
+    "Delete a row of the table public.orders",
+    "one of about 4,321 in the table",
+    "Last verified backup",
+  ])
+    assert.ok(row.html.includes(text), text);
+  assert.doesNotMatch(row.html, /Hostnames|Requests in the last hour/);
+  const other = await open((await askTo("DELETE", `${base}/data/tables/public/other/rows`, { key: { id: 1 } })).page);
+  assert.match(other.html, /Rows<[^>]*><td>one</);
 });
 
 test("shows what was sent, and nothing of it is markup", async () => {
   const { page } = await askForToken('<script>alert(1)</script>"&');
   const { html } = await open(page);
   assert.ok(html.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
-  assert.doesNotMatch(html, /<script/i);
+  assert.equal(html.match(/<script/gi)?.length, 1);
 });
 
-test("runs and loads nothing, is never stored or framed, and tells nobody where the reader came from", async () => {
+test("loads nothing and runs only its own script, is never stored or framed, and tells nobody where the reader came from", async () => {
   const { page } = await askForToken();
   const { headers, html } = await open(page);
   const policy = headers.get("content-security-policy") ?? "";
-  for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"])
+  const script = /<script>(.*)<\/script>/s.exec(html)?.[1] ?? "";
+  const own = `script-src 'sha256-${hash("sha256", script, "base64")}'`;
+  for (const part of [
+    "default-src 'none'",
+    `${own};`,
+    "frame-ancestors 'none'",
+    "form-action 'self'",
+    "base-uri 'none'",
+  ])
     assert.ok(policy.includes(part), part);
   assert.equal(headers.get("cache-control"), "no-store");
   assert.equal(headers.get("referrer-policy"), "no-referrer");
@@ -178,11 +204,67 @@ test("a link that leads nowhere is not found, whatever it looks like", async () 
 });
 
 test("a suspended organization's requests cannot be decided", async () => {
-  const { id, page } = await askForToken();
+  const { id, page } = await askTo("DELETE", `/v1/projects/${things.project.slug}/env/${things.variable}`);
   const setSuspended = (at: Date | null) =>
     api.database.db.updateTable("organization").set({ suspended_at: at }).where("id", "=", org.id).execute();
   await setSuspended(new Date());
   assert.equal((await open(page)).status, 410);
   await setSuspended(null);
-  await decideBy(api, id, "approved");
+  assert.equal((await decideBy(api, id, "approved")).status, 200);
+});
+
+/** The cookie of a browser that is signed in with this token. */
+async function cookieOf(token: string): Promise<string> {
+  const headers = { origin: api.platform.addresses.controlUrl, "x-berth-dashboard": "1" };
+  const signedIn = await api.call("POST", "/session", { headers, body: { token } });
+  assert.equal(signedIn.status, 200, signedIn.text);
+  return (signedIn.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+}
+
+const pageOf = (id: string, headers: Record<string, string>) =>
+  fetch(`${api.baseUrl}/session/decide/${id}`, { headers }).then(async (response) => ({
+    status: response.status,
+    headers: response.headers,
+    html: await response.text(),
+  }));
+
+test("an owner who is signed in decides a request by its id; nobody else does", async () => {
+  const { db, pool } = api.database;
+  // Not a token: the test before had one denied, which stands for ten minutes.
+  const { id, page } = await askTo("DELETE", `/v1/projects/${things.project.slug}/cron/${things.cron}`);
+  const path = `/session/decide/${id}`;
+  const origin = api.platform.addresses.controlUrl;
+  const owner = await cookieOf(org.owner);
+  const shown = await pageOf(id, { cookie: owner });
+  assert.equal(shown.status, 200);
+  assert.match(shown.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+  const form = { choice: "approved", nonce: nonceIn(shown.html) };
+  const scopes = ["approvals:read"] as const;
+  const refused: [string, number][] = [
+    [org.member, 403],
+    [agent, 403],
+    [(await testToken(db, org.id, { role: "owner", scopes })).text, 403],
+    [(await testOrganization(db, "foreign")).owner, 404],
+  ];
+  for (const [token, status] of refused) {
+    const cookie = await cookieOf(token);
+    assert.equal((await pageOf(id, { cookie })).status, status, token);
+    assert.equal((await pressButton(api, path, form, { origin, cookie })).status, 403, token);
+  }
+  // No header of a program stands for the cookie, and no form of another page for its own.
+  assert.equal((await pageOf(id, { authorization: `Bearer ${org.owner}` })).status, 401);
+  assert.equal((await pressButton(api, path, form, { origin })).status, 401);
+  assert.equal((await pressButton(api, path, form, { origin: "https://evil.test", cookie: owner })).status, 403);
+  const ofLink = nonceIn((await open(page)).html);
+  assert.equal((await pressButton(api, path, { ...form, nonce: ofLink }, { origin, cookie: owner })).status, 403);
+  assert.equal(await statusOf(id), "pending");
+  assert.equal((await pressButton(api, path, form, { origin, cookie: owner })).status, 200);
+  assert.equal(await statusOf(id), "approved");
+  assert.equal((await pressButton(api, path, form, { origin, cookie: owner })).status, 410);
+  assert.equal((await open(page)).status, 410);
+  const { rows } = await pool.query(
+    "select actor_name, actor_token_id is not null as by_token from activity where detail->>'approval_id' = $1 and action = 'approval.approved'",
+    [id],
+  );
+  assert.deepEqual(rows, [{ actor_name: "test", by_token: true }]);
 });

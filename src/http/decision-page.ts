@@ -1,24 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Refused, type HandlerPlatform } from "../features/context.ts";
+import { mayDecide } from "../contract/access.ts";
+import { routes } from "../contract/routes.ts";
+import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
-import { affectedBy, decide, openDecision } from "./handlers.ts";
+import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
 
 /** What the decision page depends on. */
 export interface DecisionPage {
   readonly platform: HandlerPlatform;
   readonly log: Log;
+  /** Returns who is signed in to the dashboard in the browser that sent the request. */
+  readonly sessionOf: (request: FastifyRequest) => Promise<Caller | undefined>;
 }
 
 type DecisionRequest = FastifyRequest<{ Params: { link: string }; Body: unknown }>;
+type SessionRequest = FastifyRequest<{ Params: { id: string }; Body: unknown }>;
 
-const path = "/decide/:link";
+const linkPath = "/decide/:link";
+/** Below the path that the cookie of a session is sent to. */
+const sessionPath = "/session/decide/:id";
 const mostFormBytes = 4096;
 
 /**
- * Adds the page behind an approval's link, outside the API: plain HTML that works without a script. Anyone who has the link may decide,
- * once. Opening the page changes nothing, because mail scanners open every link; a decision is a POST from the page itself.
+ * Adds the page that decides a request, outside the API: plain HTML that works without a script. Anyone who has the link of an approval may
+ * decide, once; so may an owner who is signed in. Opening the page changes nothing, because mail scanners open every link; a decision is a
+ * POST from the page itself.
  */
 export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void {
   void app.register(async (scope) => {
@@ -34,10 +42,29 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
       if (kind === "fault") page.log.error({ request_id: request.id, err: error }, "the page of a decision failed");
       return send(reply, status < 500 ? 400 : status, noticeHtml(status < 500 ? "malformed" : "fault"));
     });
-    scope.get(path, (request: DecisionRequest, reply) => show(page, request, reply));
-    scope.post(path, (request: DecisionRequest, reply) => choose(page, request, reply));
+    const byLink = ({ params: { link } }: DecisionRequest) => ({ link });
+    scope.get(linkPath, (request: DecisionRequest, reply) => show(page, byLink(request), reply));
+    scope.post(linkPath, (request: DecisionRequest, reply) => choose(page, byLink(request), { request, reply }));
+    scope.get(sessionPath, async (request: SessionRequest, reply) => {
+      const decider = await signedIn(page, request);
+      return decider === undefined ? refuseSignedOut(reply) : show(page, decider, reply);
+    });
+    scope.post(sessionPath, async (request: SessionRequest, reply) => {
+      const decider = await signedIn(page, request);
+      return decider === undefined ? refuseSignedOut(reply) : choose(page, decider, { request, reply });
+    });
   });
 }
+
+type SignedIn = { readonly id: string; readonly caller: Caller };
+type Person = { readonly link: string } | SignedIn;
+
+async function signedIn(page: DecisionPage, request: SessionRequest): Promise<SignedIn | undefined> {
+  const caller = await page.sessionOf(request);
+  return caller && { id: request.params.id, caller };
+}
+
+const refuseSignedOut = (reply: FastifyReply) => send(reply, 401, noticeHtml("signed_out", true));
 
 /** Parses a form's fields. Refuses a repeated field: one parser could use the first value and another the last. */
 function readForm(text: string): Readonly<Record<string, string>> {
@@ -47,33 +74,56 @@ function readForm(text: string): Readonly<Record<string, string>> {
   return form;
 }
 
-async function show(
-  { platform }: DecisionPage,
-  { params }: DecisionRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const found = await openDecision(platform.db, params.link, platform.clock.now());
-  if (found === undefined) return send(reply, 404, noticeHtml("unknown"));
-  if (!found.isOpen) return send(reply, 410, noticeHtml(noticeOf(found.approval.status)));
-  const { org_id, project_id } = found.approval;
-  const affected = project_id === null ? null : await affectedBy(platform, { org_id, project_id });
-  return send(reply, 200, decisionHtml({ ...found, affected, nonce: makeNonce(platform, params.link) }));
+async function show({ platform }: DecisionPage, person: Person, reply: FastifyReply): Promise<FastifyReply> {
+  const isSignedIn = "caller" in person;
+  const found = await openDecision(platform.db, person, platform.clock.now());
+  if (found === undefined) return send(reply, 404, noticeHtml("unknown", isSignedIn));
+  if (!mayChoose(person, found)) return send(reply, 403, noticeHtml("not_yours", true));
+  const { status, route, target, org_id, project_id } = found.approval;
+  if (!found.isOpen) return send(reply, 410, noticeHtml(noticeOf(status), isSignedIn));
+  const words = wordsOf(route);
+  const affected =
+    project_id === null
+      ? null
+      : await touchedBy(platform, { org_id, project_id }, { touches: words?.touches ?? [], target });
+  const effect = words?.effect({ target, detail: found.request.detail });
+  const nonce = makeNonce(platform, nonceKey(person));
+  return send(reply, 200, decisionHtml({ ...found, affected, effect, nonce, isSignedIn }));
+}
+
+/** Returns whether this person may decide. The link is proof enough. */
+function mayChoose(person: Person, { approval }: Decision): boolean {
+  const row = routes.find(({ name }) => name === approval.route);
+  return !("caller" in person) || (row !== undefined && mayDecide(person.caller, row));
+}
+
+interface Submitted {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
 }
 
 async function choose(
   { platform }: DecisionPage,
-  request: DecisionRequest,
-  reply: FastifyReply,
+  person: Person,
+  { request, reply }: Submitted,
 ): Promise<FastifyReply> {
   const { choice, nonce = "" } = (request.body ?? {}) as { readonly choice?: string; readonly nonce?: string };
-  const { link } = request.params;
+  const isSignedIn = "caller" in person;
+  const refuse = (status: number, notice: Notice) => send(reply, status, noticeHtml(notice, isSignedIn));
   const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
-  if (!isOwn || !isNonce(platform, link, nonce)) return send(reply, 403, noticeHtml("elsewhere"));
-  if (choice !== "approved" && choice !== "denied") return send(reply, 400, noticeHtml("malformed"));
-  const { outcome } = await decide(platform, link, choice);
-  if (outcome === "unknown") return send(reply, 404, noticeHtml("unknown"));
-  if (outcome === "too_late") return send(reply, 410, noticeHtml("expired"));
-  return send(reply, 200, noticeHtml(choice));
+  if (!isOwn || !isNonce(platform, nonceKey(person), nonce)) return refuse(403, "elsewhere");
+  if (choice !== "approved" && choice !== "denied") return refuse(400, "malformed");
+  const found = await openDecision(platform.db, person, platform.clock.now());
+  if (found !== undefined && !mayChoose(person, found)) return refuse(403, "not_yours");
+  const { outcome } = await decide(platform, person, choice);
+  if (outcome === "unknown") return refuse(404, "unknown");
+  if (outcome === "too_late") return refuse(410, "expired");
+  return refuse(200, choice);
+}
+
+/** What a nonce is valid for: this link, or this token's session on this request. */
+function nonceKey(person: Person): string {
+  return "link" in person ? person.link : `${person.id} ${person.caller.token_id}`;
 }
 
 const notices: Readonly<Record<string, Notice>> = { approved: "used", denied: "used", consumed: "used" };
@@ -97,16 +147,16 @@ const nonceName = "decision nonce";
 const nonceMs = 60 * 60 * 1000;
 
 /**
- * Creates a nonce that is valid for an hour and for this link. It is sealed, so only this platform can create one, and none needs to be
+ * Creates a nonce that is valid for an hour and for this person's page. It is sealed, so only this platform can create one, and none needs to be
  * stored.
  */
-function makeNonce({ vault, clock }: HandlerPlatform, link: string): string {
-  return vault.seal(link, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
+function makeNonce({ vault, clock }: HandlerPlatform, key: string): string {
+  return vault.seal(key, nonceName, String(clock.now().getTime() + nonceMs)).toString("base64url");
 }
 
-function isNonce({ vault, clock }: HandlerPlatform, link: string, nonce: string): boolean {
+function isNonce({ vault, clock }: HandlerPlatform, key: string, nonce: string): boolean {
   try {
-    return Number(vault.open(link, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
+    return Number(vault.open(key, nonceName, Buffer.from(nonce, "base64url"))) > clock.now().getTime();
   } catch {
     return false;
   }

@@ -48,7 +48,9 @@ export {
   consumeApproval,
   decide,
   openDecision,
-  type Affected,
+  touchedBy,
+  wordsOf,
+  type Reach,
   type Decision,
   type GatedRequest,
 } from "../features/approvals/approvals.ts";

@@ -30,7 +30,7 @@ import { refuseRaw } from "./refuse-raw.ts";
 import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
-import { addSignIn, createSignInLinks, type SignInLinks } from "./sign-in.ts";
+import { addSignIn, createSignInLinks, sessionOf, type SignInLinks } from "./sign-in.ts";
 
 export interface HttpOptions {
   readonly platform: HandlerPlatform;
@@ -123,7 +123,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
-  addDecisionPage(app, { platform, log });
+  const sessionOfRequest = (request: FastifyRequest) => sessionOf({ vault: platform.vault, authenticator }, request);
+  addDecisionPage(app, { platform, log, sessionOf: sessionOfRequest });
   addHooks(app, { platform, limiter, log });
   const servePage = addDashboard(app, options.dashboard?.bundle ?? (() => "failed"));
   const controlUrl = () => platform.addresses.controlUrl;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
-import { Refused } from "../features/context.ts";
+import { Refused, type Caller } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -48,7 +48,8 @@ export function createSignInLinks(baseUrl: () => string): SignInLinks {
 
 /**
  * Adds `/session`, where a browser gets its token, also after a reload. The cookie never authenticates the API: it holds the sealed token,
- * is sent only to this path, and is exchanged here for the token, which the page keeps in memory and sends like any other client.
+ * is sent only to this path, and is exchanged here for the token, which the page keeps in memory and sends like any other client. Below the
+ * path stands one page that takes the cookie itself: the one that decides an approval.
  */
 export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.post("/session", (request, reply) => open(signIn, request, reply));
@@ -67,6 +68,16 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
   if (typeof token !== "string") throw refusedSignIn(signIn, request, "The link was used or has expired.");
   await requireToken(signIn, request, token);
   return startSession(signIn, request, reply, token);
+}
+
+/** Returns who is signed in in the browser that sent this request, which must be below `/session`. Suspended organizations have no session. */
+export async function sessionOf(
+  { vault, authenticator }: Pick<SignIn, "vault" | "authenticator">,
+  { headers }: FastifyRequest,
+): Promise<Caller | undefined> {
+  const token = tokenOfCookie(vault, headers.cookie);
+  const found = token === undefined ? undefined : await authenticator.authenticate(token);
+  return found?.suspended === false ? found.caller : undefined;
 }
 
 async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

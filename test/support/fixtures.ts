@@ -229,7 +229,7 @@ async function testApproval({ db }: Pick<Store, "db">, owner: { org_id: string; 
     method: "DELETE",
     path: "/v1/projects/demo",
     resource: "[]",
-    request: "{}",
+    request: JSON.stringify({ summary: "", body: null, detail: {} }),
   };
   const hashes = { fingerprint: randomBytes(32), link_hash: randomBytes(32) };
   const hourAgo = new Date(Date.now() - 3_600_000);

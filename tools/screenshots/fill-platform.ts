@@ -101,6 +101,8 @@ async function fillShop(client: Client): Promise<void> {
   const agent = { name: "agent", approval_mode: true } as const;
   const made = await client.call("tokens.create", { body: agent });
   const asking = createClient({ baseUrl: client.baseUrl, token: made.token ?? "" });
+  const row = { ...params, schema: "public", table: "orders" };
+  await asking.call("data.delete", { params: row, body: { key: { id: 42 } } }).catch(() => undefined);
   await asking.call("domains.detach", { params: { ...params, hostname: "shop.example.com" } }).catch(() => undefined);
 }
 

@@ -12,7 +12,7 @@ import { columns } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
-/** Adds `berth approvals`: requests of tokens in approval mode. The operator decides through a link, never here. */
+/** Adds `berth approvals`: requests of tokens in approval mode. People decide in a browser, never here. */
 export function addApprovals(program: Command, ctx: CliContext): void {
   const approvals = addGroup(program, "approvals", "List, show and wait for approval requests");
   addList(approvals, ctx);
@@ -34,7 +34,8 @@ function addList(approvals: Command, ctx: CliContext): void {
     columns: {
       ID: (approval) => approval.id,
       STATUS: (approval, paint) => paintStatus(paint, approval.status),
-      REQUEST: (approval) => oneLine(`${approval.method} ${approval.path}`, 60),
+      REQUEST: (approval) => oneLine(approval.summary, 60),
+      PROJECT: (approval) => approval.project ?? "-",
       TOKEN: (approval) => oneLine(approval.requested_by.token_name, 30),
       ASKED: (approval) => relativeTime(approval.created_at),
       ENDS: (approval) => relativeTime(approval.expires_at),
@@ -101,12 +102,13 @@ function notApproved({ status }: Approval): CliError {
 }
 
 function describe(approval: Approval, paint: Paint): string {
-  const { id, status, method, path, target, requested_by, created_at, expires_at, decided_at } = approval;
+  const { id, status, summary, project, method, path, requested_by, created_at, expires_at, decided_at } = approval;
   return columns([
     ["Approval", paint.bold(id)],
     ["Status", paintStatus(paint, status)],
-    ["Request", oneLine(`${method} ${path}`)],
-    ...(target === null ? [] : [["Target", oneLine(target)]]),
+    ["Request", oneLine(summary)],
+    ...(project === null ? [] : [["Project", project]]),
+    ["Sent", oneLine(`${method} ${path}`)],
     ["Token", oneLine(requested_by.token_name)],
     ["Asked", relativeTime(created_at)],
     ...(decided_at === null ? [] : [["Decided", relativeTime(decided_at)]]),

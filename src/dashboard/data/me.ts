@@ -1,7 +1,8 @@
 import { createContext, use } from "react";
-import { missingScope, refusal } from "../../contract/access.ts";
+import { mayDecide, missingScope, refusal } from "../../contract/access.ts";
 import type { Answer } from "../../contract/client.ts";
 import { route, type RouteName } from "../../contract/routes.ts";
+import type { Row } from "../../contract/table.ts";
 
 export type Me = Answer<"me.get">;
 
@@ -24,6 +25,18 @@ export function whyNot(me: Me, name: RouteName): string | undefined {
   if (refused === "insufficient_scope")
     return `Your token lacks the scope ${missingScope(rights, row)}; an owner can make one that has it.`;
   return undefined;
+}
+
+/** Returns why the person who is signed in may not decide a request of this route, and who may; undefined if they may. */
+export function whyNotDecide(me: Me, name: string): string | undefined {
+  // Undefined for a route that an earlier version had.
+  const row = route(name as RouteName) as Row | undefined;
+  const { role, platform_admin, token } = me;
+  const rights = { role, platform_admin, scopes: token.scopes as never, approval_mode: token.approval_mode };
+  if (row !== undefined && mayDecide(rights, row)) return undefined;
+  if (token.approval_mode) return "Your token is in approval mode, so an owner with another one decides.";
+  if (role !== "owner" && !platform_admin) return "An owner of the organization decides.";
+  return "Your token may not do the same itself, so another owner decides.";
 }
 
 /** Like `whyNot`, for the signed-in token. */

@@ -138,7 +138,7 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
       <Dot tone={toneOf(entry.action)} />
       <span className="min-w-0 flex-1 break-words">
         <Plain>{entry.summary}</Plain>
-        {namesProject && entry.project !== null && (
+        {namesProject && entry.project !== null && !entry.summary.endsWith(` ${entry.project}`) && (
           <Link
             to="/projects/$slug/timeline"
             params={{ slug: entry.project }}
@@ -147,9 +147,12 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
             {entry.project}
           </Link>
         )}
+        <span className="block text-xs text-faint sm:hidden">
+          by <Actor of={entry.actor} />
+        </span>
       </span>
       <span className="w-36 shrink-0 truncate text-muted max-sm:hidden">
-        <Plain>{entry.actor.name}</Plain>
+        <Actor of={entry.actor} />
       </span>
       <span className="w-24 shrink-0 max-sm:hidden">
         <Tag>{entry.kind}</Tag>
@@ -159,6 +162,10 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
       </span>
     </li>
   );
+}
+
+function Actor({ of: { type, name } }: { readonly of: Entry["actor"] }) {
+  return type === "platform" ? "the platform" : <Plain>{name}</Plain>;
 }
 
 function toneOf(action: string): Tone {

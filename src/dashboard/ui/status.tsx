@@ -14,7 +14,7 @@ const dots: Record<Tone, string> = {
   busy: "bg-busy dot-busy",
   warn: "bg-warn",
   bad: "bg-bad",
-  off: "border border-strong",
+  off: "border-[1.5px] border-faint",
 };
 
 const tones: Record<string, readonly [Tone, string]> = {

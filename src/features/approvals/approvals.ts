@@ -6,10 +6,11 @@ import { recordActivity } from "../activity/activity.ts";
 import type { Caller, HandlerPlatform } from "../context.ts";
 import { sendMessage } from "../notifications/notifications.ts";
 import * as queries from "./queries.ts";
-import { durations, fingerprintOf, newLink, resourceOf, shownBody, type SameRequest } from "./rules.ts";
+import { durations, fingerprintOf, newLink, resourceOf, shownBody, summaryOf, type SameRequest } from "./rules.ts";
 
-export { affectedBy, type Affected } from "./affected.ts";
+export { affectedBy, touchedBy, type Reach } from "./affected.ts";
 export { decide, openDecision, type Decision } from "./decide.ts";
+export { wordsOf } from "./words.ts";
 
 /** A request by a token in approval mode that its handler has found valid. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
@@ -114,7 +115,8 @@ async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, no
   };
   await queries.insertApproval(tx, row);
   const { org_id, token_id: actor_token_id, token_name: actor_name } = caller;
-  const said = { approval_id: id, route };
+  const asked = (await queries.selectApproval(tx, { org_id, id }, now)) as queries.ApprovalRow;
+  const said = { approval_id: id, route, request: summaryOf(asked) };
   await recordActivity(tx, {
     org_id,
     project_id,
@@ -127,23 +129,23 @@ async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, no
   await sendMessage(platform, tx, {
     org_id,
     kind: "approval",
-    subject: `Approval needed: ${method} ${path}`,
-    text: textOf(request, expires_at),
+    subject: `Approval needed: ${summaryOf(asked)}`,
+    text: textOf(request, asked),
     url: `${platform.addresses.controlUrl}/decide/${link.secret}`,
     created_at: now,
     expires_at,
   });
-  return (await queries.selectApproval(tx, { org_id, id }, now)) as queries.ApprovalRow;
+  return asked;
 }
 
-function textOf({ caller, method, path, summary }: GatedRequest, expiresAt: Date): string {
+function textOf({ caller, method, path }: GatedRequest, asked: queries.ApprovalRow): string {
   return [
     `The token "${caller.token_name}" (${caller.token_id}) of the organization ${caller.org_slug} asks to do this:`,
     "",
+    `    ${summaryOf(asked)}${asked.project === null ? "" : `, in the project ${asked.project}`}`,
     `    ${method} ${path}`,
-    `    ${summary}`,
     "",
     "The link below shows what it would affect and lets you approve or deny it. Opening it decides nothing.",
-    `Without a decision the request ends at ${expiresAt.toISOString()}.`,
+    `Without a decision the request ends at ${asked.expires_at}.`,
   ].join("\n");
 }

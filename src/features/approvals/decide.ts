@@ -1,33 +1,39 @@
 import type { Db } from "../../store/database.ts";
 import { recordActivity } from "../activity/activity.ts";
-import type { HandlerPlatform } from "../context.ts";
-import { decideApproval, selectByLink, type LinkedApproval } from "./queries.ts";
-import { durations, linkHashOf } from "./rules.ts";
+import type { Caller, HandlerPlatform } from "../context.ts";
+import { decideApproval, selectToDecide, type LinkedApproval } from "./queries.ts";
+import { durations, linkHashOf, requestOf, summaryOf, type StoredRequest } from "./rules.ts";
+
+/** Who decides: whoever holds the link that was sent, or an owner who is signed in. */
+export type Decider =
+  | { readonly link: string }
+  | { readonly id: string; readonly caller: Pick<Caller, "org_id" | "token_id" | "token_name"> };
 
 export type Decided =
   | { readonly outcome: "decided" }
   | { readonly outcome: "too_late" }
   | { readonly outcome: "unknown" };
 
-/** Approves or denies the request of a decision link; works once per link. */
-export async function decide(platform: HandlerPlatform, link: string, choice: "approved" | "denied"): Promise<Decided> {
+/** Approves or denies a request; works once per request. */
+export async function decide(
+  platform: HandlerPlatform,
+  decider: Decider,
+  choice: "approved" | "denied",
+): Promise<Decided> {
   const now = platform.clock.now();
-  const found = await openDecision(platform.db, link, now);
+  const found = await openDecision(platform.db, decider, now);
   if (found === undefined) return { outcome: "unknown" };
   if (!found.isOpen) return { outcome: "too_late" };
   const { id, org_id, project_id, target, route } = found.approval;
+  const actor =
+    "link" in decider
+      ? { actor_token_id: null, actor_name: "decision page" }
+      : { actor_token_id: decider.caller.token_id, actor_name: decider.caller.token_name };
   return platform.db.transaction().execute(async (tx): Promise<Decided> => {
     const expires_at = choice === "approved" ? new Date(now.getTime() + durations.approvedMs) : now;
     if (!(await decideApproval(tx, id, { status: choice, now, expires_at }))) return { outcome: "too_late" };
-    await recordActivity(tx, {
-      org_id,
-      project_id,
-      actor_token_id: null,
-      actor_name: "decision page",
-      action: `approval.${choice}`,
-      target,
-      detail: { approval_id: id, route },
-    });
+    const detail = { approval_id: id, route, request: found.summary };
+    await recordActivity(tx, { org_id, project_id, ...actor, action: `approval.${choice}`, target, detail });
     await platform.wakeups.send(tx, "approvals", id);
     return { outcome: "decided" };
   });
@@ -38,19 +44,22 @@ export interface Decision {
   readonly approval: LinkedApproval;
   /** Whether it can still be decided. */
   readonly isOpen: boolean;
-  /** What the route does, the request's body, and the handler's note. */
-  readonly request: {
-    readonly summary: string;
-    readonly body: string | null;
-    readonly detail: Readonly<Record<string, unknown>>;
-  };
+  /** What is asked for, as an order. */
+  readonly summary: string;
+  /** The request's body, and the handler's note. */
+  readonly request: StoredRequest;
 }
 
-/** Returns the request that a decision link leads to; undefined for an unknown link. Read-only. */
-export async function openDecision(db: Db, link: string, now: Date): Promise<Decision | undefined> {
-  const hash = linkHashOf(link);
-  const approval = hash === undefined ? undefined : await selectByLink(db, hash, now);
+/** Returns the request that a person wants to decide; undefined for an unknown link or id. Read-only. */
+export async function openDecision(db: Db, decider: Decider, now: Date): Promise<Decision | undefined> {
+  const approval = await lookUp(db, decider, now);
   if (approval === undefined) return undefined;
   const isOpen = approval.status === "pending" && approval.token_lives && approval.suspended_at === null;
-  return { approval, isOpen, request: approval.request as Decision["request"] };
+  return { approval, isOpen, summary: summaryOf(approval), request: requestOf(approval) };
+}
+
+async function lookUp(db: Db, decider: Decider, now: Date): Promise<LinkedApproval | undefined> {
+  if ("caller" in decider) return selectToDecide(db, { org_id: decider.caller.org_id, id: decider.id }, now);
+  const linkHash = linkHashOf(decider.link);
+  return linkHash === undefined ? undefined : selectToDecide(db, { linkHash }, now);
 }

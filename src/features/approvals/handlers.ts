@@ -2,6 +2,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { createSignal } from "../../store/signal.ts";
 import type { Context, Handlers } from "../context.ts";
+import { summaryOf } from "./rules.ts";
 import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
 export const approvals: Handlers<"approvals"> = {
@@ -47,7 +48,8 @@ async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promis
 }
 
 function present(row: ApprovalRow): Result<"approvals.get"> {
-  const { token_id, token_name, ...rest } = row;
+  const { token_id, token_name, request: _, ...rest } = row;
   const isOpen = row.status === "pending" || row.status === "approved";
-  return { ...rest, expires_at: isOpen ? row.expires_at : null, requested_by: { token_id, token_name } };
+  const requested_by = { token_id, token_name };
+  return { ...rest, summary: summaryOf(row), expires_at: isOpen ? row.expires_at : null, requested_by };
 }

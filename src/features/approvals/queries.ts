@@ -21,9 +21,14 @@ const columns = [
   "approval.expires_at",
   "approval.decided_at",
   "approval.consumed_at",
+  "approval.request",
 ] as const;
 
-const shown = (db: Db | Tx, now: Date) => db.selectFrom("approval").select([...columns, statusAt(now).as("status")]);
+const shown = (db: Db | Tx, now: Date) =>
+  db
+    .selectFrom("approval")
+    .leftJoin("project", "project.id", "approval.project_id")
+    .select([...columns, "project.slug as project", statusAt(now).as("status")]);
 
 export async function selectApproval(db: Db | Tx, key: { org_id: string; id: string }, now: Date) {
   const { org_id, id } = key;
@@ -79,10 +84,10 @@ export async function lockRequests(tx: Tx, orgId: string): Promise<void> {
 /** Returns the pending or approved request with this fingerprint. */
 export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<ApprovalRow | undefined> {
   return shown(tx, now)
-    .where("org_id", "=", key.org_id)
+    .where("approval.org_id", "=", key.org_id)
     .where("token_id", "=", key.token_id)
     .where("fingerprint", "=", key.fingerprint)
-    .where("status", "in", ["pending", "approved"])
+    .where("approval.status", "in", ["pending", "approved"])
     .executeTakeFirst();
 }
 
@@ -96,7 +101,7 @@ export async function selectDenial(
   since: Date,
 ): Promise<ApprovalRow | undefined> {
   return shown(tx, since)
-    .where("org_id", "=", asked.org_id)
+    .where("approval.org_id", "=", asked.org_id)
     .where("token_id", "=", asked.token_id)
     .where("route", "=", asked.route)
     .where("resource", "=", asked.resource)
@@ -162,18 +167,22 @@ export async function expireOfToken(tx: Tx, owner: { org_id: string; token_id: s
   return ended.map(({ id }) => id);
 }
 
-/** Returns the approval that a decision link is about, with the organization and token that asked. */
-export async function selectByLink(db: Db | Tx, linkHash: Buffer, now: Date) {
-  return db
+/** How a person comes to a request: by the link that was sent, or signed in, by its id. */
+export type DecisionKey = { readonly linkHash: Buffer } | { readonly org_id: string; readonly id: string };
+
+/** Returns the approval to decide, with the organization and token that asked. */
+export async function selectToDecide(db: Db | Tx, key: DecisionKey, now: Date) {
+  const rows = db
     .selectFrom("approval")
     .innerJoin("organization", "organization.id", "approval.org_id")
     .innerJoin("api_token", "api_token.id", "approval.token_id")
+    .leftJoin("project", "project.id", "approval.project_id")
     .select([
       ...columns,
+      "project.slug as project",
       statusAt(now).as("status"),
       "approval.org_id",
       "approval.project_id",
-      "approval.request",
       "organization.slug as org_slug",
       "organization.name as org_name",
       "organization.suspended_at",
@@ -182,12 +191,12 @@ export async function selectByLink(db: Db | Tx, linkHash: Buffer, now: Date) {
       sql<boolean>`api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > ${now})`.as(
         "token_lives",
       ),
-    ])
-    .where("approval.link_hash", "=", linkHash)
-    .executeTakeFirst();
+    ]);
+  if ("linkHash" in key) return rows.where("approval.link_hash", "=", key.linkHash).executeTakeFirst();
+  return rows.where("approval.org_id", "=", key.org_id).where("approval.id", "=", key.id).executeTakeFirst();
 }
 
-export type LinkedApproval = NonNullable<Awaited<ReturnType<typeof selectByLink>>>;
+export type LinkedApproval = NonNullable<Awaited<ReturnType<typeof selectToDecide>>>;
 
 /** Decides a pending request; returns false when it is no longer pending. */
 export async function decideApproval(

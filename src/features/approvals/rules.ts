@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { canonicalJson } from "../../kit/canonical-json.ts";
+import { wordsOf } from "./words.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -53,6 +54,25 @@ export function shownBody(body: unknown): string | null {
   if (body === undefined || body === null) return null;
   const text = JSON.stringify(body, null, 2);
   return text.length > mostShownCharacters ? `${text.slice(0, mostShownCharacters)}\n… (cut)` : text;
+}
+
+/** The part of a request that is stored for people. */
+export interface StoredRequest {
+  /** One line that describes what the route does. */
+  readonly summary: string;
+  readonly body: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Returns what was stored with an approval. */
+export function requestOf({ request }: { readonly request: unknown }): StoredRequest {
+  return request as StoredRequest;
+}
+
+/** Returns what is asked for, as an order, without a full stop. */
+export function summaryOf(row: { readonly route: string; readonly target: string | null; readonly request: unknown }) {
+  const { summary, detail } = requestOf(row);
+  return wordsOf(row.route)?.order({ target: row.target, detail }) ?? summary;
 }
 
 function sha256(text: string): Buffer {

@@ -47,7 +47,7 @@ export const backups: Handlers<"backups"> = {
       kind: "restore",
     });
     if (asked === undefined) return ctx.fail("operation_in_progress");
-    ctx.note({ target: backup.id, resource: backup.id });
+    ctx.note({ target: backup.id, resource: backup.id, detail: { taken_at: backup.created_at } });
     return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup.id) };
   },
 

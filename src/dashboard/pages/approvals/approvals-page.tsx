@@ -1,14 +1,16 @@
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { ShieldCheck } from "lucide-react";
+import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { approvalStates, statesOf } from "../../../contract/states.ts";
+import { useMe, whyNotDecide } from "../../data/me.ts";
 import { usePages } from "../../data/use-pages.ts";
+import { buttonLook } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
-import { State } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Mono, Plain } from "../../ui/text.tsx";
+import { State, Status } from "../../ui/status.tsx";
+import { Ago, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 
 type Approval = Answer<"approvals.list">["approvals"][number];
@@ -19,10 +21,15 @@ export interface ApprovalsSearch {
 
 const route = getRouteApi("/approvals");
 
-/**
- * The page of actions that wait for a person's approval. It only lists them: a person decides through the link that was sent to them, which
- * no page and no response of the API contains.
- */
+const words: Record<Approval["status"], string> = {
+  pending: "Waiting",
+  approved: "Approved",
+  denied: "Denied",
+  consumed: "Used",
+  expired: "Expired",
+};
+
+/** The page of actions that wait for a person's approval. Each leads to the page that decides it, for a person who may. */
 export function ApprovalsPage() {
   const { status } = route.useSearch();
   const navigate = route.useNavigate();
@@ -30,7 +37,7 @@ export function ApprovalsPage() {
   return (
     <Page
       title="Approvals"
-      lead="Tokens in approval mode wait here before they delete or restore anything. A person decides behind the link that the operator's channel delivered: by e-mail, webhook, or in the platform's log."
+      lead="A token in approval mode waits here before it deletes or restores anything. An owner decides, here or by the link that was sent by e-mail, webhook or the platform's log."
     >
       <div className="w-44">
         <Select
@@ -45,24 +52,21 @@ export function ApprovalsPage() {
         >
           <option value="">All</option>
           {statesOf(approvalStates).map((each) => (
-            <option key={each}>{each}</option>
+            <option key={each} value={each}>
+              {words[each]}
+            </option>
           ))}
         </Select>
       </div>
       <View of={approvals}>
         {({ pages }) =>
           pages[0]?.approvals.length === 0 ? (
-            <Empty icon={<ShieldCheck size={24} />} title="Nothing waits">
-              Give an agent a token in approval mode, and what it wants to delete shows up here first.
-            </Empty>
+            <Nothing status={status} />
           ) : (
             <>
-              <Table
-                caption="Approvals"
-                rows={pages.flatMap((page) => page.approvals)}
-                columns={columns}
-                keyOf={({ id }) => id}
-              />
+              <ul aria-label="Approvals" className="divide-y divide-line rounded-md border border-line">
+                {pages.flatMap((page) => page.approvals.map((each) => <Request key={each.id} of={each} />))}
+              </ul>
               <Older of={[approvals]} />
             </>
           )
@@ -72,23 +76,107 @@ export function ApprovalsPage() {
   );
 }
 
-const columns: readonly Column<Approval>[] = [
-  { head: "State", cell: ({ status }) => <State of={status} /> },
-  {
-    head: "Request",
-    grow: true,
-    cell: ({ method, path, target }) => (
-      <span className="flex min-w-0 flex-col leading-4.5">
-        <Mono className="truncate">{`${method} ${path}`}</Mono>
-        {target !== null && (
-          <span className="truncate text-xs text-faint">
-            <Plain>{target}</Plain>
-          </span>
-        )}
+function Nothing({ status }: { readonly status: Approval["status"] | undefined }) {
+  if (status !== undefined)
+    return <Empty icon={<ShieldCheck size={24} />} title={`No request with the state “${words[status]}”`} />;
+  return (
+    <Empty
+      icon={<ShieldCheck size={24} />}
+      title="Nothing waits for approval"
+      command="berth tokens create agent --approval-mode"
+    >
+      An agent or a script with a token in approval mode does its work alone, but deletes and restores nothing before a
+      person has approved it. Its requests appear here.
+    </Empty>
+  );
+}
+
+function Request({ of }: { readonly of: Approval }) {
+  const { id, status, summary, project, method, path } = of;
+  return (
+    <li className="flex flex-wrap items-start gap-x-4 gap-y-2 px-4 py-3 text-sm">
+      <span className="w-24 shrink-0">
+        {status === "pending" ? <Status tone="warn">Waiting</Status> : <State of={status} />}
       </span>
+      <div className="flex min-w-0 flex-1 flex-col gap-0.5 max-sm:order-1 max-sm:basis-full">
+        <p className="font-medium wrap-anywhere">
+          <Plain>{summary}</Plain>
+          {project !== null && summary !== `Delete the project ${project}` && (
+            <>
+              {" in "}
+              <Link
+                to="/projects/$slug"
+                params={{ slug: project }}
+                className="underline decoration-line underline-offset-2 hover:text-accent"
+              >
+                {project}
+              </Link>
+            </>
+          )}
+        </p>
+        <p className="text-muted">
+          <Course of={of} />
+        </p>
+        <details className="mt-0.5 text-xs text-faint">
+          <summary className="w-fit hover:text-text">The request itself</summary>
+          <p className="mt-1 wrap-anywhere text-muted">
+            <Mono>{`${method} ${path}`}</Mono>
+            <br />
+            <Mono>{id}</Mono>
+          </p>
+        </details>
+      </div>
+      {status === "pending" && <Review of={of} />}
+    </li>
+  );
+}
+
+/** Says who asked and when, and what came of it or until when it is open. */
+function Course({
+  of: { status, requested_by: by, created_at, expires_at, decided_at, consumed_at },
+}: {
+  readonly of: Approval;
+}) {
+  const ends: Record<Approval["status"], ReactNode> = {
+    pending: expires_at !== null && (
+      <>
+        ends <Ago at={expires_at} /> without a decision
+      </>
     ),
-  },
-  { head: "By", wide: true, cell: ({ requested_by: by }) => <Plain>{by.token_name}</Plain> },
-  timeColumn("Asked", (row) => row.created_at),
-  timeColumn("Ends", (row) => row.expires_at),
-];
+    approved: expires_at !== null && (
+      <>
+        may be repeated once, ends <Ago at={expires_at} />
+      </>
+    ),
+    denied: decided_at !== null && (
+      <>
+        denied <Ago at={decided_at} />
+      </>
+    ),
+    consumed: consumed_at !== null && (
+      <>
+        done <Ago at={consumed_at} />
+      </>
+    ),
+    expired: "ended without effect",
+  };
+  return (
+    <>
+      Asked by the token <Plain>{by.token_name}</Plain> <Ago at={created_at} />
+      {" · "}
+      {ends[status]}
+    </>
+  );
+}
+
+/** Leads to the page that decides, which is the server's own; who may not decide reads who does. */
+function Review({ of: { id, route: name, summary } }: { readonly of: Approval }) {
+  const why = whyNotDecide(useMe(), name);
+  if (why !== undefined)
+    return <p className="w-56 text-right text-xs text-muted max-sm:order-2 max-sm:w-full max-sm:text-left">{why}</p>;
+  return (
+    <a href={`/session/decide/${id}`} aria-label={`Review: ${summary}`} className={`${buttonLook("plain")} ml-auto`}>
+      Review
+    </a>
+  );
+}

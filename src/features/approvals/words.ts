@@ -1,0 +1,143 @@
+import type { RouteName, RouteNamed } from "../../contract/routes.ts";
+
+/** The rows for which a token in approval mode needs an approval. */
+export type GatedRoute = { [N in RouteName]: RouteNamed<N>["approval"] extends true ? N : never }[RouteName];
+
+/** What a request is about, as the handler noted it. */
+export interface Asked {
+  readonly target: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** What else of the project a request touches: the decision page shows these figures. */
+export type Touched = "hostnames" | "database" | "table" | "backup" | "requests";
+
+interface Words {
+  /** What is asked for, as an order, without the project. */
+  readonly order: (asked: Asked) => string;
+  /** What follows from it, in sentences. */
+  readonly effect: (asked: Asked) => string;
+  readonly touches: readonly Touched[];
+}
+
+const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+const called = ({ target, detail }: Asked) => (typeof detail["name"] === "string" ? `"${detail["name"]}"` : target);
+const minute = (at: unknown) => text(at).slice(0, 16).replace("T", " ");
+
+const words: { readonly [N in GatedRoute]: Words } = {
+  "projects.delete": {
+    order: ({ target, detail }) =>
+      detail["purge"] === true ? `Delete the project ${target} for good` : `Delete the project ${target}`,
+    effect: ({ detail }) =>
+      detail["purge"] === true
+        ? "Code, database, storage, logs and backups go for good. One verified backup of the database stays."
+        : "It stops serving at once. Everything is kept, and undeleting brings it back.",
+    touches: ["hostnames", "database", "backup", "requests"],
+  },
+  "domains.detach": {
+    order: ({ target }) => `Detach the domain ${target}`,
+    effect: ({ target }) => `${target} stops being served at once. The project's other addresses stay.`,
+    touches: [],
+  },
+  "env.delete": {
+    order: ({ target }) => `Remove the variable ${target}`,
+    effect: () => "The application restarts without it. Earlier deployments keep their value.",
+    touches: [],
+  },
+  "cron.delete": {
+    order: ({ target }) => `Delete the cron job ${target}`,
+    effect: () => "The job and the record of its runs go.",
+    touches: [],
+  },
+  "data.delete": {
+    order: ({ target }) => `Delete a row of the table ${target}`,
+    effect: () => "The one row that the key below names is deleted from the live database.",
+    touches: ["table", "backup"],
+  },
+  "database.connect": {
+    order: () => "Work in the database with a PostgreSQL client",
+    effect: () => "The client may read, change and delete everything in the database.",
+    touches: ["database", "backup"],
+  },
+  "database.import": {
+    order: () => "Load a dump into a new database",
+    effect: () => "A database beside the live one is made. The live one stays as it is.",
+    touches: [],
+  },
+  "backups.restore": {
+    order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC into a new database`,
+    effect: () => "A database beside the live one is made. The live one stays as it is.",
+    touches: [],
+  },
+  "backups.promote": {
+    order: ({ target }) => `Let the application use the database ${target}`,
+    effect: () => "The application restarts with it. The database that is live now is kept beside it.",
+    touches: ["database", "requests"],
+  },
+  "backups.drop": {
+    order: ({ target }) => `Drop the database ${target} beside the live one`,
+    effect: () => "It is gone for good. The live database stays as it is.",
+    touches: [],
+  },
+  "disk.remove": {
+    order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
+    effect: () => "The file, or the folder with all in it, is gone for good.",
+    touches: [],
+  },
+  "runs.create": {
+    order: () => "Run a one-off command",
+    effect: () => "It runs with the application's variables and storage, and may change its database.",
+    touches: ["database", "backup"],
+  },
+  "follow.set": {
+    order: ({ target, detail }) => `Follow the branch ${text(detail["branch"])} of ${target}`,
+    effect: () => "Everybody who may push to that branch can deploy from then on.",
+    touches: [],
+  },
+  "follow.delete": {
+    order: ({ target }) => `Stop following ${target}`,
+    effect: () => "Deploy key, token, secret and deliveries are deleted. What is live stays.",
+    touches: [],
+  },
+  "tokens.create": {
+    order: ({ detail }) => `Create the token "${text(detail["name"])}" with the role ${text(detail["role"])}`,
+    effect: ({ detail }) =>
+      `It is in approval mode too, and is valid for at most ${text(detail["expires_in_days"])} days.`,
+    touches: [],
+  },
+  "tokens.delete": {
+    order: (asked) => `Revoke the token ${called(asked)}`,
+    effect: () => "It stops working within a second, and what it asked for ends.",
+    touches: [],
+  },
+  "ssh-keys.delete": {
+    order: (asked) => `Remove the SSH key ${called(asked)}`,
+    effect: () => "It stops working at once.",
+    touches: [],
+  },
+  "webhooks.delete": {
+    order: (asked) => `Remove the webhook ${called(asked)}`,
+    effect: () => "Nothing more is sent, and the list of its deliveries goes.",
+    touches: [],
+  },
+  "registries.delete": {
+    order: ({ target }) => `Forget the login of the registry ${target}`,
+    effect: () => "Images that were built stay.",
+    touches: [],
+  },
+  "orgs.create": {
+    order: ({ target }) => `Create the organization ${target}`,
+    effect: () => "It gets an owner token of its own.",
+    touches: [],
+  },
+  "platform.dismiss": {
+    order: ({ target }) => `Remove the machine ${target} from the swarm`,
+    effect: () => "It gets no replicas any more. Those that the swarm still counts on it start elsewhere.",
+    touches: [],
+  },
+};
+
+/** Returns the words for a route; undefined for a route that an earlier version gated. */
+export function wordsOf(route: string): Words | undefined {
+  return Object.hasOwn(words, route) ? words[route as GatedRoute] : undefined;
+}
