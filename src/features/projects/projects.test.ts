@@ -247,8 +247,10 @@ test("every change leaves one activity row of its actor, a refused one none", as
   await api.call("PUT", "/v1/projects/seen/settings", { token: org.owner, body: { port: 99 } });
   await api.call("DELETE", "/v1/projects/seen", { token: org.owner });
   const rows = await db.selectFrom("activity").selectAll().where("org_id", "=", org.id).orderBy("id").execute();
-  const { undelete_until } = rows.at(-1)?.detail as { undelete_until: string };
-  const days = (Date.parse(undelete_until) - Date.parse(rows.at(-1)?.created_at ?? "")) / 86_400_000;
+  const deleted = rows.at(-1);
+  assert.ok(deleted);
+  const { undelete_until } = deleted.detail as { undelete_until: string };
+  const days = (Date.parse(undelete_until) - Date.parse(deleted.created_at)) / 86_400_000;
   assert.equal(Math.round(days), api.platform.settings.purgeDays);
   assert.deepEqual(
     rows.map(({ action, target, detail, actor_name }) => ({ action, target, detail, actor_name })),
