@@ -17,6 +17,23 @@ export interface Affected {
 
 type Project = { readonly org_id: string; readonly project_id: string };
 
+/** Collects what a change to the project would affect; leaves out sources that do not respond. */
+export async function affectedBy(
+  platform: HandlerPlatform,
+  project: Project,
+  table: string | null = null,
+): Promise<Affected> {
+  const { org_id, project_id } = project;
+  const hourAgo = new Date(platform.clock.now().getTime() - 3_600_000);
+  const [hostnames, database, verifiedAt, requests_last_hour] = await Promise.all([
+    hostnamesOf(platform, project),
+    contentOf(platform, project, table),
+    newestVerifiedAt(platform.db, org_id, project_id),
+    countRequests(platform.db, project, hourAgo),
+  ]);
+  return { hostnames, database, last_verified_backup_at: verifiedAt ?? null, requests_last_hour };
+}
+
 /** What a request touches; a part that it does not touch is absent. */
 export interface Reach extends Partial<Affected> {
   /** The table that one row is deleted from. Null: currently unknown. */
@@ -43,23 +60,6 @@ export async function touchedBy(
     ...(touched("backup") && { last_verified_backup_at }),
     ...(touched("requests") && { requests_last_hour }),
   };
-}
-
-/** Collects what a change to the project would affect; leaves out sources that do not respond. */
-export async function affectedBy(
-  platform: HandlerPlatform,
-  project: Project,
-  table: string | null = null,
-): Promise<Affected> {
-  const { org_id, project_id } = project;
-  const hourAgo = new Date(platform.clock.now().getTime() - 3_600_000);
-  const [hostnames, database, verifiedAt, requests_last_hour] = await Promise.all([
-    hostnamesOf(platform, project),
-    contentOf(platform, project, table),
-    newestVerifiedAt(platform.db, org_id, project_id),
-    countRequests(platform.db, project, hourAgo),
-  ]);
-  return { hostnames, database, last_verified_backup_at: verifiedAt ?? null, requests_last_hour };
 }
 
 const mostTables = 500;
