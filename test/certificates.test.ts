@@ -343,7 +343,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await client.updateAccount({ status: "deactivated" });
     const refused = await attach("account.example.com", here);
     assert.equal(refused.ssl_status, "failed");
-    assert.match(refused.ssl_detail, /does not accept the platform's account any more/);
+    assert.match(refused.ssl_detail, /no longer accepts the platform's account/);
     assert.equal((await proceed("account.example.com")).ssl_status, "active");
   });
 
@@ -418,7 +418,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await suggest(from, to);
     const { next_attempt_at, detail } = await stored();
     assert.ok(from <= new Date(next_attempt_at) && new Date(next_attempt_at) <= to, next_attempt_at);
-    assert.match(detail, new RegExp(`^Valid until ${new Date(not_after ?? "").toISOString()}; renewed from `));
+    assert.match(detail, new RegExp(`^Valid until ${new Date(not_after ?? "").toISOString()}; Berth renews it from `));
   });
 
   test("an ended certificate is not shown to anybody: the name is served over HTTP and the status says so", async () => {
@@ -431,7 +431,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await dns.set("ended.example.com", { type: "A", value: "203.0.113.9" });
     const { ssl_status, ssl_detail } = await proceed("ended.example.com");
     assert.equal(ssl_status, "failed");
-    assert.match(ssl_detail, /^The certificate ended at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
+    assert.match(ssl_detail, /^The certificate expired at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
     await assert.rejects(visit("ended.example.com"), /handshake failure/);
   });
 

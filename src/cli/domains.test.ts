@@ -91,7 +91,7 @@ test("a check fails as long as a name does not lead here, and says what is missi
   const check = (...args: string[]) => user.berth(["domains", "check", ...args, "-p", "demo"]);
   const early = await check("WWW.example.com.");
   assert.equal(early.exitCode, 1);
-  assert.match(early.stdout, /no address yet/);
+  assert.match(early.stdout, /no address in DNS yet/);
   assert.match(early.stderr, /dns_not_ready/);
   isReady = true;
   assert.equal((await check()).exitCode, 0);

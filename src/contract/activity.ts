@@ -66,7 +66,7 @@ const kinds = z
 /** The query for entries: newest first, optionally filtered by kind, from a cursor on. */
 export const entriesQuery = z.object({
   limit: queryInteger(1, limits.entries_listed, 50),
-  kind: kinds.describe(`Kinds with commas between them: ${entryKinds.join(", ")}.`),
+  kind: kinds.describe(`Kinds, separated by commas: ${entryKinds.join(", ")}.`),
   cursor: z.string().max(100).optional(),
 });
 
@@ -91,7 +91,7 @@ export const rows = [
     query: z.object({
       after: z
         .string()
-        .regex(/^\d{1,19}$/, "use the next_cursor of an earlier answer")
+        .regex(/^\d{1,19}$/, "use the next_cursor of an earlier response")
         .optional(),
       follow: queryFlag,
     }),
@@ -105,6 +105,6 @@ export const rows = [
     success: [200],
     streams: true,
     summary:
-      "What to read again since `after`: nouns and projects that changed; with `follow=true` as events, as it happens",
+      "List the nouns and projects that changed since `after`, so that a client reads them again; `follow=true` streams them as events",
   }),
 ] as const;

@@ -29,6 +29,6 @@ export const rows = [
     query: z.object({ all: queryFlag, cursor: idCursor }),
     result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
     success: [200],
-    summary: "List the open alerts, newest first; with `?all=true` the resolved ones of the last 90 days too",
+    summary: "List the open alerts, newest first; `?all=true` adds those that were resolved in the last 90 days",
   }),
 ] as const;

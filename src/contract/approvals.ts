@@ -48,6 +48,7 @@ export const rows = [
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
     result: approval,
     success: [200],
-    summary: "Show one approval request; with ?wait=30, answer as soon as it is no longer pending",
+    summary:
+      "Show one approval request; with ?wait=30, respond as soon as it is decided or expired, at the latest after 30 seconds",
   }),
 ] as const;

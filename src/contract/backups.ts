@@ -75,7 +75,7 @@ export const rows = [
     errors: ["no_database", "operation_in_progress", "storage_full"],
     activity: "backup.requested",
     waits: true,
-    summary: "Back up the project's database; it goes on after the answer",
+    summary: "Start a backup of the project's database; it continues after the response",
   }),
   row({
     name: "backups.list",
@@ -101,7 +101,7 @@ export const rows = [
     params: idParam,
     result: backup,
     success: [200],
-    summary: "Show one backup: its tables, how far it is, and how its last verification ended",
+    summary: "Show one backup: its tables, its progress and the result of its last verification",
   }),
   row({
     name: "backups.restore",
@@ -126,7 +126,7 @@ export const rows = [
     ],
     activity: "backup.restore_requested",
     waits: true,
-    summary: "Restore a backup, the newest unless one is named, into a new database; the live one stays as it is",
+    summary: "Restore a backup (by default the newest) into a new database; the live database is not changed",
   }),
   row({
     name: "backups.verify",
@@ -141,7 +141,8 @@ export const rows = [
     errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
     activity: "backup.verification_requested",
     waits: true,
-    summary: "Restore a backup into a scratch database, compare the rows of each table, and drop it again",
+    summary:
+      "Verify a backup: restore it into a scratch database, compare the rows of each table, and drop that database",
   }),
   row({
     name: "backups.restored",
@@ -155,7 +156,7 @@ export const rows = [
     result: z.object({ databases: z.array(furtherDatabase) }),
     success: [200],
     errors: ["no_database"],
-    summary: "List the databases beside the live one: restored ones, and those that were live before a promotion",
+    summary: "List the project's other databases: restored ones, and those that were live before a promotion",
   }),
   row({
     name: "backups.promote",
@@ -172,7 +173,8 @@ export const rows = [
     success: [200],
     errors: ["no_database", "operation_in_progress"],
     activity: "database.promoted",
-    summary: "Let the application use a restored database; the one before is kept, and promoting it goes back",
+    summary:
+      "Make a restored database the live one; the previous live database is kept, and promoting it again undoes this",
   }),
   row({
     name: "backups.drop",

@@ -25,7 +25,7 @@ test("a problem names its field and its line, or the line where the JSON ends to
       '{\n  "crons": [{ "path": "/x", "schedule": "daily" }]\n}',
       /crons\.0\.schedule \(line 2\): must have five fields/,
     ],
-    ['{"processes": {"web": "x"}}', /web and release have fields of their own/],
+    ['{"processes": {"web": "x"}}', /for web and release, use the fields `start` and `release`/],
     ['{\n  "port": 1,\n}', /not valid JSON, on line 3/],
     ['{"root": "../up"}', /root \(line 1\): must be a folder inside/],
   ] as const;

@@ -11,11 +11,11 @@ const command = z
 const folder = z
   .string()
   .max(512)
-  .regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\0\\]*$/, "must be a folder inside of the repository, such as apps/web")
+  .regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\0\\]*$/, "must be a folder inside the repository, such as apps/web")
   .transform((path) => path.replace(/^(?:\.\/)+|\/+$/g, ""));
 
 /** A folder of the repository. */
-export const rootFolder = folder.describe("The folder of the application; only what lies in it is built");
+export const rootFolder = folder.describe("The folder of the application; Berth builds only what is in it");
 
 /** Path patterns: only changes to matching paths deploy. */
 export const watchedPaths = z
@@ -27,7 +27,9 @@ export const watchedPaths = z
       .regex(/^[^\0]*$/, "must not contain NUL"),
   )
   .max(100)
-  .describe("Patterns of paths, from the repository's root; a push that changes none of them deploys nothing");
+  .describe(
+    "Patterns of paths, relative to the repository's root; a push that changes no matching file deploys nothing",
+  );
 
 const cron = z.strictObject({
   path: z
@@ -44,21 +46,25 @@ const cron = z.strictObject({
 export const berthFile = z.strictObject({
   $schema: z.string().optional().describe("Where this schema lies, for editors"),
   root: rootFolder.optional(),
-  build: command.optional().describe("Builds the application, instead of what the language's own files say"),
-  start: command.optional().describe("Starts the web process, as the Procfile's `web` does"),
-  release: command.optional().describe("Runs before traffic moves, as the Procfile's `release` does"),
+  build: command
+    .optional()
+    .describe("The command that builds the application; it replaces the build that Berth detects"),
+  start: command.optional().describe("The command that starts the web process, like `web` in a Procfile"),
+  release: command
+    .optional()
+    .describe("The command that runs before a new deployment gets traffic, like `release` in a Procfile"),
   processes: z
     .record(
       z
         .string()
         .regex(
           /^(?!web$|release$)[A-Za-z0-9_-]{1,32}$/,
-          "use 1 to 32 letters, digits, - and _; web and release have fields of their own",
+          "use 1 to 32 letters, digits, - and _; for web and release, use the fields `start` and `release`",
         ),
       command,
     )
     .optional()
-    .describe("The commands of process types without requests, such as worker"),
+    .describe("The commands of process types that serve no requests, such as worker"),
   port: z
     .number()
     .int()
@@ -71,12 +77,12 @@ export const berthFile = z.strictObject({
     .max(512)
     .regex(/^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/, "must start with one slash and contain no space")
     .optional()
-    .describe("A path that answers 200 to 399 once the application is ready"),
+    .describe("A path that responds with a status from 200 to 399 once the application is ready"),
   crons: z
     .array(cron)
     .max(100)
     .optional()
-    .describe("Requests that the platform sends by schedule, applied when the deployment goes live"),
+    .describe("Requests that the platform sends on a schedule; they take effect when the deployment goes live"),
   watch: watchedPaths.optional(),
 });
 export type BerthFile = z.output<typeof berthFile>;
@@ -106,7 +112,8 @@ function problemsOf(issue: z.core.$ZodIssue, text: string): string[] {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys")
     return issue.keys.map(
-      (key) => `berth.json: ${[...path, key].join(".")}${lineOf(text, key)} is not a field; it knows ${known}.`,
+      (key) =>
+        `berth.json: ${[...path, key].join(".")}${lineOf(text, key)} is not a known field; the fields are ${known}.`,
     );
   // zod nests the rule that the key breaks in the issue about the key.
   const own = issue.code === "invalid_key" ? (issue.issues[0] ?? issue) : issue;

@@ -145,7 +145,7 @@ export const rows = [
     params: idParam,
     result: buildWithOutcome,
     success: [200],
-    summary: "Show one build, and the deployment that came of it",
+    summary: "Show one build, and the deployment that it produced",
   }),
   row({
     name: "builds.cancel",
@@ -159,7 +159,7 @@ export const rows = [
     success: [200],
     errors: ["conflict"],
     activity: "build.cancelled",
-    summary: "Cancel a build, or the deployment that came of it as long as it is not live",
+    summary: "Cancel a build, or its deployment as long as that is not live",
   }),
   row({
     name: "builds.logs",
@@ -179,7 +179,7 @@ export const rows = [
     }),
     success: [200],
     large: true,
-    summary: "Read a build's log from a byte offset on; `complete` says that no more will come",
+    summary: "Read a build's log from a byte offset; `complete` is true once the log has ended",
   }),
   row({
     name: "builds.source",
@@ -200,7 +200,7 @@ export const rows = [
     }),
     success: [200],
     large: true,
-    summary: "List the files of the newest source, or read one text file",
+    summary: "List the files of the latest source, or read one text file",
   }),
   row({
     name: "builds.upload",
@@ -218,7 +218,7 @@ export const rows = [
     errors: ofUploads,
     activity: "build.source_uploaded",
     waits: true,
-    summary: "Replace the source by a tar archive, gzip or not, then build and deploy it like a push",
+    summary: "Replace the source with a tar archive (plain or gzip), then build and deploy it like a push",
   }),
   row({
     name: "builds.change",
@@ -241,7 +241,8 @@ export const rows = [
     errors: ofUploads,
     activity: "build.source_changed",
     waits: true,
-    summary: "Write and delete text files of the newest source, then build and deploy it like a push; other files stay",
+    summary:
+      "Write and delete text files of the latest source, then build and deploy it like a push; other files do not change",
   }),
   row({
     name: "builds.plan",
@@ -264,7 +265,7 @@ export const rows = [
     success: [200],
     errors: ofPlans,
     waits: true,
-    summary: "Show what a deploy of a branch, a commit or changed files would do, without doing it",
+    summary: "Show what a deploy of a branch, a commit or changed files would do, without deploying",
   }),
   row({
     name: "builds.plan-upload",
@@ -280,6 +281,6 @@ export const rows = [
     success: [200],
     errors: ofPlans,
     waits: true,
-    summary: "Show what a deploy of a tar archive, gzip or not, would do, without doing it",
+    summary: "Show what a deploy of a tar archive (plain or gzip) would do, without deploying",
   }),
 ] as const;

@@ -216,9 +216,9 @@ async function readAnswer(response: Response, shape: z.ZodType | null, baseUrl: 
     if (isErrorBody(document)) throw new ApiError(response, document);
     throw new ConnectionError(
       "unexpected_answer",
-      `${baseUrl} answered ${response.status} without an error of this API.`,
+      `${baseUrl} responded with ${response.status} and a body that Berth's API does not send.`,
       {
-        hint: "Is this the address of Berth's control plane, and is no other server or proxy in between?",
+        hint: "Check that this is the address of Berth's control plane and that no other server or proxy answers in its place.",
       },
     );
   }
@@ -284,12 +284,12 @@ function explain(code: string, baseUrl: string, host: string): { message: string
   if (code === "ECONNREFUSED")
     return {
       message: `Nothing answers at ${baseUrl}: the connection was refused.`,
-      hint: "Is the platform running there?",
+      hint: "Check that the platform runs there.",
     };
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
     // Node.js does not resolve names under localhost, unlike browsers and curl.
     const hint = host.endsWith(".localhost") ? "Use 127.0.0.1 as the host." : "Check the address and the network.";
-    return { message: `The host ${host} is not known.`, hint };
+    return { message: `DNS does not resolve the host ${host}.`, hint };
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
     return {

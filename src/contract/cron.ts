@@ -23,7 +23,7 @@ const path = z
   .max(limits.cron_path_characters)
   .regex(
     /^\/(?![/\\])[\x21-\x7e]*$/,
-    "must start with one slash and hold printable ASCII without spaces; percent-encode the rest",
+    "must start with one slash and contain only printable ASCII without spaces; percent-encode other characters",
   );
 
 const jobName = z
@@ -122,7 +122,7 @@ export const rows = [
     success: [200],
     errors: ["conflict"],
     activity: "cron.imported",
-    summary: "Import the `crons` of a vercel.json: all of them or none",
+    summary: "Import the `crons` of a vercel.json; if one is invalid, none is imported",
   }),
   row({
     name: "cron.runs",
@@ -151,7 +151,8 @@ export const rows = [
     result: cronRun,
     success: [201],
     activity: "cron.run_requested",
-    summary: "Run a job now, beside its schedule; skipped while another run of it is under way",
+    summary:
+      "Run a job now, independent of its schedule; the run is skipped while another run of the job is in progress",
   }),
   row({
     name: "cron.delete",

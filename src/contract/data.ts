@@ -11,7 +11,7 @@ const tableParams = slugParam.extend({ schema: z.string(), table: z.string() });
 const search = z
   .string()
   .max(200)
-  .regex(/^[^\0]*$/, "must not hold the character NUL")
+  .regex(/^[^\0]*$/, "must not contain NUL")
   .optional();
 
 const page = {
@@ -56,7 +56,7 @@ const namedValues = z
   )
   .meta({ type: "object", additionalProperties: true, description: "Values by column name" });
 
-const cut = z.array(z.string()).meta({ description: "Columns whose text was cut at 4 KiB" });
+const cut = z.array(z.string()).meta({ description: "Columns whose text was truncated at 4 KiB" });
 
 export const rows = [
   row({
@@ -125,7 +125,7 @@ export const rows = [
         .string()
         .min(1)
         .max(limits.query_characters)
-        .regex(/^[^\0]*$/, "must not hold the character NUL"),
+        .regex(/^[^\0]*$/, "must not contain NUL"),
       database,
     }),
     result: z.object({
@@ -141,7 +141,7 @@ export const rows = [
     errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,
-    summary: "Run one SQL statement that reads: 5 s and 500 rows at most",
+    summary: "Run one read-only SQL statement, for at most 5 s and 500 rows",
   }),
   row({
     name: "data.insert",
@@ -159,7 +159,7 @@ export const rows = [
     errors: ["no_database", "conflict", "query_timeout", "disk_limit_reached"],
     activity: "data.inserted",
     waits: true,
-    summary: "Add a row to a table; answers with the row as it is stored",
+    summary: "Add a row to a table; returns the stored row",
   }),
   row({
     name: "data.delete",

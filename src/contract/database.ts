@@ -79,7 +79,7 @@ export const rows = [
     errors: ["storage_full"],
     activity: "database.created",
     waits: true,
-    summary: "Give the project a PostgreSQL database; a second call answers with the one it has",
+    summary: "Give the project a PostgreSQL database; returns the existing database if there is one",
   }),
   row({
     ...ofTunnel,
@@ -90,7 +90,7 @@ export const rows = [
     body: z.strictObject({ database: databaseName }),
     errors: ["no_database", "conflict"],
     activity: "database.session_requested",
-    summary: "Ask for a tunnel in which a PostgreSQL client works with the project's own rights",
+    summary: "Request a tunnel for a PostgreSQL client, which has the rights of the project's own role",
   }),
   row({
     ...ofTunnel,
@@ -101,7 +101,7 @@ export const rows = [
     body: z.strictObject({ format, database: databaseName, backup_id: backupId.optional() }),
     errors: ["no_database", "conflict"],
     activity: "database.dump_requested",
-    summary: "Ask for a tunnel that carries a dump of the database, or a backup as such a dump",
+    summary: "Request a tunnel that downloads a dump of the database or of a backup",
   }),
   row({
     ...ofTunnel,
@@ -112,7 +112,7 @@ export const rows = [
     body: z.strictObject({ format }),
     errors: ["no_database", "conflict", "disk_limit_reached"],
     activity: "database.import_requested",
-    summary: "Ask for a tunnel that takes a dump into a new database beside the live one",
+    summary: "Request a tunnel that uploads a dump into a new database; the live database is not changed",
   }),
   row({
     ...ofTunnel,

@@ -89,7 +89,7 @@ export const rows = [
       ),
     }),
     success: [200],
-    summary: "Compare two deployments: commits, paths of changed files, keys of variables, settings",
+    summary: "Compare two deployments: commits, changed files, names of variables, settings",
   }),
   row({
     name: "deployments.create",
@@ -116,7 +116,7 @@ export const rows = [
     ] as const,
     activity: "deployment.requested",
     waits: true,
-    summary: "Deploy without a push: the newest pushed commit, the one that is named, or a ready container image",
+    summary: "Deploy without a push: the latest pushed commit, a named commit or an existing container image",
   }),
   row({
     name: "deployments.rollback",
@@ -141,7 +141,8 @@ export const rows = [
     errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],
     activity: "deployment.rollback_requested",
     waits: true,
-    summary: "Go back to the image and variables of the last good earlier deployment, or of the one with this number",
+    summary:
+      "Roll back to the image and variables of the last good deployment before this one, or of the deployment with the given number",
   }),
   row({
     name: "deployments.scale",

@@ -42,6 +42,6 @@ export const rows = [
     }),
     success: [200],
     large: true,
-    summary: "Say what is wrong with a project, the likeliest cause first, and the next step",
+    summary: "Diagnose a project: its problems, the likeliest cause first, each with the next step",
   }),
 ] as const;

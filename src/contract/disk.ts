@@ -46,7 +46,7 @@ export const rows = [
     params: slugParam,
     result: disk,
     success: [200],
-    summary: "Show a project's use of the disk, and its limits",
+    summary: "Show how much disk a project uses, and its limits",
   }),
   row({
     name: "disk.remove",

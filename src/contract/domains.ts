@@ -61,7 +61,7 @@ export const rows = [
     success: [201, 200],
     errors: ["project_deleted", "hostname_taken", "conflict"],
     activity: "domain.attached",
-    summary: "Attach a hostname; answers with the DNS records to create",
+    summary: "Attach a hostname; returns the DNS records to create",
     waits: true,
   }),
   row({
@@ -75,7 +75,7 @@ export const rows = [
     params: slugParam,
     result: z.object({ domains: z.array(domain) }),
     success: [200],
-    summary: "List the project's hostnames; each is looked up anew at most once a minute",
+    summary: "List the project's hostnames; Berth looks up each one's DNS records again at most once a minute",
     waits: true,
   }),
   row({
@@ -90,6 +90,6 @@ export const rows = [
     params: slugParam.extend({ hostname: z.string() }),
     success: [204],
     activity: "domain.detached",
-    summary: "Detach a hostname; it stops being served at once",
+    summary: "Detach a hostname; Berth stops serving it at once",
   }),
 ] as const;

@@ -57,7 +57,7 @@ export const rows = [
       ),
     }),
     success: [200],
-    summary: "List the variables' names; values are never shown",
+    summary: "List the names of the variables; values are never shown",
   }),
   row({
     name: "env.set",
@@ -76,7 +76,7 @@ export const rows = [
       })
       .refine(({ value, from_deployment }) => (value === undefined) !== (from_deployment === undefined), {
         path: ["value"],
-        message: "is required, unless from_deployment names a deployment; give one of the two",
+        message: "is required unless from_deployment names a deployment; give exactly one of the two",
       }),
     success: [204],
     errors: ["system_variable", "variables_too_large"],

@@ -51,13 +51,13 @@ export const id = z.string().max(100);
 /** A cursor of a list ordered by id. Other text is rejected here, because PostgreSQL can't store NUL. */
 export const idCursor = z
   .string()
-  .regex(/^[a-z]{3}_[0-9a-z]{1,90}$/, "use the next_cursor of the page before")
+  .regex(/^[a-z]{3}_[0-9a-z]{1,90}$/, "use the next_cursor of the previous page")
   .optional();
 
 /** A cursor of a list ordered by number. */
 export const numberCursor = z
   .string()
-  .regex(/^\d{1,9}$/, "use the next_cursor of the page before")
+  .regex(/^\d{1,9}$/, "use the next_cursor of the previous page")
   .transform(Number)
   .pipe(z.number().int().min(0).max(999_999_999))
   .optional();

@@ -38,7 +38,7 @@ const branch = z
   .max(250)
   .regex(
     /^(?![-./])(?!.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\u0000-\u001f\u007f-\u009f]+(?<![./])$/,
-    "is not the name of a branch",
+    "is not a valid branch name",
   );
 
 const follow = z.object({
@@ -125,7 +125,7 @@ export const rows = [
     errors: ["forbidden", "conflict"],
     activity: "follow.set",
     summary:
-      "Deploy what a branch of a repository on GitHub, GitLab, Gitea or another git server points at, from now on",
+      "Follow a branch of a repository on GitHub, GitLab, Gitea or another git server: from now on each new commit is deployed",
   }),
   row({
     ...ofProject,
@@ -136,7 +136,7 @@ export const rows = [
     scope: "projects:read",
     result: follow,
     success: [200],
-    summary: "Show which branch the project follows, its deploy key and how the last fetch went",
+    summary: "Show which branch the project follows, its deploy key and the result of the last fetch",
   }),
   row({
     ...ofProject,
@@ -148,7 +148,7 @@ export const rows = [
     approval: true,
     success: [204],
     activity: "follow.deleted",
-    summary: "Stop following; deploy key, token, secret and deliveries are deleted, what is live stays",
+    summary: "Stop following; deploy key, token, secret and deliveries are deleted, the live deployment stays",
   }),
   row({
     ...ofProject,
@@ -161,7 +161,7 @@ export const rows = [
     success: [201],
     errors: ["rate_limited"],
     activity: "follow.fetched",
-    summary: "Fetch the branch now and deploy it, also when its newest commit was tried before and is not live",
+    summary: "Fetch the branch now and deploy its latest commit, even if an earlier deploy of that commit failed",
   }),
   row({
     ...ofProject,
@@ -173,6 +173,6 @@ export const rows = [
     query: z.object({ cursor: idCursor }),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
     success: [200],
-    summary: "List what asked for a fetch in the last 14 days and what became of it, newest first, 50 at a time",
+    summary: "List the triggers of fetches in the last 14 days and their results, newest first, 50 at a time",
   }),
 ] as const;

@@ -15,7 +15,7 @@ export const registryHost = z
   .max(255)
   .regex(
     /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/,
-    "must be a host in lower case, such as ghcr.io or registry.example.com:5000, without https:// and a path",
+    "must be a host in lower case, such as ghcr.io or registry.example.com:5000, without https:// and without a path",
   );
 
 /** Returns the registry that an image is pulled from. As in Docker, the first part is a host if it looks like one. */

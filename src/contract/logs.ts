@@ -54,6 +54,6 @@ export const rows = [
     streams: true,
     large: true,
     summary:
-      "Read the newest lines, oldest first; give `next_cursor` as `after` to read on, or `follow=true` to get events with further lines; `since`, `until` and `grep` choose lines by time and text",
+      "Read the newest lines, oldest first; pass `next_cursor` as `after` to continue, or `follow=true` to stream new lines as events; `since`, `until` and `grep` filter lines by time and text",
   }),
 ] as const;

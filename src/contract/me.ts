@@ -27,6 +27,6 @@ export const rows = [
       }),
     }),
     success: [200],
-    summary: "Who the caller is, what it may do, and what the platform isolates",
+    summary: "Show the caller, its permissions, and what the platform isolates",
   }),
 ] as const;

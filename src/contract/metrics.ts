@@ -112,6 +112,6 @@ export const rows = [
       ),
     }),
     success: [200],
-    summary: "Show traffic, latency, page load times and the use of processor and memory, in buckets",
+    summary: "Show traffic, latency, page load times, processor and memory use, in buckets of time",
   }),
 ] as const;

@@ -41,12 +41,12 @@ const limited = Object.fromEntries(
 const whole = { type: "integer", minimum: 0 };
 
 const headers: Json = {
-  "RateLimit-Limit": { description: "How many such requests this token may make in a minute.", schema: whole },
-  "RateLimit-Remaining": { description: "How many of them are left.", schema: whole },
-  "RateLimit-Reset": { description: "Seconds until they are counted anew.", schema: whole },
-  "Retry-After": { description: "Seconds after which it may help to try again.", schema: whole },
+  "RateLimit-Limit": { description: "How many requests of this kind the token may make in a minute.", schema: whole },
+  "RateLimit-Remaining": { description: "How many of them are left in this minute.", schema: whole },
+  "RateLimit-Reset": { description: "Seconds until the count starts again.", schema: whole },
+  "Retry-After": { description: "Seconds to wait before the next attempt.", schema: whole },
   "Idempotency-Replayed": {
-    description: "The answer is the one that an earlier request with this Idempotency-Key got.",
+    description: "The response is a copy of the one to an earlier request with this Idempotency-Key.",
     schema: { type: "string", const: "true" },
   },
 };
@@ -57,20 +57,21 @@ const ofWrites: Json[] = [
     name: "Idempotency-Key",
     in: "header",
     required: false,
-    description: "Makes a repetition of this request within a day answer as the first one did, without doing it again.",
+    description:
+      "Identifies the request: a repetition with the same key within a day gets the first response again and changes nothing.",
     schema: { type: "string", minLength: 1, maxLength: limits.idempotency_key_characters, pattern: "^[\\x21-\\x7e]+$" },
   },
   {
     name: "dry_run",
     in: "query",
     required: false,
-    description: "`true`: check everything, change nothing, and answer what would happen.",
+    description: "`true`: check the request, change nothing, and return what would happen.",
     schema: { type: "boolean", default: false },
   },
 ];
 
 const description = [
-  "Deploys applications and runs them with databases, logs and rollback.",
+  "Berth deploys applications and runs them with databases, logs and rollback.",
   "Send `Authorization: Bearer <token>`. Errors are `{error, code}`; `GET /v1/capabilities` lists every code.",
   "Every write takes an `Idempotency-Key` and `?dry_run=true`.",
 ].join(" ");
@@ -100,7 +101,7 @@ const errorSchema: Json = {
   description: "Every error has this form.",
   required: ["error", "code"],
   properties: {
-    error: { type: "string", description: "A sentence a person can act on." },
+    error: { type: "string", description: "What happened, as a sentence for people." },
     code: { type: "string", enum: Object.keys(errors) },
     hint: { type: "string", description: "What to do next." },
     details: {
@@ -114,13 +115,13 @@ const errorSchema: Json = {
     },
     next: {
       type: "object",
-      description: "The call to make next.",
+      description: "The API call that helps next.",
       required: ["route", "method", "path"],
       properties: { route: { type: "string" }, method: { type: "string" }, path: { type: "string" } },
     },
     approval: {
       type: "object",
-      description: "Of approval_required and approval_denied: the request that a human decides about.",
+      description: "Only with approval_required and approval_denied: the approval request that a human decides.",
       required: ["id", "status", "expires_at"],
       properties: {
         id: { type: "string" },
@@ -165,7 +166,7 @@ const archive = Object.fromEntries(
 
 function rights(row: Row): string {
   const who = {
-    public: "Needs no token.",
+    public: "No token needed.",
     member: "Any token of the organization.",
     owner: "Owners only.",
     operator: "Platform admins only.",

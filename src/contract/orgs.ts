@@ -58,7 +58,7 @@ export const rows = [
     success: [200],
     changes_rights: true,
     activity: "org.updated",
-    summary: "Change an organization's name and how many projects it may have",
+    summary: "Change an organization's name and its limit of projects",
   }),
   row({
     name: "orgs.scale",
@@ -102,6 +102,6 @@ export const rows = [
     success: [200],
     changes_rights: true,
     activity: "org.enabled",
-    summary: "Bring a suspended organization back with the deployments it had",
+    summary: "Enable a suspended organization again, with the deployments it had",
   }),
 ] as const;

@@ -26,7 +26,7 @@ function head({ outcome, commit, branch, root, berth_file, overruled, watch }: P
   const what = commit === null ? "These files" : `Commit ${commit.slice(0, 8)}`;
   return [
     `-----> ${what} on ${branch}: ${titles[outcome]}`,
-    ...(outcome === "nothing_to_deploy" ? [detail(`no change below ${(watch ?? []).join(", ")}`)] : []),
+    ...(outcome === "nothing_to_deploy" ? [detail(`no file changed in ${(watch ?? []).join(", ")}`)] : []),
     ...(root === "" ? [] : [detail(`the folder ${root}`)]),
     ...(berth_file === null ? [] : [detail(`settings of ${berth_file}`)]),
     ...overruled.map(({ setting, used, in_file }) =>
@@ -43,10 +43,9 @@ function buildLines({
   steps,
   earlier_build,
 }: NonNullable<Plan["build"]>): string[] {
-  const earlier =
-    earlier_build === null ? [] : [`build #${earlier_build.number} made an image of this commit, which is still there`];
+  const earlier = earlier_build === null ? [] : [`reused from build #${earlier_build.number} of the same commit`];
   return [
-    `-----> ${uses_dockerfile ? "By the Dockerfile of the source" : `${name} detected`}`,
+    `-----> ${uses_dockerfile ? "The Dockerfile decides" : `${name} detected`}`,
     ...[...tools, ...notes, ...earlier].map(detail),
     ...section(
       "Build",
@@ -59,12 +58,15 @@ function runLines({ release_command, processes, processes_ended, port, health_pa
   const shown = processes.map(({ type, command, because, replicas, overlap }) => {
     const from = because === null ? "" : `, because of ${because}`;
     const times = replicas === 1 ? "" : `, ${replicas} replicas`;
-    return `${type}: ${command ?? "decided after the build"}${from}${times}${type === "web" || !overlap ? "" : ", overlaps"}`;
+    return `${type}: ${command ?? "known after the build"}${from}${times}${type === "web" || !overlap ? "" : ", overlaps"}`;
   });
   const hasWeb = processes.some(({ type }) => type === "web");
   return [
-    ...(release_command === null ? [] : section("Release command, before traffic moves", [release_command])),
-    ...section("Processes", [...shown, ...processes_ended.map((type) => `${type} ends: the source no longer has it`)]),
+    ...(release_command === null ? [] : section("Release command, before traffic switches", [release_command])),
+    ...section("Processes", [
+      ...shown,
+      ...processes_ended.map((type) => `${type} is stopped: the source no longer defines it`),
+    ]),
     ...(hasWeb ? [detail(`requests go to ${port === null ? "the port in $PORT" : `port ${port}`}`)] : []),
     ...(hasWeb
       ? [detail(`healthy when ${health_path === null ? "/ answers below 500" : `${health_path} answers 200 to 399`}`)]
@@ -74,7 +76,10 @@ function runLines({ release_command, processes, processes_ended, port, health_pa
 
 function missing(names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  return [` !     .env.example names what is not set: ${names.join(", ")}`, detail("berth env set NAME=value sets it")];
+  return [
+    ` !     .env.example names variables that are not set: ${names.join(", ")}`,
+    detail("set them with: berth env set NAME=value"),
+  ];
 }
 
 function section(title: string, lines: readonly string[]): string[] {

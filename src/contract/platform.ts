@@ -116,7 +116,7 @@ export const rows = [
     params: projectParams,
     result: runtimeOfProject,
     success: [200],
-    summary: "Which runtime a project's active deployment runs in, and how its newest move went",
+    summary: "Show the runtime of a project's active deployment, and the result of its last move",
   }),
   row({
     name: "platform.move",
@@ -132,7 +132,7 @@ export const rows = [
     success: [201],
     errors: ["conflict", "nothing_to_deploy", "deploy_in_progress", "storage_full"],
     activity: "project.moved",
-    summary: "Build a project's live commit for another runtime and switch to it once it is healthy",
+    summary: "Move a project to another runtime: build its live commit for it, and switch once it is healthy",
   }),
   row({
     name: "platform.machines",
@@ -142,7 +142,7 @@ export const rows = [
     scope: "platform:read",
     result: z.object({ machines: z.array(pooledMachine) }),
     success: [200],
-    summary: "The machines of the swarm that runs replicas; none where everything runs on one machine",
+    summary: "List the machines of the swarm that runs replicas; empty where everything runs on one machine",
   }),
   row({
     name: "platform.join",
@@ -154,7 +154,7 @@ export const rows = [
     success: [200],
     errors: ["conflict"],
     activity: "org.machine_join_shown",
-    summary: "The shell script that makes another machine one of the swarm's; it holds secrets",
+    summary: "Show the shell script that joins another machine to the swarm; it contains secrets",
   }),
   row({
     name: "platform.drain",
@@ -172,7 +172,8 @@ export const rows = [
     errors: ["conflict"],
     activity: "org.machine_changed",
     waits: true,
-    summary: "Drain a machine of the swarm, whose replicas then start on others before they end there, or use it again",
+    summary:
+      "Drain a machine of the swarm (its replicas start on other machines before they stop here), or use it again",
   }),
   row({
     name: "platform.dismiss",
@@ -196,6 +197,6 @@ export const rows = [
     scope: "platform:read",
     result: overview,
     success: [200],
-    summary: "What runs on the platform, what it uses of its machines, and which projects fail most",
+    summary: "Show what runs on the platform, how much of the machines it uses, and which projects fail most",
   }),
 ] as const;

@@ -5,7 +5,7 @@ import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 /** A process type, as at the start of a Procfile line. */
-const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a line of the Procfile");
+const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type in the Procfile");
 
 const replica = z.object({
   replica: z.number().int(),
@@ -41,7 +41,7 @@ export const rows = [
     params: slugParam,
     result: z.object({ processes: z.array(process) }),
     success: [200],
-    summary: "List the process types of the active deployment and what runs of each",
+    summary: "List the process types of the active deployment with their replicas",
   }),
   row({
     name: "processes.set",
@@ -81,6 +81,6 @@ export const rows = [
     errors: ["org_suspended", "nothing_to_deploy", "deploy_in_progress", "restart_failed", "edge_unavailable"],
     activity: "process.restarted",
     waits: true,
-    summary: "Restart all processes, or those of one type, health-checked and without losing a request",
+    summary: "Restart all processes, or those of one type, with health checks and no lost request",
   }),
 ] as const;

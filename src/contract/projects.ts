@@ -101,7 +101,7 @@ export const rows = [
     success: [200],
     activity: "project.settings_changed",
     summary:
-      "Change port, health path, root folder, watched paths and storage from the next deploy on; null resets a value",
+      "Change port, health path, root folder, watched paths and storage for the next deploy; null resets a value",
   }),
   row({
     name: "projects.rename",
@@ -117,7 +117,7 @@ export const rows = [
     success: [200],
     errors: ["slug_taken", "conflict"],
     activity: "project.renamed",
-    summary: `Give a project another slug and hostname; the earlier ones lead to it for ${limits.earlier_name_days} more days`,
+    summary: `Give a project another slug and hostname; the earlier ones redirect to it for ${limits.earlier_name_days} more days`,
   }),
   row({
     name: "projects.maintenance",
@@ -138,8 +138,7 @@ export const rows = [
     errors: ["edge_unavailable"],
     activity: "project.maintenance",
     waits: true,
-    summary:
-      "Answer visitors with a maintenance page, or end that; the application, deploys and cron jobs go on behind it",
+    summary: "Switch the maintenance page for visitors on or off; the application, deploys and cron jobs keep running",
   }),
   row({
     name: "projects.delete",
@@ -161,7 +160,8 @@ export const rows = [
     errors: ["project_deleted", "conflict"],
     activity: "project.deleted",
     waits: true,
-    summary: "Stop serving a project and keep everything; with ?purge=true, delete a deleted project for good",
+    summary:
+      "Delete a project: it stops serving and all its data is kept; ?purge=true erases a deleted project for good",
   }),
   row({
     name: "projects.undelete",
@@ -175,6 +175,6 @@ export const rows = [
     success: [200],
     errors: ["conflict", "operation_in_progress", "project_limit_reached"],
     activity: "project.undeleted",
-    summary: "Bring a deleted project back with the deployment it had",
+    summary: "Restore a deleted project with the deployment it had",
   }),
 ] as const;

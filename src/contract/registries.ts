@@ -57,6 +57,6 @@ export const rows = [
     params: hostParam,
     success: [204],
     activity: "registry.deleted",
-    summary: "Forget a registry's user and password; images that were built stay",
+    summary: "Delete a registry's user and password; images that were already built stay",
   }),
 ] as const;

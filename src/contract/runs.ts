@@ -75,7 +75,7 @@ export const rows = [
     errors: ["org_suspended", "nothing_to_deploy", "conflict"],
     activity: "run.requested",
     waits: true,
-    summary: "Run a command once in the application's image, with its variables, database and storage",
+    summary: "Run a one-off command in the application's image, with its variables, database and storage",
   }),
   row({
     ...inProject,
@@ -88,7 +88,7 @@ export const rows = [
     result: withOutput,
     success: [200],
     large: true,
-    summary: "Show a one-off command and what it wrote from an offset on, at most 64 KiB",
+    summary: "Show a one-off command and at most 64 KiB of its output from an offset",
   }),
   row({
     ...inProject,
@@ -101,7 +101,7 @@ export const rows = [
     success: [200],
     errors: ["conflict"],
     upgrades: true,
-    summary: "Show a command that was asked for with a terminal; with an upgrade to a WebSocket, run it there",
+    summary: "Show a command that was requested with a terminal; an upgrade to a WebSocket runs it there",
   }),
   row({
     ...inProject,
@@ -113,6 +113,6 @@ export const rows = [
     result: z.object({ run }),
     success: [200],
     activity: "run.cancelled",
-    summary: "End a one-off command; one that has ended stays as it is",
+    summary: "Cancel a one-off command; a command that has ended does not change",
   }),
 ] as const;

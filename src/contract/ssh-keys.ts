@@ -34,7 +34,7 @@ export const rows = [
     success: [201],
     errors: ["key_taken"],
     activity: "ssh_key.created",
-    summary: "Register a public key for pushing code; it opens as long as the token that registers it is valid",
+    summary: "Register a public SSH key for pushing code; it works as long as the token that registered it is valid",
   }),
   row({
     name: "ssh-keys.list",

@@ -41,6 +41,6 @@ export const rows = [
       checks: z.array(checkResult),
     }),
     success: [200],
-    summary: "Show every check of the platform with its status, since when, and what helps",
+    summary: "Show every check of the platform: its status, since when, and what to do",
   }),
 ] as const;

@@ -48,7 +48,7 @@ export const rows = [
     scope: "tokens:read",
     result: z.object({ api_tokens: z.array(apiToken) }),
     success: [200],
-    summary: "List the organization's tokens, without their text",
+    summary: "List the organization's tokens, without their secret text",
   }),
   row({
     name: "tokens.delete",

@@ -12,7 +12,7 @@ const url = z
   .max(2048)
   .refine(
     (text) => isReceiver(text) || isMailAddress(text),
-    "use an address that begins with https:// or http://, without user name and fragment, or mailto: and one e-mail address",
+    "use an address that begins with https:// or http://, without user name and fragment, or mailto: with one e-mail address",
   );
 
 function isReceiver(text: string): boolean {
@@ -31,7 +31,7 @@ function isMailAddress(text: string): boolean {
 
 const events = z
   .array(z.enum(webhookEvents))
-  .min(1, "name at least one kind of event")
+  .min(1, "choose at least one kind of event")
   .max(webhookEvents.length)
   .transform((kinds) => [...new Set(kinds)]);
 
@@ -99,7 +99,7 @@ export const rows = [
     errors: ["conflict", "rate_limited"],
     activity: "webhook.created",
     summary:
-      "Send events of the organization to an address, signed; the secret of the signature is shown this once. An e-mail address is mailed a code, and gets events once `webhooks.update` was given that code",
+      "Add a webhook: signed requests with the organization's events. The signing secret is shown only once. An e-mail address first gets a code; events follow once `webhooks.update` has sent that code",
   }),
   row({
     ...owner,
@@ -130,7 +130,7 @@ export const rows = [
     success: [200],
     errors: ["conflict", "rate_limited"],
     activity: "webhook.updated",
-    summary: "Change a webhook, switch it off, or on again after failures",
+    summary: "Change a webhook, or switch it off or on",
   }),
   row({
     ...named,
@@ -141,7 +141,7 @@ export const rows = [
     approval: true,
     success: [204],
     activity: "webhook.deleted",
-    summary: "Remove a webhook with its deliveries; nothing more is sent",
+    summary: "Remove a webhook and its deliveries; nothing more is sent",
   }),
   row({
     ...named,
@@ -154,7 +154,7 @@ export const rows = [
     errors: ["conflict", "rate_limited"],
     activity: "webhook.tested",
     summary:
-      "Send a test event at once, also to a webhook that is off; to an e-mail address that is not confirmed its code again. The list of deliveries shows what comes of it",
+      "Send a test event now, even to a webhook that is off; an unconfirmed e-mail address gets its code again. The list of deliveries shows the result",
   }),
   row({
     ...named,
@@ -165,6 +165,6 @@ export const rows = [
     query: z.object({ cursor: idCursor }),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
     success: [200],
-    summary: "List what was sent in the last 14 days with every attempt, newest first, 50 at a time",
+    summary: "List the deliveries of the last 14 days with every attempt, newest first, 50 at a time",
   }),
 ] as const;

@@ -131,7 +131,7 @@ test(
       assert.ok(listed.deliveries.filter(({ status }) => status === "deployed").length >= 2, JSON.stringify(listed));
       assert.match((await berth("follow", "--deliveries")).said, /deployment 2 active/);
       assert.equal((await berth("unfollow", "--yes")).exitCode, 0);
-      assert.match((await berth("follow", "--status")).said, /follows no repository/);
+      assert.match((await berth("follow", "--status")).said, /does not follow a repository/);
     } finally {
       await server.close();
       await remote.close();

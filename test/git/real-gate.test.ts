@@ -218,8 +218,8 @@ test("git push -o plan tells what the push would do, and moves nothing", async (
     /Static files detected\s*\n.*files: \.env\.example berth\.json hello\.txt/,
     /healthy when \/up answers/,
     /tick: 0 4 \* \* \* \/tick \(created\)/,
-    /\.env\.example names what is not set: SECRET\s*\n/,
-    /This was the plan: nothing was pushed and nothing was deployed/,
+    /\.env\.example names variables that are not set: SECRET\s*\n/,
+    /This was only the plan: nothing was pushed or deployed/,
   ])
     assert.match(planned.stderr, said);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
@@ -228,7 +228,10 @@ test("git push -o plan tells what the push would do, and moves nothing", async (
   const { db } = api.database;
   const builds = await db.selectFrom("build").select("id").where("project_id", "=", project.id).execute();
   assert.deepEqual(builds, []);
-  assert.match((await push("-o", "plan", "main:refs/heads/other")).stderr, /this push names no branch that deploys/);
+  assert.match(
+    (await push("-o", "plan", "main:refs/heads/other")).stderr,
+    /this push does not include the branch that deploys/,
+  );
 });
 
 test("a push option that Berth does not know is refused before anything moves", async () => {

@@ -113,7 +113,7 @@ export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Resu
     id: "dom_1",
     hostname: name,
     dns_status: "pending",
-    dns_detail: "The name has no address yet.",
+    dns_detail: "The name has no address in DNS yet.",
     serving: false,
     serving_until: null,
     checked_at: at,

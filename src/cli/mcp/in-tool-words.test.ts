@@ -8,7 +8,7 @@ test("commands and routes in the platform's hints become calls of tools", () => 
     inToolWords("This needs a database: `berth db create` makes one."),
     'This needs a database: the tool database_change with {"action":"create"} makes one.',
   );
-  assert.ok(!inToolWords("GET /v1/me shows what yours may do.").includes("GET"));
+  assert.ok(!inToolWords("GET /v1/me shows the scopes of your token.").includes("GET"));
   const next = { route: "projects.undelete", method: "POST", path: "/v1/projects/demo/undelete" };
   assert.deepEqual(toolCallFor(next), { tool: "projects_change", arguments: { action: "undelete", slug: "demo" } });
   const logs = { route: "logs.list", method: "GET", path: "/v1/projects/demo/logs?limit=200" };

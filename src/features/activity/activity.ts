@@ -80,7 +80,7 @@ export async function readEntries(
 ): Promise<{ readonly entries: Result<"activity.list">["activity"]; readonly next_cursor: string | null }> {
   const before = cursor === undefined ? undefined : parseEntryCursor(cursor);
   if (cursor !== undefined && before === undefined)
-    return ctx.fail("invalid_request", { error: "cursor: give a next_cursor of this list as it was answered." });
+    return ctx.fail("invalid_request", { error: "cursor: use a next_cursor of this list unchanged." });
   const rows = await selectEntries(ctx.tx, { ...of, org_id: ctx.caller.org_id, kinds: kind, before, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const next_cursor = rows.length > limit ? formatEntryCursor(shown.at(-1) as EntryRow) : null;

@@ -151,8 +151,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "cron.run_requested": ({ target }) => `Run of the cron job ${target} requested`,
   "cron.imported": ({ detail }) => `Cron jobs imported: ${listed(detail["jobs"])}`,
   "replica.crashed": ({ target, detail }) =>
-    `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; it is started again`,
-  "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; it is started again`,
+    `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; Berth starts it again`,
+  "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; Berth starts it again`,
   "process.changed": ({ target, detail }) =>
     `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
   "run.requested": ({ detail }) => `One-off command ${word(detail["number"])} requested`,
@@ -176,8 +176,8 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "domain.attached": ({ target }) => `Domain ${target} attached`,
   "domain.detached": ({ target }) => `Domain ${target} detached`,
   "domain.not_served": ({ target }) => `${target} is no longer served`,
-  "domain.lost": ({ target }) => `The DNS records of ${target} no longer lead here`,
-  "domain.moved_away": ({ target }) => `${target} moved to another organization, which proved that it owns the name`,
+  "domain.lost": ({ target }) => `The DNS records of ${target} no longer point here`,
+  "domain.moved_away": ({ target }) => `${target} moved to another organization, which proved that it owns the domain`,
   "data.inserted": ({ target }) => `Row added to ${target}`,
   "data.deleted": ({ target }) => `Row deleted from ${target}`,
   "token.created": ({ detail }) => `Token${named(detail)} created`,

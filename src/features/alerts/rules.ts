@@ -98,6 +98,6 @@ function whatOf({ name, machine, subject }: ToldAlert): string {
 function linesOf(state: string, alert: ToldAlert): string {
   const { summary, hint, opened_at } = alert;
   const head = `${state}: ${whatOf(alert)}`;
-  if (state === "resolved") return [head, `The alert was open since ${opened_at}: ${summary}`].join("\n");
+  if (state === "resolved") return [head, `The alert opened at ${opened_at}: ${summary}`].join("\n");
   return [head, summary, `Since ${opened_at}.`, ...(hint === null ? [] : [hint])].join("\n");
 }

@@ -140,12 +140,12 @@ async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, no
 
 function textOf({ caller, method, path }: GatedRequest, asked: queries.ApprovalRow): string {
   return [
-    `The token "${caller.token_name}" (${caller.token_id}) of the organization ${caller.org_slug} asks to do this:`,
+    `The token "${caller.token_name}" (${caller.token_id}) of the organization ${caller.org_slug} requests this:`,
     "",
     `    ${summaryOf(asked)}${asked.project === null ? "" : `, in the project ${asked.project}`}`,
     `    ${method} ${path}`,
     "",
-    "The link below shows what it would affect and lets you approve or deny it. Opening it decides nothing.",
-    `Without a decision the request ends at ${asked.expires_at}.`,
+    "The link below shows what the request would change and lets you approve or deny it. Opening the link decides nothing.",
+    `Without a decision the request expires at ${asked.expires_at}.`,
   ].join("\n");
 }

@@ -57,7 +57,7 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
     await inside.look(chunk);
   }
   if (sum.digest("hex") !== file.sha256)
-    throw new ArchiveDamaged("The backup's file is not what was stored: its checksum differs.");
+    throw new ArchiveDamaged("The backup's file is damaged: its checksum differs from the stored one.");
   await inside.end();
 }
 
@@ -106,7 +106,7 @@ function looker() {
       }
       if (fault !== undefined) throw new ArchiveDamaged("The backup's file cannot be unpacked.", fault);
       if (first.subarray(0, magic.length).toString("latin1") !== magic)
-        throw new ArchiveDamaged("The backup's file holds no archive of a database.");
+        throw new ArchiveDamaged("The backup's file does not contain a database archive.");
     },
   };
 }
@@ -126,7 +126,7 @@ function hashing(onBytes: (bytes: number) => void, expected?: string) {
     flush(done) {
       digest = sum.digest("hex");
       if (expected === undefined || digest === expected) return done();
-      done(new ArchiveDamaged("The backup's file changed while it was read."));
+      done(new ArchiveDamaged("The backup's file changed while Berth read it."));
     },
   });
   return { tap, digest: () => digest };

@@ -100,7 +100,7 @@ export const backups: Handlers<"backups"> = {
 };
 
 const stillUsed = {
-  error: "The application still runs with this database: it has not been restarted with the live one yet.",
+  error: "The application still uses this database: it was not yet restarted with the live one.",
   hint: "Check the project's deployments. If the restart failed, fix the application and deploy it.",
 };
 
@@ -128,7 +128,8 @@ async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
       ? await newestCompleted(ctx.tx, org_id, projectId)
       : ((await restorableBackup(ctx.tx, ctx.project.key, id)) ?? ctx.fail("not_found"));
   if (backup?.status !== "completed") {
-    const error = id === undefined ? "There is no completed backup yet." : "Only a completed backup can be restored.";
+    const error =
+      id === undefined ? "The project has no completed backup yet." : "Only a completed backup can be restored.";
     return ctx.fail("conflict", { error });
   }
   return backup;

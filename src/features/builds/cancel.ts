@@ -26,7 +26,7 @@ export async function cancelWork(
 export const pushEnded: Failure = {
   stage: "switch",
   code: "push_ended",
-  summary: "The push ended before this went live.",
+  summary: "The push was interrupted before this deployment went live.",
   hint: "Push again.",
   log_tail: [],
 };
@@ -35,7 +35,7 @@ export const pushEnded: Failure = {
 export const cancelled: Failure = {
   stage: "switch",
   code: "cancelled",
-  summary: "It was cancelled before it went live.",
+  summary: "The deployment was cancelled before it went live.",
   hint: "Push again, or deploy again with: berth deploy",
   log_tail: [],
 };

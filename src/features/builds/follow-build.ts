@@ -107,8 +107,7 @@ async function pump(
 async function verdictOf(db: Db, { org_id, id }: FollowedBuild): Promise<Verdict | undefined> {
   const progress = await progressOf(db, org_id, id);
   if (progress === undefined) return { accepted: false };
-  if (progress.build === "superseded")
-    return { accepted: false, notes: [" !     A newer push took this one's place."] };
+  if (progress.build === "superseded") return { accepted: false, notes: [" !     A newer push replaced this one."] };
   if (progress.build === "cancelled") return { accepted: false, notes: [" !     The build was cancelled."] };
   if (progress.build === "failed") return { accepted: false };
   if (progress.build !== "succeeded") return undefined;

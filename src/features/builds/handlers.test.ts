@@ -59,7 +59,7 @@ test("a build is cancelled until it is live: queued, running, or with its deploy
   await testDeployment(api.platform, owner, { build_id: live, number: 2, status: "active" });
   const refused = await cancel(live);
   assert.equal(refused.status, 409);
-  assert.match(String(refused.body["error"]), /has ended; there is nothing to cancel/);
+  assert.match(String(refused.body["error"]), /has already ended; there is nothing to cancel/);
 });
 
 test("a log is read from an offset on and is complete once nothing more can come", async () => {

@@ -29,7 +29,7 @@ export const builds: Handlers<"builds"> = {
     if (found === undefined) return ctx.fail("not_found");
     if (!(await cancelWork(ctx.tx, ctx.platform.wakeups, { org_id, id }, cancelled)))
       return ctx.fail("conflict", {
-        error: `Build #${found.number} has ended; there is nothing to cancel.`,
+        error: `Build #${found.number} has already ended; there is nothing to cancel.`,
         hint: "Its deployment stays. To undo it, roll back to the deployment before it.",
       });
     ctx.note({ project_id: found.project_id, target: id, detail: { number: found.number } });
@@ -64,7 +64,7 @@ export const builds: Handlers<"builds"> = {
     await requireUpload(ctx);
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)
-      return ctx.fail("invalid_request", { error: "Name files to write or to delete." });
+      return ctx.fail("invalid_request", { error: "Give at least one file to write or to delete." });
     const changed = { content: given(files), removed, keepsOthers: true, message };
     return { changesLate: true, outcome: () => buildUpload(ctx, changed) };
   },

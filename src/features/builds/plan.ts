@@ -116,7 +116,7 @@ const abandoned: Failure = {
   stage: "receive",
   code: "cancelled",
   summary: "The plan was cancelled.",
-  hint: "Ask again.",
+  hint: "Request it again.",
   log_tail: [],
 };
 

@@ -40,7 +40,7 @@ const ref = (name: string) => ({ name: `refs/heads/${name}`, old: null, new: "a"
 const shown = [
   "       feature is stored; only main deploys: git push <remote> feature:main",
   "       Submodules are not fetched.",
-  " !     A newer push took this one's place.",
+  " !     A newer push replaced this one.",
 ];
 
 /** A push of two branches that a newer one supersedes: what its pusher was told, and its build. */

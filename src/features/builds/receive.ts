@@ -62,8 +62,8 @@ export async function receivePush(
   if ((await receiving.dataDisk.observe()).is_short)
     return refuse(
       onLine,
-      "The platform's disk has no room left (storage_full).",
-      "Its operator has to make room; then push again.",
+      "The platform's disk is full (storage_full).",
+      "Ask the operator to free space, then push again.",
     );
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
@@ -72,7 +72,7 @@ export async function receivePush(
   if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
   if (target.outcome === "stored") {
     for (const line of target.notes) onLine(line);
-    if (push.isPlan) onLine("-----> Nothing to deploy: this push names no branch that deploys");
+    if (push.isPlan) onLine("-----> Nothing to deploy: this push does not include the branch that deploys");
     return push.isPlan ? refuse(onLine, wasPlan, "") : { accepted: true, build: null };
   }
   const inspection = await inspect(receiving, push, target.ref.new);
@@ -85,7 +85,7 @@ export async function receivePush(
     commit: target.ref.new,
   });
   if (untouched !== null) {
-    for (const line of [`-----> Nothing to deploy: no change below ${untouched.join(", ")}`, ...notes]) onLine(line);
+    for (const line of [`-----> Nothing to deploy: no file changed in ${untouched.join(", ")}`, ...notes]) onLine(line);
     return { accepted: true, build: null };
   }
   const { ref, branch } = target;
@@ -97,7 +97,7 @@ export async function receivePush(
   );
 }
 
-const wasPlan = "This was the plan: nothing was pushed and nothing was deployed. Push without `-o plan` to do it.";
+const wasPlan = "This was only the plan: nothing was pushed or deployed. To deploy, push without `-o plan`.";
 
 async function showPlan(
   receiving: Receiving,
@@ -140,7 +140,7 @@ async function inspectStored(receiving: Receiving, push: Push, deployed: PushedR
 
 const tooMany = {
   summary: "The push has too many branches and tags.",
-  hint: "Push them in parts.",
+  hint: "Push fewer of them at a time.",
 };
 
 /**

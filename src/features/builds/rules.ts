@@ -59,13 +59,13 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
     .map((each) => each.name.slice(heads.length));
   const notes = others.map(
     (branch) =>
-      `       ${branch} is stored; only ${chosen ?? "main"} deploys: git push <remote> ${branch}:${chosen ?? "main"}`,
+      `       ${branch} was stored but not deployed: only ${chosen ?? "main"} deploys. To deploy it: git push <remote> ${branch}:${chosen ?? "main"}`,
   );
   if (ref === undefined) return { outcome: "stored", notes: [...notes, ...tagNotes(refs, chosen ?? "main")] };
   if (ref.new === null) {
     return {
       outcome: "refused",
-      summary: `${chosen} is the branch that deploys; it cannot be deleted.`,
+      summary: `${chosen} is the branch that deploys, so it cannot be deleted.`,
       hint: "Delete the project to stop serving it.",
     };
   }

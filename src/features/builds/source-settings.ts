@@ -27,12 +27,12 @@ const shown = (value: unknown): string => (typeof value === "string" ? value : J
 
 /** Returns the failure of a build whose berth.json is invalid. */
 export function invalidFile(problems: readonly string[]): Failure {
-  const [first = "berth.json cannot be read.", ...rest] = problems;
+  const [first = "berth.json is invalid.", ...rest] = problems;
   return {
     stage: "detect",
     code: "berth_file_invalid",
     summary: first,
-    hint: [...rest.slice(0, 5), "GET /v1/berth.schema.json is its schema."].join(" "),
+    hint: [...rest.slice(0, 5), "GET /v1/berth.schema.json returns its schema."].join(" "),
     log_tail: [],
   };
 }

@@ -46,7 +46,7 @@ export async function requireUpload(ctx: UploadContext): Promise<void> {
   if (!ctx.platform.admitsCode({ slug: ctx.caller.org_slug }))
     return ctx.fail("forbidden", {
       error: "This machine cannot isolate applications, so it runs the code of its first organization only.",
-      hint: "The platform's operator can change that.",
+      hint: "Ask the platform's operator to set up isolation.",
     });
   await requireRoomForBuild(ctx);
 }
@@ -68,7 +68,8 @@ export async function planRef(ctx: PlanContext, ref: string | undefined, signal:
   const commit = ref === undefined ? base : await commitOf(repositories, ctx.project.id, ref);
   if (commit === null)
     return ctx.fail("nothing_to_deploy", {
-      error: ref === undefined ? "The project has no source yet." : `The repository has no branch or commit ${ref}.`,
+      error:
+        ref === undefined ? "The project has no source code yet." : `The repository has no branch or commit ${ref}.`,
     });
   const isBranch = ref !== undefined && ref !== commit;
   return planIn(ctx, { commit, branch: isBranch ? ref : branch, quarantine: null, isDraft: false, signal });

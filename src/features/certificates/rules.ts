@@ -27,12 +27,11 @@ function pauseMs(reason: Refused["reason"], failures: number): number {
 
 const openings: Readonly<Record<Refused["reason"], string>> = {
   unreachable: "The certificate authority does not answer.",
-  rate_limited: "The certificate authority's rate limit is reached.",
-  account:
-    "The certificate authority does not accept the platform's account any more; the next attempt registers a new one.",
-  publish: "The proof for the certificate authority could not be published:",
+  rate_limited: "The certificate authority refused because its rate limit is reached.",
+  account: "The certificate authority no longer accepts the platform's account; the next attempt registers a new one.",
+  publish: "Berth could not publish the proof for the certificate authority:",
   challenge: "The certificate authority could not verify the name.",
-  caa: "A CAA record forbids this certificate authority to issue certificates for the name.",
+  caa: "A CAA record in DNS does not allow this certificate authority to issue certificates for the name.",
   rejected: "The certificate authority refused the order.",
 };
 
@@ -60,7 +59,7 @@ function momentIn({ from, to }: RenewalWindow): Date {
 
 /** Returns the status text of a valid certificate. */
 export function validText(notAfter: Date, renewAt: Date): string {
-  return `Valid until ${notAfter.toISOString()}; renewed from ${renewAt.toISOString()} on.`;
+  return `Valid until ${notAfter.toISOString()}; Berth renews it from ${renewAt.toISOString()} on.`;
 }
 
 export interface Validity {
@@ -74,7 +73,7 @@ export function besidePresent(not_after: string | null, text: string, nowMs: num
   const end = new Date(not_after).toISOString();
   return Date.parse(not_after) > nowMs
     ? `Valid until ${end}, but not renewed yet. ${text}`
-    : `The certificate ended at ${end}; the name is served over HTTP. ${text}`;
+    : `The certificate expired at ${end}; the name is served over HTTP. ${text}`;
 }
 
 /**

@@ -94,15 +94,15 @@ export const cron: Handlers<"cron"> = {
 
 function tooMany(ctx: { readonly fail: (code: "conflict", more: RefusalText) => never }): never {
   return ctx.fail("conflict", {
-    error: `A project may have ${limits.cron_jobs_per_project} cron jobs.`,
+    error: `A project can have at most ${limits.cron_jobs_per_project} cron jobs.`,
     hint: "Remove a job that is no longer needed first.",
   });
 }
 
 function wrongCursor(ctx: Context<"cron.runs">): never {
   return ctx.fail("invalid_request", {
-    error: "The cursor is not one of this list.",
-    details: [{ path: "cursor", message: "use the next_cursor of the page before" }],
+    error: "The cursor does not belong to this list.",
+    details: [{ path: "cursor", message: "use the next_cursor of the previous page" }],
   });
 }
 

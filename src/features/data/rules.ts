@@ -33,7 +33,7 @@ function refuse({ fail }: Asking, unable: Unable, did: keyof typeof hints): neve
 
 const hints = {
   read: "Sort by a column with an index, search less, or skip fewer rows.",
-  query: "Read less: fewer rows, a condition on a column with an index, EXPLAIN to see the plan.",
+  query: "Read fewer rows, or filter by a column with an index. EXPLAIN shows the query plan.",
   write: "Check whether the change was made before you try again.",
 } as const;
 

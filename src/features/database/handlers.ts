@@ -39,7 +39,7 @@ function provisioned(ctx: Context<"database.create">, owner: ProjectKey, awaited
     const row = await databaseOf(ctx.platform.db, owner.org_id, owner.project_id);
     if (row?.status === "failed")
       return ctx.fail(row.failure?.code === "storage_full" ? "storage_full" : "unavailable", {
-        error: row.failure?.summary ?? "The database could not be made.",
+        error: row.failure?.summary ?? "The database could not be created.",
         hint: row.failure?.hint ?? "",
       });
     return row?.status === "ready" ? present(ctx.platform, row) : undefined;

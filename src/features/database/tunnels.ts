@@ -62,7 +62,7 @@ interface WantedBackup {
 
 /** Requests a tunnel that transfers a backup; it must be one that the project could restore. */
 export async function requestDownload(ctx: Context<"database.dump">, { backup_id, format, database }: WantedBackup) {
-  if (database !== undefined) return ctx.fail("conflict", { error: "Name a database or a backup, not both." });
+  if (database !== undefined) return ctx.fail("conflict", { error: "Give either a database or a backup, not both." });
   const backup = await restorableBackup(ctx.tx, ctx.project.key, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
   if (backup.status !== "completed")
@@ -108,7 +108,7 @@ export async function showOrOpen(
   const row = await databaseOf(ctx.platform.db, key.org_id, key.project_id);
   if (row === undefined) return ctx.fail("no_database");
   // Other tokens of the organization can see the tunnel but not use it.
-  if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token asked for this tunnel." });
+  if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token requested this tunnel." });
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
     const server = serverOf(row);
@@ -122,7 +122,7 @@ export async function showOrOpen(
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
   if (!(await openTunnel(ctx.platform.db, id, role)))
     return ctx.fail("conflict", {
-      error: "The tunnel was already opened, or was not opened in time. Request a new one.",
+      error: "The tunnel was already opened, or it expired before it was opened. Request a new one.",
     });
   const { purpose, format, backup_id } = found;
   const opened = { platform: ctx.platform, key, id, purpose, format, backup_id, role, spec, own };
@@ -232,7 +232,7 @@ async function importByClient(opened: Opened, tunnel: Tunnel): Promise<void> {
     tunnel.bytes.once("close", () => resolve(false));
   });
   await letIn(opened, tunnel);
-  if (!(await isWhole)) throw new Refused("conflict", { error: "The import was ended." });
+  if (!(await isWhole)) throw new Refused("conflict", { error: "The import was cancelled." });
   await opened.platform.ports.postgresHost.dropSessionRole(opened.own, opened.role ?? "");
 }
 

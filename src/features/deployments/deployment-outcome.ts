@@ -37,7 +37,7 @@ export function deploymentOutcome<Code extends "previous_unhealthy" | "restart_f
       return refuse(fail, deployment.failure, unhealthy);
     if (deployment?.status === "superseded")
       return fail("unavailable", {
-        error: "A newer deployment took this one's place before it was live.",
+        error: "A newer deployment replaced this one before it went live.",
         hint: "The list of deployments shows the newer one.",
       });
     return undefined;

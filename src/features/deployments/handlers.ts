@@ -71,13 +71,13 @@ export const deployments: Handlers<"deployments"> = {
 
 const textOfNoPair = {
   error: "One of the two deployments does not exist.",
-  hint: "Give two deployment numbers. By default the newest deployment is compared with the one that served before it.",
+  hint: "Give two deployment numbers. By default the newest deployment is compared with the previous one that served.",
 };
 
 function textOfNothing(number: number | undefined): RefusalText {
   if (number === undefined) return {};
   return {
-    error: `There is no deployment ${number} to go back to: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
+    error: `Berth cannot roll back to deployment ${number}: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
     hint: "Choose the number of a deployment with the status `retired`.",
   };
 }

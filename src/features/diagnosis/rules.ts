@@ -35,7 +35,7 @@ export function diagnosis(state: ProjectState, now: Date): readonly Finding[] {
 
 const deleted: Rule = ({ project: { slug, deleted_at } }) => [
   finding("down", "project_deleted", {
-    advice: "The project is deleted; undeleting it brings the same deployment back.",
+    advice: "The project is deleted; undelete it to bring the same deployment back.",
     seen: { deleted_at },
     next: call("projects.undelete", { slug }),
   }),
@@ -47,7 +47,7 @@ const inMaintenance: Rule = ({ project: { slug, maintenance } }) =>
     : [
         finding("notice", "maintenance", {
           advice:
-            "Visitors get the maintenance page, whatever the application does; switch it off when the work is done.",
+            "The maintenance page is on, so visitors do not reach the application; switch it off when the work is done.",
           seen: { since: maintenance.since, message: maintenance.message },
           next: call("projects.maintenance", { slug }),
         }),
@@ -60,7 +60,7 @@ const nothingDeployed: Rule = ({ project, builds, deployments }) => {
   if (build !== undefined && ["queued", "running"].includes(build.status))
     return [
       finding("notice", "building", {
-        advice: "A build is under way; look at it until it ends.",
+        advice: "A build is in progress; follow it until it ends.",
         seen: { build: build.id, status: build.status },
         next: call("builds.get", { id: build.id }),
       }),
@@ -80,7 +80,7 @@ const failedBuild: Rule = ({ project, builds }) => {
   return [
     finding(project.active_deployment === null ? "down" : "broken", build.failure?.code ?? "build_failed", {
       advice:
-        "Follow the hint, correct the code and push again; what served before serves on. The whole log says more.",
+        "Follow the hint, correct the code and push again; the previous deployment keeps serving. The build's log has the details.",
       seen: { build: build.id, number: build.number, commit: build.commit },
       failure: build.failure,
       next: call("builds.logs", { id: build.id }),
@@ -94,7 +94,7 @@ const failedDeployment: Rule = ({ project, deployments }) => {
   return [
     finding(project.active_deployment === null ? "down" : "broken", newest.failure?.code ?? "deployment_failed", {
       advice:
-        "Follow the hint, correct the code and push again; the newest deployment got no traffic. The application's log says more.",
+        "Follow the hint, correct the code and push again; the failed deployment got no traffic. The application's log has the details.",
       seen: { deployment: newest.number, commit: newest.commit },
       failure: newest.failure,
       next: logsOf(project.slug),
@@ -119,8 +119,8 @@ const crashes: Rule = ({ project, timeline, metrics }, now) => {
   return [
     finding(isDown ? "down" : "broken", isMemory ? "out_of_memory" : isLoop ? "crash_loop" : "crashes", {
       advice: isMemory
-        ? "The application uses more memory than a replica may have: find what grows, or ask the operator for more."
-        : "The application ends by itself after it went live: its last lines before each crash say why. A rollback brings the last good deployment back.",
+        ? "The application exceeds a replica's memory limit: find what uses the memory, or ask the operator for a higher limit."
+        : "The application keeps exiting after it went live: its last log lines before each crash show the reason. A rollback brings the last good deployment back.",
       seen: { crashes: recent.slice(0, 5).map(({ at, summary, target }) => ({ at, summary, target })) },
       next: logsOf(project.slug),
     }),
@@ -133,7 +133,7 @@ const notReady: Rule = ({ project, metrics }) => {
   return [
     finding("down", "no_replica_ready", {
       advice:
-        "No replica is ready for requests: the application is starting, ended, or does not answer its health check. Its log says which.",
+        "No replica is ready for requests: the application is starting, has exited, or fails its health check. Its log shows which.",
       seen: { replicas: replicas.map(({ replica, ready, restarts }) => ({ replica, ready, restarts })) },
       next: logsOf(project.slug),
     }),
@@ -149,7 +149,7 @@ const errors: Rule = ({ project, metrics }) => {
   return [
     finding("broken", "server_errors", {
       advice:
-        "Many requests are answered with 500 or above. The log of that time says why; if it began with a deployment, a rollback ends it.",
+        "Many requests get a status of 500 or above. The log of that time shows the reason; if it began with a deployment, roll back.",
       seen: { requests, errors: failed, error_rate, ...since },
       next: logsOf(project.slug),
     }),
@@ -164,7 +164,7 @@ const slowness: Rule = ({ project: { slug }, metrics }) => {
   return [
     finding("notice", "slow", {
       advice:
-        "One request in twenty takes longer than two seconds: compare with the use of processor and memory, and look for slow queries.",
+        "One request in twenty takes longer than two seconds: check processor and memory use, and look for slow queries.",
       seen: { latency_ms: metrics.total.latency_ms },
       next: call("metrics.get", { slug }, "?range=24h"),
     }),
@@ -178,8 +178,7 @@ const hostnames: Rule = ({ project: { slug }, domains }) =>
     if (dns_status !== "ok")
       return [
         finding(serving ? "notice" : "broken", `dns_${dns_status}`, {
-          advice:
-            "A hostname's DNS records do not lead here: create the records that are listed, at the name's provider.",
+          advice: "A hostname's DNS records do not point here: create the listed records at your DNS provider.",
           seen: { hostname, dns_detail, records: instructions.records },
           next,
         }),
@@ -187,7 +186,7 @@ const hostnames: Rule = ({ project: { slug }, domains }) =>
     if (ssl_status !== "failed") return [];
     return [
       finding("broken", "certificate_failed", {
-        advice: "A hostname got no certificate; its detail says why and when it is tried again.",
+        advice: "A hostname has no certificate; its detail shows the reason and the next attempt.",
         seen: { hostname, ssl_detail },
         next,
       }),
@@ -199,7 +198,7 @@ const cronJobs: Rule = ({ project: { slug }, cron }) =>
     .filter(({ last_status }) => last_status === "failed" || last_status === "timeout")
     .map(({ name, path, last_status, last_run_at }) =>
       finding("broken", "cron_failed", {
-        advice: "A cron job's last run failed: its runs show the application's answer.",
+        advice: "A cron job's last run failed: the list of its runs shows the application's response.",
         seen: { name, path, last_status, last_run_at },
         next: call("cron.runs", { slug, name }),
       }),
@@ -210,7 +209,7 @@ const databases: Rule = ({ project: { slug }, database }) =>
     ? []
     : [
         finding("broken", "database_failed", {
-          advice: "The database does not run: its hint says what helps. Often the platform's operator has to act.",
+          advice: "The database does not run: follow its hint. Often the platform's operator has to act.",
           seen: { failure: database.failure },
           next: call("database.get", { slug }),
         }),
@@ -223,7 +222,7 @@ const backups: Rule = ({ project: { slug }, backups: list }) => {
   if (newest.status === "failed")
     return [
       finding("notice", "backup_failed", {
-        advice: "The newest backup failed; make another.",
+        advice: "The newest backup failed; create another one.",
         seen: { backup: newest.id, failure: newest.failure },
         next,
       }),
@@ -231,7 +230,7 @@ const backups: Rule = ({ project: { slug }, backups: list }) => {
   if (newest.verification === null || newest.verification.status === "verified") return [];
   return [
     finding("broken", "backup_unverified", {
-      advice: "The newest backup did not pass its verification; make another and verify it.",
+      advice: "The newest backup failed its verification; create another one and verify it.",
       seen: { backup: newest.id, verification: newest.verification },
       next,
     }),

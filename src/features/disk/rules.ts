@@ -79,7 +79,7 @@ function closed(closings: number, now: Date): DatabaseDiskState {
 /** The refusal of a build because of the project's images. */
 export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
   return {
-    error: `The project's images and build caches take ${gibText(bytes)} of ${gibText(images_bytes)}.`,
+    error: `The project's images and build caches use ${gibText(bytes)} of ${gibText(images_bytes)}.`,
     hint: "Make the application smaller (fewer dependencies, no data in the repository), or ask the platform's operator for a higher limit.",
   };
 }
@@ -87,7 +87,7 @@ export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
 /** The refusal to add data to a database over its limit. */
 export function databaseOverLimit(bytes: number, { database_bytes }: DiskLimits) {
   return {
-    error: `The database takes ${gibText(bytes)} of ${gibText(database_bytes)} and is read-only.`,
+    error: `The database uses ${gibText(bytes)} of ${gibText(database_bytes)} and is now read-only.`,
     hint: "Run `SET default_transaction_read_only = off` in a session, delete rows or drop tables, then run `VACUUM FULL`. Below 95 % of the limit the database accepts writes again.",
   };
 }

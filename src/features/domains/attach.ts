@@ -68,7 +68,7 @@ async function attachedTo(tx: Tx, wanted: DesiredDomain): Promise<Attached | und
 
 async function insert(tx: Tx, wanted: DesiredDomain, txt_seen_at: Date | null): Promise<string | undefined> {
   const id = newId("dom");
-  const dns_detail = "The name has not been looked up yet.";
+  const dns_detail = "Berth has not looked up the name yet.";
   if (!(await insertDomain(tx, { ...wanted, id, dns_detail, txt_seen_at }))) return undefined;
   await claim(tx, claimOf(wanted), true);
   return id;

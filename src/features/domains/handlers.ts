@@ -61,7 +61,10 @@ async function desiredDomain(ctx: AttachContext, slug: string, text: string): Pr
 function refusalOf(attached: Attached): ["hostname_taken" | "conflict" | "project_deleted", RefusalText] | undefined {
   switch (attached.outcome) {
     case "own":
-      return ["hostname_taken", { hint: "Another project of your organization has it: detach it there first." }];
+      return [
+        "hostname_taken",
+        { hint: "Another project of your organization has it: detach it from that project first." },
+      ];
     case "full":
       return [
         "conflict",
@@ -149,7 +152,7 @@ async function refreshAndList(ctx: Context<"domains.list">) {
 /** Waits for the work at most this long; the work continues afterwards. */
 async function atMost(timeMs: number, work: Promise<void>, { log }: Pick<AttachContext, "log">): Promise<void> {
   const over = new AbortController();
-  const safe = work.catch((error: unknown) => log.error({ err: error }, "could not look hostnames up"));
+  const safe = work.catch((error: unknown) => log.error({ err: error }, "could not look up hostnames"));
   await Promise.race([safe, sleep(timeMs, undefined, { signal: over.signal }).catch(() => {})]);
   over.abort();
 }

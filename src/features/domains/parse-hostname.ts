@@ -31,7 +31,7 @@ export function parseHostname(text: string, own: OwnNames): ParsedHostname {
   const fault = faultOfHostname(hostname) ?? faultOfOwner(hostname, own);
   if (fault !== undefined) return { refused: fault };
   const zone = zoneOf(hostname);
-  return zone === null ? { refused: "is a public suffix, below which others register names" } : { hostname, zone };
+  return zone === null ? { refused: "is a public suffix, under which anyone can register names" } : { hostname, zone };
 }
 
 /** Returns the registered domain of a hostname; null when it is a public suffix itself. Private suffixes such as `github.io` count. */
@@ -45,12 +45,12 @@ const mostCharacters = 254;
 
 function faultOfSpelling(text: string): string | undefined {
   if (text.length > mostCharacters) return "is longer than a hostname can be";
-  if (text.includes("*")) return "must be one name: wildcards cannot be attached";
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return "must be the name alone, without https:// and path";
+  if (text.includes("*")) return "must be a single name: wildcards cannot be attached";
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return "must be only the name, without https:// and without a path";
   if (/[[\]:]/.test(text))
-    return isIP(text.replaceAll(/[[\]]/g, "")) > 0 ? noAddress : "must be the name alone, without a port";
+    return isIP(text.replaceAll(/[[\]]/g, "")) > 0 ? noAddress : "must be only the name, without a port";
   // Allow only ASCII that a hostname may contain: the conversion below would parse other characters as parts of a URL.
-  if (/[^a-z0-9.\-\u0080-\u{10ffff}]/iu.test(text)) return "has characters that no hostname has";
+  if (/[^a-z0-9.\-\u0080-\u{10ffff}]/iu.test(text)) return "contains characters that are not allowed in hostnames";
   return undefined;
 }
 
@@ -73,7 +73,7 @@ function faultOfHostname(hostname: string): string | undefined {
   if (hostname.length > 253 || !labels.every((label) => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/.test(label)))
     return "is not a valid hostname";
   if (labels.length < 2) return "must have at least two labels, such as app.example.com";
-  if (specialNames.has(last)) return "ends in a name that public DNS does not delegate";
+  if (specialNames.has(last)) return "does not end in a top-level domain of the public DNS";
   return undefined;
 }
 
@@ -89,5 +89,5 @@ const specialNames: ReadonlySet<string> = new Set(
 
 function faultOfOwner(hostname: string, { appsDomain, controlHost }: OwnNames): string | undefined {
   const isOwn = hostname === controlHost || hostname === appsDomain || hostname.endsWith(`.${appsDomain}`);
-  return isOwn ? "is one of the platform's own names" : undefined;
+  return isOwn ? "is reserved for the platform" : undefined;
 }

@@ -29,10 +29,10 @@ function certificateOf(settings: DomainSettings, row: DomainRow): CertificateFie
     return { ssl_status: "active", ssl_detail: "A certificate of the platform covers the name.", ssl_next_attempt_at };
   const isHere = dns_status === "ok";
   if (settings.ordersCertificates) {
-    const text = "The name has no certificate yet; one is ordered as soon as its DNS records lead here.";
+    const text = "The name has no certificate yet; Berth orders one as soon as its DNS records point here.";
     return { ssl_status, ssl_detail: text, ssl_next_attempt_at: row.created_at };
   }
-  const way = isHere ? "; it is served over HTTP." : ", and its DNS records do not lead here.";
+  const way = isHere ? "; it is served over HTTP." : ", and its DNS records do not point here.";
   return { ssl_status, ssl_detail: `The name has no certificate${way}`, ssl_next_attempt_at };
 }
 
@@ -75,13 +75,13 @@ interface Noted {
 
 function noteFor({ hostname, zone }: DomainRow, has: Noted): string {
   if (!has.isPublic)
-    return "This platform has no public address yet, so nothing can lead to it from other machines. Its operator sets BERTH_LISTEN and BERTH_PUBLIC_ADDRESSES, and starts it again; the records to create stand here then.";
+    return "This platform has no public address yet, so other machines cannot reach it. Its operator has to set BERTH_LISTEN and BERTH_PUBLIC_ADDRESSES and restart it; then this shows the records to create.";
   const sentences = [
     `Create the ${has.type} record in the zone ${zone} and remove other A and AAAA records of ${hostname}.`,
   ];
-  if (hostname === zone) sentences.push("It is the zone's apex, where a CNAME record cannot stand.");
-  if (has.hasAlias) sentences.push("The CNAME record in alias may stand instead.");
+  if (hostname === zone) sentences.push("The name is the zone's apex, where DNS does not allow a CNAME record.");
+  if (has.hasAlias) sentences.push("You can create the CNAME record in `alias` instead.");
   if (has.hasTxt)
-    sentences.push("The TXT record proves that the name is yours; it may be removed once the name is served.");
+    sentences.push("The TXT record proves that you own the name; you can remove it once the name is served.");
   return sentences.join(" ");
 }

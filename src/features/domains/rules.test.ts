@@ -105,7 +105,7 @@ test("a name's certificate is promised only where this installation orders or ha
     return presentDomain(given as Parameters<typeof presentDomain>[0], { ...row, dns_status } as Row).ssl_detail;
   };
   for (const status of ["pending", "mismatch", "ok"]) {
-    assert.match(detailOf(status, true), /is ordered as soon as/);
+    assert.match(detailOf(status, true), /orders one as soon as/);
     const promised = detailOf(status, false);
     assert.match(promised, /^The name has no certificate/);
     assert.doesNotMatch(promised, /order|soon|will|renew|yet/);

@@ -45,7 +45,7 @@ export function evaluateDns(domain: KnownDomain, seen: DnsObservation, ownAddres
 }
 
 function unanswered(domain: KnownDomain): DnsResult {
-  const dns_detail = "The DNS servers did not answer. Berth asks again soon.";
+  const dns_detail = "The DNS servers did not respond. Berth tries again soon.";
   return { dns_status: domain.dns_status, dns_detail, txt_seen: false, verdict: "keep" };
 }
 
@@ -73,20 +73,21 @@ function told(domain: KnownDomain, seen: Seen): Pick<DnsResult, "dns_status" | "
 }
 
 function missing(domain: KnownDomain): Pick<DnsResult, "dns_status" | "dns_detail"> {
-  if (domain.verified_at !== null) return { dns_status: "mismatch", dns_detail: "The name has no address any more." };
-  return { dns_status: "pending", dns_detail: "The name has no address yet." };
+  if (domain.verified_at !== null)
+    return { dns_status: "mismatch", dns_detail: "The name no longer has an address in DNS." };
+  return { dns_status: "pending", dns_detail: "The name has no address in DNS yet." };
 }
 
 function mismatchText({ hostname, proof }: KnownDomain, { own, elsewhere, txt_seen }: Seen): string {
   const shown = elsewhere.slice(0, 3).join(", ");
   const list = elsewhere.length > 3 ? `${shown} and ${elsewhere.length - 3} more` : shown;
-  if (own.length > 0) return `The name also leads to ${list}: remove those records, or some visitors end up there.`;
+  if (own.length > 0) return `The name also points to ${list}: remove those records, or some visitors end up there.`;
   if (!elsewhere.some(isOfProxy))
-    return `The name leads to ${list}, not here. A proxy in front of it must be switched off.`;
+    return `The name points to ${list}, not here. Correct the record; if a proxy is in front of it, switch the proxy off.`;
   if (txt_seen)
-    return `The name leads to a proxy (${list}). The TXT record proves that it is yours, so it is served for the proxy.`;
+    return `The name points to a proxy (${list}). The TXT record proves that it is yours, so it is served for the proxy.`;
   const record = `the TXT record ${proofName(hostname)} with the value ${proof}`;
-  return `The name leads to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add ${record}.`;
+  return `The name points to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add ${record}.`;
 }
 
 /** Returns the name of the TXT record that contains the proof. */

@@ -17,7 +17,7 @@ export const follow: Handlers<"follow"> = {
     if (!platform.admitsCode({ slug: ctx.caller.org_slug }))
       return ctx.fail("forbidden", {
         error: "This machine cannot isolate applications, so it runs the code of its first organization only.",
-        hint: "The platform's operator can change that.",
+        hint: "Ask the platform's operator to set up isolation.",
       });
     const { url, branch, token } = body;
     const hostKey = hostKeyOf(ctx, body);
@@ -26,8 +26,8 @@ export const follow: Handlers<"follow"> = {
     // A different repository has its own key and secret, so the present follow must not be reused for it.
     if (known !== undefined && known.url !== url)
       return ctx.fail("conflict", {
-        error: `The project follows ${known.url} already.`,
-        hint: "Stop that first: berth unfollow",
+        error: `The project already follows ${known.url}.`,
+        hint: "To follow another repository, stop first: berth unfollow",
       });
     const secret = known === undefined ? newWebhookSecret() : null;
     const { id } = known ?? (await insertFollow(ctx, { url, branch, provider, secret: secret ?? "" }));
@@ -78,7 +78,7 @@ export const follow: Handlers<"follow"> = {
 };
 
 const nothingFollowed = {
-  error: "The project follows no repository.",
+  error: "The project does not follow a repository.",
   hint: "Follow one: berth follow <url>",
 };
 
@@ -93,7 +93,7 @@ function hostKeyOf(
   if (read === null)
     return fail("invalid_request", {
       error:
-        "host_key: use the fingerprint of the SSH host's key, such as SHA256:…, or its public key; an address by https:// has none.",
+        "host_key: use the fingerprint of the SSH host's key, such as SHA256:…, or its public key; an https:// address has no host key.",
     });
   return { host_key_pin: read.pin, host_keys: read.line };
 }

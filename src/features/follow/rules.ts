@@ -32,7 +32,7 @@ export function readHook(secret: string, branch: string, request: HookRequest): 
   if (ref !== `refs/heads/${branch}`)
     return ignored(`It reports a push to ${printable(ref) || "another ref"}; the project follows ${branch}.`);
   const commit = typeof after === "string" && /^[0-9a-f]{40}$/.test(after) ? after : null;
-  if (commit !== null && /^0+$/.test(commit)) return ignored("The branch was deleted: what is live stays.");
+  if (commit !== null && /^0+$/.test(commit)) return ignored("The branch was deleted: the live deployment stays.");
   return { event, commit, outcome: "fetch" };
 }
 

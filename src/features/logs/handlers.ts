@@ -13,10 +13,15 @@ export const logs: Handlers<"logs"> = {
     const { limit, source } = query;
     const after = query.follow ? (ctx.lastEventId ?? query.after) : query.after;
     if (after !== undefined && !isCursorOf(source, after))
-      return invalid(ctx, "after", "use the next_cursor of an earlier answer with the same source");
-    if (query.until !== undefined && query.follow) return invalid(ctx, "until", "a log that is followed has no end");
+      return invalid(ctx, "after", "use the next_cursor of an earlier response with the same source");
+    if (query.until !== undefined && query.follow)
+      return invalid(ctx, "until", "cannot be combined with `follow=true`");
     if (source === "build" && (query.since ?? query.until) !== undefined)
-      return invalid(ctx, query.since === undefined ? "until" : "since", "lines of a build have no time; leave it out");
+      return invalid(
+        ctx,
+        query.since === undefined ? "until" : "since",
+        "cannot be used here: lines of a build have no time",
+      );
     const read = (after: string | undefined, lines: number) =>
       source === "build"
         ? listBuildLines(ctx, project.id, { limit: lines, after, grep: query.grep })

@@ -22,7 +22,7 @@ export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promis
   });
   return [
     {
-      ...{ name: "berth_project_requests_total", type: "counter", help: "Answered requests by class of their status." },
+      ...{ name: "berth_project_requests_total", type: "counter", help: "Requests by class of their response status." },
       samples: known.flatMap(({ usage, labels }) =>
         Object.entries(usage.by_class).map(([digit, value]) => ({ labels: { ...labels, class: `${digit}xx` }, value })),
       ),
@@ -31,12 +31,12 @@ export async function edgeFamilies(db: Db, usages: readonly EdgeUsage[]): Promis
       ...{
         name: "berth_project_latency_seconds",
         type: "histogram",
-        help: "Time from a request to the head of its answer.",
+        help: "Time from a request to the head of its response.",
       },
       samples: known.flatMap(({ usage, labels }) => histogram(usage, labels)),
     },
     counter("berth_project_received_bytes_total", "Bytes of request bodies.", (usage) => usage.bytes_in),
-    counter("berth_project_sent_bytes_total", "Bytes of answers' bodies.", (usage) => usage.bytes_out),
+    counter("berth_project_sent_bytes_total", "Bytes of response bodies.", (usage) => usage.bytes_out),
   ];
 }
 
@@ -111,11 +111,11 @@ export async function storedFamilies(db: Db): Promise<readonly Family[]> {
       "Restarts of a replica after crashes.",
       (row) => row.restarts,
     ),
-    ofPages("berth_page_up", "Whether the newest look at the first page got an answer below 500.", (row) => row.up),
-    ofPages("berth_page_seconds", "How long the newest look took.", (row) =>
+    ofPages("berth_page_up", "Whether the latest probe of the first page got a status below 500.", (row) => row.up),
+    ofPages("berth_page_seconds", "How long the latest probe took.", (row) =>
       row.total_ms === null ? null : row.total_ms / 1000,
     ),
-    ofPages("berth_storage_bytes", "What the storage folder takes on disk.", (row) => row.storage_bytes),
+    ofPages("berth_storage_bytes", "Disk space that the storage folder uses.", (row) => row.storage_bytes),
   ];
 }
 

@@ -43,12 +43,12 @@ export async function removeMachine(ctx: Context<"platform.dismiss">, id: string
   const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);
   if (role === "manager")
     return ctx.fail("conflict", {
-      error: `${name} manages the swarm.`,
-      hint: "`docker node demote` makes it a worker; the machine that Berth runs beside stays a manager.",
+      error: `${name} is a manager of the swarm, so it cannot be removed.`,
+      hint: "`docker node demote` makes it a worker. The machine that Berth itself uses must stay a manager.",
     });
   if (state === "ready" && (takes_replicas || replicas > 0))
     return ctx.fail("conflict", {
-      error: `${name} is not drained: ${replicas} replicas are on it.`,
+      error: `${name} is not drained: ${replicas} replicas run on it.`,
       hint: "Drain it first, and wait until `berth machines` shows no replicas on it.",
     });
   const projects = await queries.projectsNamed(ctx.tx, await pool.projectsOn(id));

@@ -47,7 +47,7 @@ export async function moveProject(ctx: Context<"platform.move">, runtime: string
       hint: "The setting BERTH_RUNTIME names both, as in BERTH_RUNTIME=process,docker.",
     });
   if (now.runtime === runtime)
-    return ctx.fail("conflict", { error: `The project runs in ${runtime} already.`, hint: "No action is needed." });
+    return ctx.fail("conflict", { error: `The project already runs in ${runtime}.`, hint: "No action is needed." });
   await requireRoomForBuild(ctx);
   const { org_id, project_id } = project.key;
   const active = await queries.activeImage(tx, project.key);

@@ -63,7 +63,7 @@ async function setWeb(
   const { project } = ctx;
   if (body.replicas === 0 || body.overlap === false)
     return ctx.fail("invalid_request", {
-      error: "The process type web has 1 to 8 replicas, and a deploy always runs old and new ones beside each other.",
+      error: "The process type web must have 1 to 8 replicas.",
     });
   if (body.replicas !== undefined) await setReplicas(ctx.tx, project.org_id, project.id, body.replicas);
   return { replicas: body.replicas ?? project.replicas, overlap: true };
@@ -91,7 +91,7 @@ async function restartAll(ctx: Context<"processes.restart">) {
     case "in_progress":
       return ctx.fail("deploy_in_progress");
     case "nothing":
-      return ctx.fail("nothing_to_deploy", { error: "Nothing runs: the project has no active deployment." });
+      return ctx.fail("nothing_to_deploy", { error: "The project has no active deployment, so nothing runs." });
     case "made":
       return {
         outcome: async (signal: AbortSignal) => {
@@ -113,12 +113,12 @@ async function restartType(ctx: Context<"processes.restart">, type: Type) {
       if (!active)
         return ctx.fail("restart_failed", {
           error: "Another deployment went live before the processes had restarted.",
-          hint: "Its processes are new ones; restart them only if that is still needed.",
+          hint: "Its processes are new; restart them only if you still need to.",
         });
       if (crashed > 0)
         return ctx.fail("restart_failed", {
-          error: `The process ${process} exited during its start. Berth starts it again with growing pauses.`,
-          hint: "`berth logs` shows the process's last lines. Its other replicas keep running.",
+          error: `The process ${process} exited while it started. Berth keeps trying, with growing pauses.`,
+          hint: "`berth logs` shows its last lines. The other replicas keep running.",
         });
       return pending === 0 ? { status: "restarted" as const, deployment: null } : undefined;
     });

@@ -122,8 +122,8 @@ async function nameFor(ctx: Context<"projects.rename">, slug: string, isFirst: b
   if (other !== undefined) return ctx.fail("slug_taken", textOfTaken(other, slug));
   if ((await queries.countEarlierNames(tx, project.key)) >= limits.earlier_names_per_project)
     return ctx.fail("conflict", {
-      error: `The project has ${limits.earlier_names_per_project} earlier names that still lead to it.`,
-      hint: "Give it one of those again, or wait until the oldest has expired.",
+      error: `The project has ${limits.earlier_names_per_project} earlier names that still redirect to it, which is the most.`,
+      hint: "Use one of those names again, or wait until the oldest has expired.",
     });
   for (const hostname of hostnamesFor(slug, platform.addresses.appsDomain, isFirst))
     if (!(await queries.isHostnameTaken(tx, hostname))) return hostname;
@@ -139,7 +139,7 @@ async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, sig
   if ((await awaitEdges(ctx.platform, { timeoutMs: edgesWithinMs, signal })) !== "behind") return shown;
   return ctx.fail("edge_unavailable", {
     error: "The change is stored, but an edge has not confirmed it yet.",
-    hint: "It follows as soon as the edge answers again; `berth status --platform` shows its state.",
+    hint: "The edge applies it as soon as it responds again; `berth status --platform` shows its state.",
   });
 }
 
@@ -199,7 +199,7 @@ function given(body: { readonly [K in keyof queries.ProjectSettings]?: queries.P
 function textOfTaken({ slug, deleted_at }: queries.ProjectRow, wanted: string): RefusalText {
   if (slug !== wanted)
     return {
-      error: `${wanted} was the slug of ${slug}, and still leads to it.`,
+      error: `${wanted} was the slug of the project ${slug} and still redirects to it.`,
       hint: "Choose another slug, or wait until the earlier name has expired.",
     };
   if (deleted_at === null)

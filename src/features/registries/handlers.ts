@@ -18,8 +18,8 @@ export const registries: Handlers<"registries"> = {
     const known = await listRegistries(ctx.tx, org_id);
     if (known.length >= limits.registries && !known.some((one) => one.host === host))
       return ctx.fail("conflict", {
-        error: `The organization has ${known.length} registries, which is the most it may have.`,
-        hint: "Remove one that no build needs.",
+        error: `The organization has ${known.length} registries, which is the limit.`,
+        hint: "Remove one that no build needs any more.",
       });
     const { username, password } = body;
     const sealed_password = ctx.platform.vault.seal(org_id, passwordName(host), password);

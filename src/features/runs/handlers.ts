@@ -49,10 +49,10 @@ export const runs: Handlers<"runs"> = {
     if (run === undefined || owner === undefined) return ctx.fail("not_found");
     if (!ctx.isUpgrade) return { run };
     if (owner.token_id !== ctx.caller.token_id)
-      return ctx.fail("conflict", { error: "Another token asked for this terminal." });
+      return ctx.fail("conflict", { error: "Another token requested this terminal." });
     if (run.status !== "queued")
       return ctx.fail("conflict", {
-        error: "The terminal was already opened, or was not opened in time. Request a new one.",
+        error: "The terminal was already opened, or it expired before it was opened. Request a new one.",
       });
     const { terminals, wakeups, db } = ctx.platform;
     return ctx.tunnel((tunnel) => terminals.serve(run.id, tunnel, () => wakeups.send(db, "runs", key.project_id)));
@@ -81,7 +81,9 @@ function numberOf(text: string): number {
 
 function refuseDeployment(ctx: Context<"runs.create">, number: number | undefined): never {
   if (number === undefined)
-    return ctx.fail("nothing_to_deploy", { error: "Nothing was deployed yet: there is no image to run a command in." });
+    return ctx.fail("nothing_to_deploy", {
+      error: "The project has no deployment yet, so there is no image to run a command in.",
+    });
   return ctx.fail("nothing_to_deploy", {
     error: `There is no deployment ${number} with an image that still exists.`,
     hint: "GET /v1/projects/:slug/deployments lists the deployments.",

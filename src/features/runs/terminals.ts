@@ -27,7 +27,7 @@ export function createTerminals(): Terminals {
   const sessions = new Map<string, TerminalSession>();
   return {
     async serve(runId, tunnel, ready) {
-      if (sessions.has(runId)) throw new Refused("conflict", { error: "The terminal was opened already." });
+      if (sessions.has(runId)) throw new Refused("conflict", { error: "The terminal was already opened." });
       const over = Promise.withResolvers<void>();
       const forget = () => void sessions.delete(runId);
       tunnel.signal.addEventListener("abort", () => (forget(), over.resolve()), { once: true });

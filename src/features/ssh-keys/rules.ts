@@ -28,14 +28,14 @@ const curves = {
 type KeyType = "ssh-ed25519" | "ssh-rsa" | keyof typeof curves;
 const types: readonly string[] = ["ssh-ed25519", "ssh-rsa", ...Object.keys(curves)];
 const rsaBits = { least: 2048, most: 16_384 };
-const advice = "Make one with: ssh-keygen -t ed25519";
+const advice = "Create one with: ssh-keygen -t ed25519";
 const damaged = "The key is damaged or cut off. Copy the whole line of the .pub file.";
 
 function onlyLine(text: string): string | { refused: string } {
   if (/PRIVATE KEY|PuTTY-User-Key-File/.test(text)) {
     return {
       refused:
-        "This is a private key. Never send it to anyone; send the .pub file beside it, and make a new pair if this one was seen by others.",
+        "This is a private key. Never send it to anyone; send the .pub file beside it, and create a new pair if someone else may have seen this one.",
     };
   }
   const lines = text
@@ -43,7 +43,7 @@ function onlyLine(text: string): string | { refused: string } {
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
   if (lines.length === 1) return lines[0] as string;
-  return { refused: lines.length === 0 ? "There is no key in the text." : "Send one key at a time, on one line." };
+  return { refused: lines.length === 0 ? "The text contains no key." : "Send one key at a time, on one line." };
 }
 
 function refusedType(type: string): string | undefined {

@@ -14,7 +14,7 @@ export const webhooks: Handlers<"webhooks"> = {
     if ((await queries.countWebhooks(ctx.tx, org_id)) >= limits.webhooks_per_organization)
       return ctx.fail("conflict", {
         error: `An organization has at most ${limits.webhooks_per_organization} webhooks.`,
-        hint: "Remove one first, or let one webhook have more kinds of events.",
+        hint: "Remove one first, or add more kinds of events to an existing webhook.",
       });
     const id = newId("whk", ctx.now.getTime());
     const { vault } = ctx.platform;
@@ -81,7 +81,7 @@ export const webhooks: Handlers<"webhooks"> = {
     const queued = await queries.insertTest(ctx.tx, row, "webhook.test");
     if (queued === undefined)
       return ctx.fail("rate_limited", {
-        error: `This webhook had ${row.hourly_limit} events in the last hour, which is the most.`,
+        error: `This webhook was sent ${row.hourly_limit} events in the last hour, which is its limit.`,
         retryAfterSeconds: 600,
       });
     await ctx.platform.wakeups.send(ctx.tx, "webhooks");
@@ -105,12 +105,12 @@ function requireFit(ctx: WritingContext, format: WebhookFormat, url: string): vo
   if (!fits(format, url))
     return ctx.fail("invalid_request", {
       error:
-        "The format email needs an address such as mailto:ops@example.com, and each other one https:// or http://.",
+        "The format `email` needs an address such as mailto:ops@example.com; every other format needs https:// or http://.",
     });
   if (format === "email" && ctx.platform.ports.mailTo === null)
     return ctx.fail("conflict", {
       error: "This platform sends no e-mail.",
-      hint: "Its operator names a mail server with BERTH_SMTP_URL, BERTH_MAIL_FROM and BERTH_MAIL_TO.",
+      hint: "Its operator has to set BERTH_SMTP_URL, BERTH_MAIL_FROM and BERTH_MAIL_TO.",
     });
 }
 
@@ -119,13 +119,13 @@ async function requireCode(ctx: WritingContext, row: queries.WebhookRow, code: s
   if (isCode(code, openWebhook(ctx.platform.vault, row.id, sealed))) return;
   return ctx.fail("invalid_request", {
     error: "This is not the code that was mailed to the webhook's address.",
-    hint: "The newest mail has it; a test of the webhook sends it again.",
+    hint: "Use the code of the newest mail. A test of the webhook sends it again.",
   });
 }
 
 const unconfirmed = {
   error: "The webhook's address is not confirmed yet.",
-  hint: "Its mailbox has a code: berth webhooks confirm <webhook> <code>. A test of the webhook mails it again.",
+  hint: "Berth mailed a code to it; confirm with: berth webhooks confirm <webhook> <code>. A test of the webhook mails the code again.",
 };
 
 /** Queues the mail with the code. The daily limit of such mails is per organization, so deleting webhooks does not reset it. */
@@ -134,7 +134,7 @@ async function mailCode(ctx: WritingContext, row: queries.WebhookRow): Promise<q
   const queued = mayMail ? await queries.insertTest(ctx.tx, row, "webhook.confirmation") : undefined;
   if (queued === undefined)
     return ctx.fail("rate_limited", {
-      error: `An organization has at most ${limits.webhook_codes_per_day} mails with a code in 24 hours.`,
+      error: `An organization can send at most ${limits.webhook_codes_per_day} mails with a code in 24 hours.`,
       retryAfterSeconds: 3600,
     });
   await ctx.platform.wakeups.send(ctx.tx, "webhooks");

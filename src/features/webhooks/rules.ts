@@ -55,8 +55,8 @@ export interface MailSender {
 /** Formats an event as a plain-text mail. */
 export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSender) {
   const sentence = sentenceOf(event).replaceAll(/\s+/g, " ");
-  const origin = `The organization ${org} of ${controlUrl} has its events sent here.`;
-  const end = `Its owners end that with: berth webhooks off ${JSON.stringify(name)}`;
+  const origin = `The organization ${org} of ${controlUrl} sends its events to this address.`;
+  const end = `Its owners can stop this with: berth webhooks off ${JSON.stringify(name)}`;
   return { subject: cut(sentence, 120), text: `${sentence}\n\n${event.created_at}\n\n--\n${origin}\n${end}\n` };
 }
 
@@ -64,10 +64,10 @@ export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSende
 export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSender, "name">) {
   const lines = [
     `The organization ${org} of ${controlUrl} wants to send its events to this address.`,
-    `If you want them, give this code to its owner: ${code}`,
+    `If you want these events, give this code to the organization's owner: ${code}`,
     "",
     "The owner confirms the address with: berth webhooks confirm <webhook> <code>",
-    "If you do not know the organization, ignore this mail: without the code nothing more is sent.",
+    "If you do not know the organization, ignore this mail: without the code you get no further mail.",
   ];
   return { subject: `Confirm this address: ${code}`, text: `${lines.join("\n")}\n` };
 }
@@ -93,15 +93,15 @@ const sentences: Readonly<Record<string, (data: Data) => string>> = {
   "backup.completed": () => "the database was backed up.",
   "backup.failed": () => "the backup of the database failed.",
   "backup.verified": () => "a backup of the database was verified.",
-  "backup.damaged": () => "a backup of the database did not pass its verification.",
+  "backup.damaged": () => "a backup of the database failed its verification.",
   "certificate.issued": (data) => `${word(data["hostname"])} has a certificate.`,
   "certificate.failed": (data) => `${word(data["hostname"])} got no certificate.`,
   "alert.opened": (data) => `alert (${word(data["severity"])}) ${word(data["check"])}, ${word(data["subject"])}.`,
   "alert.resolved": (data) => `resolved: ${word(data["check"])}, ${word(data["subject"])}.`,
   "approval.pending": (data) =>
-    `the token "${word(data["token"])}" waits for an approval of ${word(data["route"])} ${word(data["target"])}.`,
+    `the token "${word(data["token"])}" waits for approval of ${word(data["route"])} ${word(data["target"])}.`,
   "webhook.test": () => "this is a test of your webhook.",
-  "webhook.confirmation": () => "the code that confirms the address was mailed.",
+  "webhook.confirmation": () => "Berth mailed the code that confirms the address.",
 };
 
 /** Returns one sentence for people about what happened, with its reason. */
