@@ -20,7 +20,7 @@ test("everything is optional, and folders lose what is not needed", () => {
 test("a problem names its field and its line, or the line where the JSON ends to be any", () => {
   const cases = [
     ['{\n  "port": "3000"\n}', /berth\.json: port \(line 2\): /],
-    ['{\n  "strat": "x"\n}', /strat \(line 2\) is not a field; it knows root, build, start/],
+    ['{\n  "strat": "x"\n}', /strat \(line 2\) is not a known field; the fields are root, build, start/],
     [
       '{\n  "crons": [{ "path": "/x", "schedule": "daily" }]\n}',
       /crons\.0\.schedule \(line 2\): must have five fields/,

@@ -76,7 +76,7 @@ export const errors = {
     status: 405,
     retry: "no",
     meaning: "The path does not support this method.",
-    hint: "GET /v1/capabilities lists every route with its method.",
+    hint: "The capabilities (`/v1/capabilities`) list every route with its method.",
     next: "self-description.capabilities",
   },
   conflict: {
@@ -188,7 +188,7 @@ export const errors = {
     status: 413,
     retry: "after_change",
     meaning: "The request is larger than the limit.",
-    hint: "GET /v1/capabilities lists the limits.",
+    hint: "The capabilities (`/v1/capabilities`) list the limits.",
     next: "self-description.capabilities",
   },
   unsupported_media_type: {

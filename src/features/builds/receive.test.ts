@@ -38,7 +38,7 @@ const repositories = repositoriesDouble({
 
 const ref = (name: string) => ({ name: `refs/heads/${name}`, old: null, new: "a".repeat(40) });
 const shown = [
-  "       feature is stored; only main deploys: git push <remote> feature:main",
+  "       feature was stored but not deployed: only main deploys. To deploy it: git push <remote> feature:main",
   "       Submodules are not fetched.",
   " !     A newer push replaced this one.",
 ];

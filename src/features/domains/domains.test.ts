@@ -163,7 +163,7 @@ describe("attaching", () => {
     server.fail(hostname, "servfail");
     const called = await attach(demo, hostname);
     assert.equal(called.status, 201);
-    assert.match(domain(called).dns_detail, /did not answer/);
+    assert.match(domain(called).dns_detail, /did not respond/);
   });
 });
 
