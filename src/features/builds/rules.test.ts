@@ -25,7 +25,10 @@ test("later pushes deploy the branch that was deployed first, and only that one"
 test("other branches are stored and say that they do not deploy", () => {
   const decision = deployRef(pushed("feature"), "main");
   assert.equal(decision.outcome, "stored");
-  assert.match(decision.outcome === "stored" ? decision.notes.join() : "", /feature was stored but not deployed: only main deploys/);
+  assert.match(
+    decision.outcome === "stored" ? decision.notes.join() : "",
+    /feature was stored but not deployed: only main deploys/,
+  );
 });
 
 test("tags alone deploy nothing, and the pusher reads so", () => {
