@@ -2,6 +2,7 @@ import { CircleAlert } from "lucide-react";
 import { ApiError, ConnectionError } from "../../contract/client.ts";
 import { Button } from "./button.tsx";
 import { Command } from "./copy.tsx";
+import { Prose } from "./text.tsx";
 
 /** Shows what went wrong, what helps, and the id by which the operator finds the request. */
 export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
@@ -13,8 +14,14 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
     <div role="alert" className="flex gap-3 rounded-md border border-bad/35 bg-bad/7 px-3 py-2.5 text-sm">
       <CircleAlert aria-hidden size={16} className="mt-px shrink-0 text-bad" />
       <div className="min-w-0 flex-1">
-        <p className="font-medium break-words">{error.message}</p>
-        {hint !== undefined && <p className="mt-1 text-muted">{hint}</p>}
+        <p className="font-medium break-words">
+          <Prose>{error.message}</Prose>
+        </p>
+        {hint !== undefined && (
+          <p className="mt-1 text-muted">
+            <Prose>{hint}</Prose>
+          </p>
+        )}
         {details.length > 1 && (
           <ul className="mt-1 list-disc pl-4 text-muted">
             {details.map(({ path, message }) => (

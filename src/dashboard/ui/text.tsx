@@ -11,6 +11,26 @@ export function Plain({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
+/** Shows a sentence of the platform, with what stands between backticks as code. */
+export function Prose({ children }: { readonly children: string }) {
+  const parts = visible(children).split("`");
+  // A quoted line of output may hold a single one.
+  if (parts.length % 2 === 0) return <>{visible(children)}</>;
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <code key={index} className="wrap-anywhere">
+            {part}
+          </code>
+        ),
+      )}
+    </>
+  );
+}
+
 let nowMs = Date.now();
 const listeners = new Set<() => void>();
 setInterval(() => {

@@ -6,7 +6,7 @@ import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { State, Status } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Plain } from "../../ui/text.tsx";
+import { Plain, Prose } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
@@ -54,7 +54,11 @@ const columns: readonly Column<Alert>[] = [
         <span className="whitespace-normal">
           <Plain>{summary}</Plain> {subject !== null && <span className="text-muted">{subject}</span>}
         </span>
-        {hint !== null && <span className="text-xs whitespace-normal text-faint">{hint}</span>}
+        {hint !== null && (
+          <span className="text-xs whitespace-normal text-faint">
+            <Prose>{hint}</Prose>
+          </span>
+        )}
       </span>
     ),
   },

@@ -56,7 +56,7 @@ function Build({ build }: { readonly build: Build }) {
                 by <Plain>{build.requested_by}</Plain>
               </>
             )}
-            <Author build={build} /> · took <Took build={build} isRunning={running.includes(status)} />
+            <Author build={build} /> · <Took build={build} isRunning={running.includes(status)} />
           </span>
         </>
       }
@@ -99,7 +99,12 @@ function Took({ build, isRunning }: { readonly build: Build; readonly isRunning:
   const now = useNow();
   const end = build.finished_at === null || isRunning ? now : Date.parse(build.finished_at);
   const ms = Math.max(0, end - Date.parse(build.created_at));
-  return <>{duration(isRunning ? Math.max(1000, ms) : ms)}</>;
+  if (isRunning) return <>for {duration(Math.max(1000, ms))}</>;
+  return (
+    <>
+      {build.deployment === null ? "took" : "built in"} {duration(ms)}
+    </>
+  );
 }
 
 function StillServing({ slug }: { readonly slug: string }) {

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Command } from "../../ui/copy.tsx";
 import { Ansi } from "../../ui/ansi.tsx";
 import { Tag } from "../../ui/status.tsx";
+import { Prose } from "../../ui/text.tsx";
 
 interface Failure {
   readonly stage: string;
@@ -21,11 +22,17 @@ export function FailureBox({ failure, children }: { readonly failure: Failure; r
         <CircleX aria-hidden size={18} className="mt-px shrink-0 text-bad" />
         <div className="min-w-0 flex-1 space-y-2">
           <p className="flex flex-wrap items-center gap-2 font-semibold">
-            {failure.summary}
+            <span>
+              <Prose>{failure.summary}</Prose>
+            </span>
             <Tag>{failure.stage}</Tag>
             <Tag>{failure.code}</Tag>
           </p>
-          {failure.hint !== "" && <p className="max-w-[80ch] text-sm whitespace-pre-line text-muted">{failure.hint}</p>}
+          {failure.hint !== "" && (
+            <p className="max-w-[80ch] text-sm whitespace-pre-line text-muted">
+              <Prose>{failure.hint}</Prose>
+            </p>
+          )}
           {command !== undefined && command.includes(" ") && <Command>{command}</Command>}
           {children}
         </div>

@@ -11,7 +11,7 @@ import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Fact } from "../../ui/text.tsx";
+import { Ago, Fact, Prose } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { QueryBox } from "../data/query-box.tsx";
 
@@ -49,7 +49,7 @@ export function DatabasePage() {
             </dl>
             {data.failure !== null && (
               <p className="text-sm text-bad">
-                {data.failure.summary} {data.failure.hint}
+                <Prose>{`${data.failure.summary} ${data.failure.hint}`}</Prose>
               </p>
             )}
             {data.status === "ready" && (

@@ -14,7 +14,7 @@ import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { coversItem, Table, timeColumn, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Ago, Mono, Plain, Prose } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { FirstDeployment } from "../projects/first-deployment.tsx";
 import { RollbackDialog, type Deployment } from "./rollback-dialog.tsx";
@@ -162,9 +162,9 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
                 <Plain>{build.author}</Plain>
               </>
             )}
-            {(deployment?.failure ?? build?.failure) !== null && (
-              <span className="ml-2 text-bad">{(deployment?.failure ?? build?.failure)?.summary}</span>
-            )}
+            <span className="ml-2 text-bad">
+              <Prose>{failureOf({ deployment, build })?.summary ?? ""}</Prose>
+            </span>
           </span>
         </Link>
       ),
@@ -194,6 +194,9 @@ function columnsFor(slug: string, onRollback: (deployment: Deployment) => void):
   ];
 }
 
+const failureOf = ({ deployment, build }: Pick<Entry, "deployment" | "build">) =>
+  deployment?.failure ?? build?.failure ?? null;
+
 interface ItemProps {
   readonly slug: string;
   readonly entry: Entry;
@@ -202,7 +205,7 @@ interface ItemProps {
 
 /** An entry on a phone: what was deployed, how that went and when, and why it failed or where it came from. */
 function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps) {
-  const failure = deployment?.failure ?? build?.failure ?? null;
+  const failure = failureOf({ deployment, build });
   return (
     <div className="flex items-start gap-2">
       <div className="min-w-0 flex-1">
@@ -228,7 +231,9 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
             {`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}
           </Mono>
         ) : (
-          <p className="line-clamp-2 text-bad">{failure.summary}</p>
+          <p className="line-clamp-2 text-bad">
+            <Prose>{failure.summary}</Prose>
+          </p>
         )}
       </div>
       {deployment?.status === "retired" && (
@@ -241,7 +246,8 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
 }
 
 function took({ deployment, build }: Entry): string {
-  const end = deployment?.activated_at ?? build?.finished_at ?? null;
+  // When a deployment that never went live ended is not known, only when its build did.
+  const end = deployment === undefined ? (build?.finished_at ?? null) : deployment.activated_at;
   const begin = deployment === undefined || isOfBuild(deployment.trigger) ? build?.created_at : deployment.created_at;
   return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));
 }

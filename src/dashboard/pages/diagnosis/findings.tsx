@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
 import { Status, type Tone } from "../../ui/status.tsx";
+import { Prose } from "../../ui/text.tsx";
 
 type Finding = Answer<"diagnosis.get">["findings"][number];
 
@@ -19,7 +20,9 @@ export function Findings({ slug, of }: { readonly slug: string; readonly of: rea
       {findings.map((finding, index) => (
         <li key={index} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
           <Status tone={words[finding.severity][0]}>{words[finding.severity][1]}</Status>
-          <span className="max-w-[80ch] text-muted">{finding.advice}</span>
+          <span className="max-w-[80ch] text-muted">
+            <Prose>{finding.advice}</Prose>
+          </span>
           <More slug={slug} finding={finding} />
         </li>
       ))}

@@ -4,7 +4,7 @@ import { useCall } from "../../data/api.ts";
 import { Page } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
-import { Ago, Plain } from "../../ui/text.tsx";
+import { Ago, Plain, Prose } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Alerts } from "../alerts/alerts.tsx";
 
@@ -52,7 +52,12 @@ const columns: readonly Column<Check>[] = [
           {check.replaceAll("_", " ")} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
         </span>
         <span className="text-xs whitespace-normal text-faint">
-          <Plain>{detail}</Plain> {!isGood(status) && hint !== null && <span className="text-warn">{hint}</span>}
+          <Plain>{detail}</Plain>{" "}
+          {!isGood(status) && hint !== null && (
+            <span className="text-warn">
+              <Prose>{hint}</Prose>
+            </span>
+          )}
         </span>
       </span>
     ),
