@@ -306,7 +306,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(now.ssl_status, "failed");
     assert.match(now.ssl_detail, /could not verify the name\. .*refused/);
     assert.equal(inMinutes(now), 15);
-    assert.match(now.ssl_steps[0]?.detail ?? "", /being ordered/);
+    assert.match(now.ssl_steps[0]?.detail ?? "", /is ordering/);
     assert.deepEqual([now.ssl_steps.at(-1)?.status, now.ssl_steps.at(-1)?.detail], ["failed", now.ssl_detail]);
   });
 
@@ -376,7 +376,13 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
   test("the steps of an order are kept with their times, and each is a change that a stream tells of", async () => {
     const { ssl_status, ssl_detail, ssl_steps: taken } = await attach("steps.example.com", here);
     assert.equal(ssl_status, "active", ssl_detail);
-    const steps = [/being ordered/, /verifies the name/, /being fetched/, /edges are loading it/, /^Valid until /];
+    const steps = [
+      /is ordering/,
+      /is verifying the name/,
+      /is fetching the certificate/,
+      /edges are loading it/,
+      /^Valid until /,
+    ];
     assert.equal(taken.length, steps.length, JSON.stringify(taken));
     for (const [index, step] of steps.entries()) assert.match(taken[index]?.detail ?? "", step);
     assert.deepEqual(taken.map(({ status }) => status).join(" "), "issuing issuing issuing issuing active");

@@ -42,7 +42,7 @@ test("--wait goes on until the certificate that the platform orders is there, an
   const next = { ssl_next_attempt_at: "2026-01-01T00:00:00.000Z" };
   const states = [
     { ...served, ...next },
-    { ...served, ssl_next_attempt_at: null, ssl_status: "issuing", ssl_detail: "The certificate is being ordered." },
+    { ...served, ssl_next_attempt_at: null, ssl_status: "issuing", ssl_detail: "Berth is ordering the certificate." },
     { ...served, ...next, ssl_status: "active", ssl_detail: "Valid until 2026-03-01." },
   ] as const;
   let asked = 0;
@@ -57,7 +57,7 @@ test("--wait goes on until the certificate that the platform orders is there, an
   const steps = Array.from(added.stdout.matchAll(/^ +\d+\.\d s +(.*)$/gm), ([, step]) => step);
   assert.deepEqual(steps, [
     "The DNS records lead here, and the name is served over HTTP.",
-    "The certificate is being ordered.",
+    "Berth is ordering the certificate.",
     "The name is served over HTTPS.",
   ]);
   assert.equal(asked, states.length);

@@ -19,7 +19,7 @@ export const backupSettings = {
     "BERTH_BACKUP_WINDOW_HOURS",
     24,
     [1, 24],
-    "Over how many hours the daily backups are spread.",
+    "Over how many hours of the day the daily backups are spread.",
   ),
   backupKeepDaily: wholeNumber(
     "BERTH_BACKUP_KEEP_DAILY",
@@ -52,7 +52,7 @@ export const backupSettings = {
   ),
   s3Bucket: optionalText("BERTH_S3_BUCKET", "The bucket in that store; it must exist."),
   s3Region: text("BERTH_S3_REGION", "us-east-1", "The bucket's region."),
-  s3Prefix: text("BERTH_S3_PREFIX", "berth/", "What the names of all backups in the bucket begin with."),
+  s3Prefix: text("BERTH_S3_PREFIX", "berth/", "The prefix of all backups' names in the bucket."),
   s3AccessKeyId: optionalText("BERTH_S3_ACCESS_KEY_ID", "The id of the access key for the bucket."),
   s3SecretKey: optionalText("BERTH_S3_SECRET_KEY", "The secret of that access key; BERTH_S3_SECRET_KEY_FILE is safer."),
   s3SecretKeyFile: optionalText("BERTH_S3_SECRET_KEY_FILE", "The file that holds the secret of that access key."),

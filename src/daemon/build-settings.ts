@@ -9,12 +9,12 @@ export const buildSettings = {
       "BERTH_BUILD_MEMORY_MIB",
       buildMemoryMibOf(totalmem(), process.constrainedMemory()),
       [64, 1_048_576],
-      "Memory of one build; when unset half of the machine's, at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
+      "Memory of one build. Default: half of the machine's memory, but at least 2048 and at most 8192. Node.js gets three quarters of it as its heap.",
     ),
     standard: "",
   },
   buildProcesses: wholeNumber("BERTH_BUILD_PROCESSES", 1024, [16, 100_000], "Processes and threads of one build."),
-  imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may leave."),
+  imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may produce."),
   imageEntries: wholeNumber(
     "BERTH_IMAGE_ENTRIES",
     500_000,
@@ -22,15 +22,10 @@ export const buildSettings = {
     "Files and folders of an image, installed dependencies included.",
   ),
   buildSeconds: wholeNumber("BERTH_BUILD_SECONDS", 900, [1, 86_400], "How long a build may take."),
-  buildLogMib: wholeNumber(
-    "BERTH_BUILD_LOG_MIB",
-    64,
-    [1, 1024],
-    "How long a build's log may get; the rest is cut off.",
-  ),
+  buildLogMib: wholeNumber("BERTH_BUILD_LOG_MIB", 64, [1, 1024], "The largest log of a build; the rest is cut off."),
   sharesInstalls: flag(
     "BERTH_SHARE_INSTALLS",
     true,
-    "Let projects with the same packages share what npm installed. Off: a build tells nothing about the packages of other projects.",
+    "Let projects with the same packages share what npm installed. When off, no build can find out which packages other projects use.",
   ),
 };

@@ -19,41 +19,41 @@ const port = [0, 65_535] as const;
 
 /** Every setting, in the order of the documentation. All are environment variables. */
 export const settings = {
-  dataDir: text("BERTH_DATA", "~/.berth", "The one data folder."),
+  dataDir: text("BERTH_DATA", "~/.berth", "The data folder: everything that Berth stores is in it."),
   listen: text("BERTH_LISTEN", "127.0.0.1", "The address that all three ports listen on."),
   httpPort: wholeNumber("BERTH_HTTP_PORT", 4000, port, "Control plane: the API and git over HTTP."),
   edgePort: wholeNumber("BERTH_EDGE_PORT", 8080, port, "Traffic to applications."),
   ...edgeSettings,
   sshPort: wholeNumber("BERTH_SSH_PORT", 2222, port, "git over SSH."),
-  domain: text("BERTH_DOMAIN", "localhost", "The domain below which every application gets a name."),
+  domain: text("BERTH_DOMAIN", "localhost", "The domain under which every application gets a hostname."),
   host: text("BERTH_HOST", "localhost", "The name under which users reach the control plane and git."),
   hosts: list(
     "BERTH_HOSTS",
     (value) => (/^[a-z0-9.-]+$/i.test(value) ? undefined : "is not a host name"),
-    "Further host names that the control plane answers to, beside `BERTH_HOST`, the machine's name, `localhost` and IP addresses.",
+    "Further host names of the control plane, besides `BERTH_HOST`, the machine's name, `localhost` and IP addresses.",
   ),
   publicAddresses: list(
     "BERTH_PUBLIC_ADDRESSES",
     (value) => (isIP(value) > 0 ? undefined : "is not an IP address"),
-    "The IP addresses that the DNS records of users' hostnames must have; those of BERTH_LISTEN when unset, which other machines cannot reach while it is 127.0.0.1.",
+    "The IP addresses that the DNS records of users' hostnames must have; default: those of BERTH_LISTEN, which other machines cannot reach while it is 127.0.0.1.",
   ),
   dnsServers: list(
     "BERTH_DNS_SERVERS",
     faultOfDnsServer,
-    "The DNS servers that users' hostnames are looked up with, such as `192.0.2.1` or `192.0.2.1:5353`; the machine's when unset.",
+    "The DNS servers that users' hostnames are looked up with, such as `192.0.2.1` or `192.0.2.1:5353`; default: the machine's own DNS servers.",
   ),
   domainGraceHours: wholeNumber(
     "BERTH_DOMAIN_GRACE_HOURS",
     72,
     [0, 8760],
-    "How long a user's hostname is served after its DNS records were lost.",
+    "How long Berth keeps serving a user's hostname after its DNS records stopped pointing here.",
   ),
-  example: flag("BERTH_EXAMPLE", true, "Deploy an example on the first start."),
+  example: flag("BERTH_EXAMPLE", true, "Deploy an example application on the first start."),
   ...httpsSettings,
   onStop: choice(
     "BERTH_ON_STOP",
     ["stop", "keep"],
-    "What a stop of the control plane does with applications, edge and databases: end them, or let them run on.",
+    "What happens to applications, edge and databases when the control plane stops: they stop too, or keep running.",
   ),
   install: flag(
     "BERTH_INSTALL",
@@ -64,7 +64,7 @@ export const settings = {
   ...roleSettings,
   smtpUrl: optionalText(
     "BERTH_SMTP_URL",
-    "The mail server for messages to the operator and for organizations' e-mail webhooks, such as `smtp://user:password@mail.example.com:587`; `smtps:` is TLS from the start.",
+    "The mail server for messages to the operator and for organizations' e-mail webhooks, such as `smtp://user:password@mail.example.com:587`; `smtps:` uses TLS from the start.",
   ),
   mailFrom: optionalText("BERTH_MAIL_FROM", "The sender of mails to the operator."),
   mailTo: list(
@@ -74,22 +74,22 @@ export const settings = {
   ),
   webhookUrl: optionalText(
     "BERTH_WEBHOOK_URL",
-    "The address that receives messages to the operator, by signed POST requests.",
+    "The URL that receives messages to the operator as signed POST requests.",
   ),
   webhookSecret: optionalText("BERTH_WEBHOOK_SECRET", "The key that signs the requests to BERTH_WEBHOOK_URL."),
   outgoingNetworks: list(
     "BERTH_OUTGOING_NETWORKS",
     (value) => (isNetwork(value) ? undefined : "is not a network such as `10.0.0.0/8`"),
-    "Private networks, or addresses of this machine, that webhooks of organizations and followed repositories may reach nevertheless.",
+    "Private networks, or addresses of this machine, that organizations' webhooks and followed repositories may reach although they are not public.",
   ),
   followMinutes: wholeNumber(
     "BERTH_FOLLOW_MINUTES",
     10,
     [1, 1440],
-    "How often Berth looks at a followed branch when no webhook reports a push.",
+    "How often Berth checks a followed branch for new commits when no webhook reports a push.",
   ),
-  readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Reads of one token in a minute."),
-  writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Writes of one token in a minute."),
+  readsPerMinute: wholeNumber("BERTH_READS_PER_MINUTE", 600, [1, 1_000_000], "Read requests per token and minute."),
+  writesPerMinute: wholeNumber("BERTH_WRITES_PER_MINUTE", 120, [1, 1_000_000], "Write requests per token and minute."),
   bodyKib: wholeNumber(
     "BERTH_BODY_KIB",
     256,
@@ -113,22 +113,22 @@ export const settings = {
   treeMib: wholeNumber("BERTH_TREE_MIB", 1024, [1, 65_536], "The size of all files of a pushed commit."),
   keyFile: optionalText(
     "BERTH_KEY_FILE",
-    "The key that seals secrets in the database; `secrets.key` in the data folder when unset.",
+    "The file with the key that encrypts secrets in the database; default: `secrets.key` in the data folder.",
   ),
   caFile: optionalText(
     "BERTH_CA_FILE",
-    "Certificates that applications and builds trust beside the system's; `SSL_CERT_FILE` when unset.",
+    "Certificates that applications and builds trust besides the system's; default: `SSL_CERT_FILE`.",
   ),
   ...runtimeSettings,
   network: choice(
     "BERTH_NETWORK",
     ["auto", "veth", "pasta", "shared"],
-    "How sandboxes are connected: the best that works here, or a certain way.",
+    "How sandboxes are connected to the network: the best way that works on this machine, or a certain one.",
   ),
   allowUnisolated: flag(
     "BERTH_ALLOW_UNISOLATED",
     false,
-    "Run code of all organizations also on a machine that has no namespaces, and so cannot isolate it.",
+    "Run code of all organizations even on a machine without namespaces, which cannot isolate it.",
   ),
   logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"], "How the control plane logs to standard output."),
   logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"], "The lowest level that is logged."),
@@ -155,7 +155,7 @@ export const settings = {
     "BERTH_APP_FOLDER_MIB",
     1024,
     [1, 1_048_576],
-    "What one replica may change in the application's folder; the changes go with the replica.",
+    "How much one replica may change in the application's folder; the changes are lost when the replica ends.",
   ),
   appProcesses: wholeNumber("BERTH_APP_PROCESSES", 256, [8, 100_000], "Processes and threads of one replica."),
   appCpus: wholeNumber("BERTH_APP_CPUS", 2, [1, 1024], "Processors of one replica."),
@@ -163,7 +163,7 @@ export const settings = {
     "BERTH_DATABASE_MEMORY_MIB",
     512,
     [64, 1_048_576],
-    "Memory of one project's database, with the files it keeps in memory.",
+    "Memory of one project's database, including the files that it keeps in memory.",
   ),
   databaseProcesses: wholeNumber(
     "BERTH_DATABASE_PROCESSES",
@@ -177,13 +177,13 @@ export const settings = {
     "BERTH_SILENCE_SECONDS",
     300,
     [1, 86_400],
-    "How long a release command may print nothing, and a build print and compute nothing.",
+    "How long a release command may print nothing, and a build may neither print nor compute anything, before Berth ends it.",
   ),
   browserConnections: wholeNumber(
     "BERTH_BROWSER_CONNECTIONS",
     3,
     [1, 15],
-    "Connections of the table browser to one project's database; the application has 20 to share with it.",
+    "Connections of the table browser to one project's database; they come out of the 20 that the application may use.",
   ),
   concurrentBuilds: wholeNumber("BERTH_CONCURRENT_BUILDS", 2, [1, 64], "Builds at the same time."),
   releaseSeconds: wholeNumber("BERTH_RELEASE_SECONDS", 600, [1, 86_400], "How long a release command may take."),
@@ -204,13 +204,13 @@ export const settings = {
     "BERTH_DRAIN_SECONDS",
     30,
     [0, 3600],
-    "How long requests to a replaced deployment may last.",
+    "How long open requests to a replaced deployment may still run.",
   ),
   stopGraceSeconds: wholeNumber(
     "BERTH_STOP_GRACE_SECONDS",
     10,
     [0, 3600],
-    "How long a process may take to end after SIGTERM.",
+    "How long a process may take to exit after SIGTERM before Berth kills it.",
   ),
   cronTimeoutSeconds: wholeNumber(
     "BERTH_CRON_TIMEOUT_SECONDS",
@@ -229,27 +229,27 @@ export const settings = {
     "BERTH_CRON_RUNS_KEPT",
     1000,
     [1, 100_000],
-    "Runs that are kept of each cron job, the newest ones.",
+    "How many runs of each cron job are kept, the newest first.",
   ),
   monitorSeconds: wholeNumber("BERTH_MONITOR_SECONDS", 15, [1, 60], "How often the platform runs its checks."),
   alertPauseMinutes: wholeNumber(
     "BERTH_ALERT_PAUSE_MINUTES",
     15,
     [0, 1440],
-    "An alert that comes back within this time after it was resolved is sent only after this time.",
+    "An alert that opens again within this time after it was resolved is not sent before the time is over.",
   ),
   ...diskSettings,
   memoryWarnPercent: wholeNumber(
     "BERTH_MEMORY_WARN_PERCENT",
     90,
     [1, 100],
-    "The use of the memory from which a check warns.",
+    "The percentage of used memory from which a check warns.",
   ),
   memoryFullPercent: wholeNumber(
     "BERTH_MEMORY_FULL_PERCENT",
     97,
     [1, 100],
-    "The use of the memory from which it counts as full.",
+    "The percentage of used memory from which it counts as full.",
   ),
   loadWarn: wholeNumber("BERTH_LOAD_WARN", 4, [1, 1000], "The load per processor from which a check warns."),
   ...backupSettings,
@@ -258,25 +258,25 @@ export const settings = {
     "BERTH_PURGE_DAYS",
     0,
     [0, 3650],
-    "After how many days a deleted project is purged, with a verified final backup kept; 0: only by request.",
+    "After how many days a deleted project is purged; a verified final backup is kept. 0: only on request.",
   ),
   pageLookSeconds: wholeNumber(
     "BERTH_PAGE_LOOK_SECONDS",
     60,
     [0, 86_400],
-    "How often the platform looks at each application's first page to measure how long it takes; 0: never.",
+    "How often the platform requests each application's first page to measure its load time; 0: never.",
   ),
   logLinesPerSecond: wholeNumber(
     "BERTH_LOG_LINES_PER_SECOND",
     1000,
     [1, 1_000_000],
-    "Lines that the log takes of a replica in a second, once its burst is used up; over it the oldest unread ones are dropped and counted.",
+    "How many log lines of a replica are stored per second once its burst is used up; of more, the oldest unread ones are dropped and counted.",
   ),
   logLinesBurst: wholeNumber(
     "BERTH_LOG_LINES_BURST",
     20_000,
     [1, 1_000_000],
-    "Lines that the log takes of a replica at once.",
+    "How many log lines a replica may write at once (its burst).",
   ),
 } as const satisfies Record<string, Setting<unknown>>;
 
@@ -365,7 +365,7 @@ function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
       (name) =>
         name.startsWith("BERTH_") && !name.startsWith("BERTH_TEST_") && !known.has(name) && !elsewhere.has(name),
     )
-    .map((name) => `${name} is not a setting of Berth; see docs/config.md.`);
+    .map((name) => `${name} is not a setting of Berth. Correct or remove it; docs/config.md lists all settings.`);
 }
 
 function emptyIsUnset(value: string | undefined): string | undefined {

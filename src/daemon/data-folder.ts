@@ -25,7 +25,7 @@ export function holdDataFolder(dataDir: string): { release(): void } {
     rmSync(file, { force: true });
   }
   throw new StartRefused(
-    `Another Berth is just starting on ${dataDir}. Use that one, or set BERTH_DATA to another folder.`,
+    `Another Berth process is just starting on ${dataDir}. Use that one, or set BERTH_DATA to another folder.`,
   );
 }
 
@@ -56,7 +56,7 @@ function makeFolder(dataDir: string): void {
     accessSync(dataDir, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StartRefused(
-      `The data folder ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code}). Set BERTH_DATA to a folder of yours.`,
+      `The data folder ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code}). Set BERTH_DATA to a folder that you own.`,
     );
   }
   const owner = statSync(dataDir).uid;
@@ -74,7 +74,7 @@ function claim(file: string, me: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw new StartRefused(
-      `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}). Make room on its disk and make it writable for this user.`,
+      `The data folder ${dirname(file)} cannot be written (${(error as NodeJS.ErrnoException).code}). Free space on its disk and make it writable for this user.`,
     );
   }
 }

@@ -6,19 +6,19 @@ export const diskSettings = {
     "BERTH_STORAGE_MIB",
     5120,
     [16, 1_073_741_824],
-    "What the storage folder of a project may hold; beyond that the application sees it read-only.",
+    "How large the storage folder of a project may get; over this limit the folder is read-only for the application.",
   ),
   databaseDiskMib: wholeNumber(
     "BERTH_DATABASE_DISK_MIB",
     10_240,
     [64, 1_073_741_824],
-    "What the database of a project may take of the disk; beyond that its role is read-only.",
+    "How much disk the database of a project may use; over this limit its role is read-only.",
   ),
   imagesMib: wholeNumber(
     "BERTH_IMAGES_MIB",
     5120,
     [64, 1_073_741_824],
-    "What the images and build caches of a project may take of the disk; beyond that it gets no new builds.",
+    "How much disk the images and build caches of a project may use; over this limit Berth refuses new builds.",
   ),
   diskFloorMib: wholeNumber(
     "BERTH_DISK_FLOOR_MIB",
@@ -30,13 +30,13 @@ export const diskSettings = {
     "BERTH_DISK_WARN_PERCENT",
     85,
     [1, 100],
-    "The use of the disk from which a check warns.",
+    "The percentage of used disk space from which a check warns.",
   ),
   diskFullPercent: wholeNumber(
     "BERTH_DISK_FULL_PERCENT",
     95,
     [1, 100],
-    "The use of the disk from which it counts as full.",
+    "The percentage of used disk space from which the disk counts as full.",
   ),
   historyDays: wholeNumber(
     "BERTH_HISTORY_DAYS",

@@ -6,11 +6,11 @@ export const edgeSettings = {
   edge: optionalChoice(
     "BERTH_EDGE",
     ["haproxy", "builtin"],
-    "What carries the traffic to applications. When unset: HAProxy where it is installed (2.6 or later) and Berth runs as root, else the built-in edge.",
+    "What receives the traffic to applications. Default: HAProxy where it is installed (2.6 or later) and Berth runs as root, else the built-in edge.",
   ),
   trustedProxies: list(
     "BERTH_TRUSTED_PROXIES",
     (value) => (isIP(value.replace(/\/\d{1,3}$/, "")) > 0 ? undefined : "is not an IP address or network"),
-    "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto HAProxy believes.",
+    "The addresses of proxies in front of HAProxy, such as `192.0.2.1` or `192.0.2.0/24`, whose X-Forwarded-For and X-Forwarded-Proto HAProxy trusts.",
   ),
 };

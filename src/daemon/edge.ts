@@ -25,7 +25,7 @@ export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
   const kind = edgeKind(foundation);
   const other = kind === "haproxy" ? builtin(foundation) : haproxy(foundation);
   if (isRunning(foundation.config, other.kind)) {
-    foundation.log.warn({ edge: other.kind }, "This edge is ended: another one takes its place.");
+    foundation.log.warn({ edge: other.kind }, "Berth stops this edge because another one replaces it.");
     await other.stop(handOverMs);
   }
   return kind === "haproxy" ? haproxy(foundation) : builtin(foundation);

@@ -47,7 +47,9 @@ const noEdgeStatus: EdgeStatus = {
 /** Returns a part that refuses every call except those in `given`. */
 function absent<T extends object>(what: string, given: Partial<T> = {}): T {
   const refuse = async () => {
-    throw new Refused("unavailable", { error: `${what} are at the primary control plane, which this process is not.` });
+    throw new Refused("unavailable", {
+      error: `Only the primary control plane has ${what}; this process is not the primary.`,
+    });
   };
   return new Proxy(given as T, {
     get: (own, name) => (name in own ? (own[name as keyof T] as unknown) : name === "then" ? undefined : refuse),

@@ -41,7 +41,7 @@ export async function deployExample(options: ExampleOptions): Promise<"deployed"
     await markDone(options.db);
     return "deployed";
   } catch (error) {
-    options.log.error({ err: error }, "the example could not be deployed; the platform itself runs");
+    options.log.error({ err: error }, "the example could not be deployed; the platform runs without it");
     return "failed";
   }
 }

@@ -25,7 +25,7 @@ export async function requireAdmittedCode(db: Db, admits: CodeAdmission): Promis
   const refused = organizations.filter((organization) => !admits(organization)).map(({ slug }) => slug);
   if (refused.length === 0) return;
   throw new StartRefused(
-    `This machine gives sandboxes no namespaces, but the code of other organizations is here (${refused.join(", ")}). ` +
-      "Allow user namespaces (docs/operations.md, Isolation), or set BERTH_ALLOW_UNISOLATED=1 to run it all the same.",
+    `This machine has no namespaces to isolate code, but it holds code of more than one organization (${refused.join(", ")}). ` +
+      "Allow user namespaces (docs/operations.md, Isolation), or set BERTH_ALLOW_UNISOLATED=1 to run it without isolation.",
   );
 }

@@ -10,7 +10,7 @@ import type { GitAccess, GitCaller, GitGate, GitPath, GitProject, ProjectLookup,
 const scopeOf: Record<GitAccess, Scope> = { read: "projects:read", write: "deployments:write" };
 
 const unisolated =
-  "This machine cannot isolate applications, so it runs the code of its first organization only. Its operator can change that.";
+  "This machine cannot isolate applications, so it runs the code of its first organization only. Ask its operator to set up isolation.";
 
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
@@ -92,7 +92,7 @@ async function lookUp(
   if (access === "write" && (await dataDisk.observe()).is_full)
     return {
       outcome: "unavailable",
-      reason: "The platform's disk is full (storage_full). Its operator has to make room.",
+      reason: "The platform's disk is full (storage_full). Its operator has to free space.",
     };
   const { id, slug, deploy_branch } = project;
   const called = slug === path.project_slug ? {} : { called: path.project_slug };
@@ -101,8 +101,8 @@ async function lookUp(
 
 function renamed({ slug }: GitProject, called: string): string[] {
   return [
-    `-----> The project ${called} is called ${slug} now`,
-    `       Change ${called}.git into ${slug}.git in the remote's URL: git remote set-url berth <URL>`,
+    `-----> The project ${called} was renamed to ${slug}`,
+    `       Replace ${called}.git with ${slug}.git in the remote's URL: git remote set-url berth <URL>`,
   ];
 }
 

@@ -6,36 +6,36 @@ export const httpsSettings = {
     "BERTH_EDGE_TLS_PORT",
     8443,
     [0, 65_535],
-    "HTTPS of applications and of the control plane; used once certificates are ordered or given.",
+    "The port for HTTPS of applications and of the control plane; used once certificates are ordered or given.",
   ),
   acmeDirectory: optionalText(
     "BERTH_ACME_DIRECTORY",
-    "Orders certificates from this authority: `letsencrypt`, `letsencrypt-staging`, or the URL of an ACME directory. Unset: none are ordered.",
+    "Orders certificates from this authority: `letsencrypt`, `letsencrypt-staging`, or the URL of an ACME directory. When unset, Berth orders none.",
   ),
-  acmeEmail: optionalText("BERTH_ACME_EMAIL", "The address that the authority writes to about the account."),
+  acmeEmail: optionalText("BERTH_ACME_EMAIL", "The e-mail address to which the authority writes about the account."),
   acmeCaFile: optionalText(
     "BERTH_ACME_CA_FILE",
-    "The CA that signs the directory's own certificate, if it is no public one.",
+    "The CA that signed the directory's own certificate, if that is not a public CA.",
   ),
   acmeAccountId: optionalText(
     "BERTH_ACME_EAB_ID",
-    "Key identifier of an external account, where the authority asks for one.",
+    "Key identifier of an external account, where the authority requires one.",
   ),
   acmeAccountKey: optionalText("BERTH_ACME_EAB_KEY", "HMAC key of the external account, in base64url."),
   acmeHttpPort: wholeNumber(
     "BERTH_ACME_HTTP_PORT",
     80,
     [1, 65_535],
-    "The public port at which challenges are asked for; only test authorities use another one.",
+    "The public port at which the authority requests challenges; only test authorities use another port than 80.",
   ),
   acmeProbe: flag(
     "BERTH_ACME_PROBE",
     true,
-    "Request each name over HTTP before a certificate is ordered; switch it off where the machine does not reach its own public address.",
+    "Request each name over HTTP before a certificate is ordered; switch it off where the machine cannot reach its own public address.",
   ),
   dnsUpdateServer: optionalText(
     "BERTH_DNS_UPDATE_SERVER",
-    "The primary DNS server of the zone that holds `BERTH_DOMAIN`, such as `192.0.2.1` or `192.0.2.1:5353`: one certificate for `*.<BERTH_DOMAIN>` is ordered, and proven there by signed updates (RFC 2136).",
+    "The primary DNS server of the zone that holds `BERTH_DOMAIN`, such as `192.0.2.1` or `192.0.2.1:5353`: Berth orders one certificate for `*.<BERTH_DOMAIN>` and publishes the proof there by signed updates (RFC 2136).",
   ),
   dnsUpdateKeyFile: optionalText(
     "BERTH_DNS_UPDATE_KEY_FILE",
@@ -50,7 +50,7 @@ export const httpsSettings = {
   certificateFiles: list(
     "BERTH_CERTIFICATE_FILES",
     () => undefined,
-    "PEM files, each with a certificate, its issuers and the private key: served for the names in them instead of ordered ones, and read again when they change.",
+    "PEM files, each with a certificate, its issuers and the private key: Berth serves them for the names in them instead of ordering certificates, and reads them again when they change.",
   ),
   hsts: flag("BERTH_HSTS", false, "Send `Strict-Transport-Security` with every answer over HTTPS."),
 };

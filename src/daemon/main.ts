@@ -7,8 +7,8 @@ import { StartRefused } from "./start-refused.ts";
 
 const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --help
 
-  start            start the platform in the foreground (the default); with --roles a part of it, on a database that is shared
-  rotate-secrets   seal all secrets in the database under a new key
+  start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
+  rotate-secrets   encrypt all secrets in the database with a new key
   service          run as a systemd service: install | uninstall | status
 
 Settings are environment variables; docs/config.md lists them.`;

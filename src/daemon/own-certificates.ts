@@ -16,7 +16,10 @@ export function openOwnCertificates(files: readonly string[], log: Log): () => r
       if (now !== stamp) certificates = files.map(readCertificate);
       stamp = now;
     } catch (error) {
-      log.error({ error: (error as Error).message }, "a certificate file can't be read; the last content is served");
+      log.error(
+        { error: (error as Error).message },
+        "a certificate file can't be read; Berth keeps serving the certificate that it read before",
+      );
     }
     return certificates;
   };

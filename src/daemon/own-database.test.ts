@@ -23,6 +23,6 @@ test("a control database that does not answer is started again only when its pos
   t.mock.timers.tick(2000);
   await turn();
   assert.equal(starts, 1);
-  assert.match(errors.join(), /database ended/);
+  assert.match(errors.join(), /database exited/);
   await guard.end();
 });

@@ -77,7 +77,7 @@ export function guardServer(
   let isMending = false;
   const look = async () => {
     if ((await server.observe()) === "running" || server.hasProcess()) return;
-    log.error({}, "the control plane's database ended; starting it again");
+    log.error({}, "the control plane's database exited; starting it again");
     await server.ensure();
   };
   const timer = setInterval(() => {

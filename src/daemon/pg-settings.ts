@@ -11,13 +11,13 @@ import { optionalText, type Setting } from "./settings.ts";
 export const pgSettings = {
   databaseUrl: optionalText(
     "BERTH_DATABASE_URL",
-    "The control plane's own database, if it is not to run one by itself.",
+    "The control plane's own database; when unset, Berth runs one itself.",
   ),
   pgUrl: {
     name: "BERTH_PG_URL",
     standard: "",
     meaning:
-      "An existing PostgreSQL server for the projects' databases, in libpq's words, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts with commas between them. `?sslmode=verify-full&sslrootcert=/etc/berth/pg-ca.pem` secures the connections. The role is a superuser. Unset: each project gets a server of its own on this machine.",
+      "An existing PostgreSQL server for the projects' databases, as a libpq connection URL, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts separated by commas. `?sslmode=verify-full&sslrootcert=/etc/berth/pg-ca.pem` secures the connections. The role must be a superuser. When unset, each project gets a server of its own on this machine.",
     read: (text) => (text === undefined ? null : readPgUrl(text)),
   } satisfies Setting<PgServer | null>,
 };
@@ -55,14 +55,14 @@ function readTls(query: URLSearchParams): Pick<PgServer, "tls" | "caFile"> {
   for (const [name, value] of query)
     if (!["sslmode", "sslrootcert"].includes(name) && `${name}=${value}` !== "target_session_attrs=read-write")
       throw new Error(
-        `BERTH_PG_URL: ${name}=${value} is not supported; sslmode, sslrootcert and target_session_attrs=read-write are.`,
+        `BERTH_PG_URL: ${name}=${value} is not supported. Supported: sslmode, sslrootcert and target_session_attrs=read-write.`,
       );
   const mode = query.get("sslmode") ?? "disable";
   if (!modes.includes(mode))
     throw new Error(`BERTH_PG_URL: sslmode=${mode} is not supported: use ${modes.join(", ")}.`);
   const caFile = query.get("sslrootcert");
   if (caFile !== null && !mode.startsWith("verify-"))
-    throw new Error("BERTH_PG_URL: with sslrootcert, sslmode is verify-full or verify-ca.");
+    throw new Error("BERTH_PG_URL: with sslrootcert, sslmode must be verify-full or verify-ca.");
   const ca = caFile === null ? null : readCertificates(caFile);
   return { caFile, tls: mode === "disable" ? null : { mode: mode as ServerTls["mode"], ca } };
 }
@@ -89,7 +89,7 @@ function readHost(text: string): ServerAddress {
     );
   if (host === "localhost" || (isIP(host) === 4 && host.startsWith("127.")))
     throw new Error(
-      `BERTH_PG_URL: applications do not reach ${host}, which is their own in each sandbox. Give the folder of the server's Unix socket (%2Fvar%2Frun%2Fpostgresql) or an address that it listens on.`,
+      `BERTH_PG_URL: applications cannot reach the server at ${host}, because in a sandbox that address is the sandbox itself. Give the folder of the server's Unix socket (%2Fvar%2Frun%2Fpostgresql) or an address that it listens on.`,
     );
   return { host, port: Number(port) };
 }

@@ -20,12 +20,14 @@ export async function requireFreePorts(config: Config): Promise<void> {
     const trouble = port === 0 ? undefined : await tryPort(config.listen, port);
     if (trouble === "EADDRINUSE")
       throw new StartRefused(
-        `Port ${port} on ${config.listen} is taken by another program. Stop it, or set ${name} to another port.`,
+        `Port ${port} on ${config.listen} is in use by another program. Stop it, or set ${name} to another port.`,
       );
     if (trouble === "EACCES")
-      throw new StartRefused(`Port ${port} may not be opened by this user. Set ${name} to a port above 1023.`);
+      throw new StartRefused(`This user may not open port ${port}. Set ${name} to a port above 1023.`);
     if (trouble === "EADDRNOTAVAIL")
-      throw new StartRefused(`This machine has no address ${config.listen}. Set BERTH_LISTEN to one it has.`);
+      throw new StartRefused(
+        `This machine has no address ${config.listen}. Set BERTH_LISTEN to an address of this machine.`,
+      );
   }
 }
 

@@ -37,7 +37,10 @@ describe("BERTH_PG_URL", () => {
     ["postgresql://berth:secret@[fd00::7]/postgres", /is no host name, IPv4 address/],
     ["postgresql://berth:secret@db/postgres?sslmode=prefer", /sslmode=prefer is not supported/],
     ["postgresql://berth:secret@db/postgres?connect_timeout=3", /connect_timeout=3 is not supported/],
-    ["postgresql://berth:secret@db/postgres?sslmode=require&sslrootcert=/x", /sslmode is verify-full or verify-ca/],
+    [
+      "postgresql://berth:secret@db/postgres?sslmode=require&sslrootcert=/x",
+      /sslmode must be verify-full or verify-ca/,
+    ],
     ["postgresql://berth:secret@db/postgres?sslmode=verify-full&sslrootcert=/nonexistent", /cannot be read: ENOENT/],
   ] as const)
     it(`refuses ${url} with a sentence that does not tell the password`, () => {

@@ -30,7 +30,7 @@ export async function createPrimaryParts(
   // Not awaited, and only a warning: an unreachable server must not stop the rest of the platform.
   void server
     ?.check()
-    .catch((error: unknown) => log.warn({ err: error }, "the server of BERTH_PG_URL cannot be used now"));
+    .catch((error: unknown) => log.warn({ err: error }, "the server of BERTH_PG_URL cannot be used at the moment"));
   const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
   const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());

@@ -29,7 +29,10 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
   });
   const packages = await readPackageSettings(config, parts);
   if (packages.withheld.length > 0)
-    log.warn({ settings: packages.withheld }, "builds do not get these package settings: they hold credentials");
+    log.warn(
+      { settings: packages.withheld },
+      "builds do not get these package settings because they contain credentials",
+    );
   const builder = await createProcessBuilder({
     releasesDir: paths.releases,
     buildsDir: paths.builds,

@@ -15,11 +15,11 @@ export async function prometheusText(platform: Platform, reconcilers: Driver, ve
   });
   return expositionText([
     {
-      ...{ name: "berth_info", type: "gauge", help: "The version that runs." },
+      ...{ name: "berth_info", type: "gauge", help: "The running version of Berth." },
       samples: [{ labels: { version }, value: 1 }],
     },
-    gauge("berth_edge_up", "Whether the edge answers.", status.running ? 1 : 0),
-    gauge("berth_wakeups_up", "Whether wake-ups of the database arrive.", platform.wakeups.isListening() ? 1 : 0),
+    gauge("berth_edge_up", "Whether the edge responds.", status.running ? 1 : 0),
+    gauge("berth_wakeups_up", "Whether the database's notifications arrive.", platform.wakeups.isListening() ? 1 : 0),
     ...taskFamilies(reconcilers),
     ...processFamilies(gauge),
     ...(await edgeFamilies(platform.db, usages)),
@@ -32,7 +32,7 @@ function taskFamilies(reconcilers: Driver): Family[] {
   const done = tasks.flatMap(({ name, last_ok_at }) => (last_ok_at === null ? [] : [{ name, at: last_ok_at }]));
   return [
     {
-      ...{ name: "berth_task_failing", type: "gauge", help: "Whether the newest run of a reconciler's task failed." },
+      ...{ name: "berth_task_failing", type: "gauge", help: "Whether the latest run of a reconciler's task failed." },
       samples: tasks.map(({ name, failing }) => ({ labels: { task: name }, value: failing ? 1 : 0 })),
     },
     {

@@ -16,7 +16,7 @@ export function readinessChecks(
       name: "database",
       async check() {
         await sql`select 1`.execute(platform.db);
-        return platform.wakeups.isListening() ? null : "Wake-ups do not arrive.";
+        return platform.wakeups.isListening() ? null : "The database's notifications do not arrive.";
       },
     },
     {

@@ -7,7 +7,7 @@ export const roleSettings = {
     name: "BERTH_ROLES",
     standard: roles.join(","),
     meaning:
-      "What this process does, as does `berthd start --roles=…`: `api`, `git`, `reconcile`, `edge`. `git` goes with `api` and `reconcile`; a process without it needs BERTH_DATABASE_URL.",
+      "What this process does, like `berthd start --roles=…`: `api`, `git`, `reconcile`, `edge`. `git` needs `api` and `reconcile`; a process without it needs BERTH_DATABASE_URL.",
     read: readRoles,
   } satisfies Setting<readonly Role[]>,
   privateUrl: optionalText(
@@ -17,7 +17,7 @@ export const roleSettings = {
   replacePrimary: flag(
     "BERTH_REPLACE_PRIMARY",
     false,
-    "Become the primary although another data folder was it. For once, after that folder is lost.",
+    "Become the primary although another data folder is registered as the primary. Set it for one start, after that folder is lost.",
   ),
 };
 
@@ -26,10 +26,10 @@ function readRoles(text: string | undefined): readonly Role[] {
   const unknown = given.filter((name) => !(roles as readonly string[]).includes(name));
   if (unknown.length > 0)
     throw new Error(
-      `BERTH_ROLES: "${unknown[0]}" is no role. There are ${roles.join(", ")}, with commas between them.`,
+      `BERTH_ROLES: "${unknown[0]}" is not a role. The roles are ${roles.join(", ")}, separated by commas.`,
     );
   const chosen = roles.filter((role) => given.includes(role));
   if (chosen.includes("git") && !(chosen.includes("api") && chosen.includes("reconcile")))
-    throw new Error("BERTH_ROLES: git goes with api and reconcile, because all three work on the same data folder.");
+    throw new Error("BERTH_ROLES: git also needs api and reconcile, because all three use the same data folder.");
   return chosen;
 }

@@ -22,7 +22,7 @@ export async function rotateSecrets(config: Config, say: (line: string) => void)
       db: database.db,
       keyFile: config.keyFile ?? pathsIn(config.dataDir).keyFile,
     });
-    say(`Sealed ${resealed} secrets under key ${key}.`);
+    say(`Encrypted ${resealed} secrets with key ${key}.`);
   } finally {
     await database.close();
     await own.detach();

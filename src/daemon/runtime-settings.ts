@@ -3,14 +3,14 @@ import { officialImages, type ParentName } from "./parent-images.ts";
 import { choice, list, optionalText, text, wholeNumber } from "./settings.ts";
 
 const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: string) =>
-  optionalText(variable, `Parent image of ${use}. When unset, BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
+  optionalText(variable, `Parent image of ${use}. Default: BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
 
 /** Settings of what builds and runs applications. */
 export const runtimeSettings = {
   runtime: choice(
     "BERTH_RUNTIME",
     ["process", "docker", "swarm", "process,docker", "docker,process"],
-    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both (projects begin in the first, and `berth platform runtime` moves them); or the machines of a Docker Swarm.",
+    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both (projects start in the first, and `berth platform runtime` moves them); or the machines of a Docker Swarm.",
   ),
   dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of the Docker engine."),
   dockerRuntime: optionalText(
@@ -19,7 +19,7 @@ export const runtimeSettings = {
   ),
   swarmRegistry: optionalText(
     "BERTH_SWARM_REGISTRY",
-    "The registry that a swarm's machines get images from, such as `registry.example.com:5000/berth`; when unset, Berth runs one.",
+    "The registry from which a swarm's machines pull images, such as `registry.example.com:5000/berth`; when unset, Berth runs one.",
   ),
   swarmRegistryLogin: optionalText("BERTH_SWARM_REGISTRY_LOGIN", "`user:password` for BERTH_SWARM_REGISTRY."),
   swarmRegistryPort: wholeNumber(
@@ -31,24 +31,24 @@ export const runtimeSettings = {
   swarmEdges: list(
     "BERTH_SWARM_EDGES",
     (value) => (isIP(value) === 4 ? undefined : "is not an IPv4 address"),
-    "Addresses of edges that run on machines outside of the swarm; replicas answer them and the swarm's own machines alone.",
+    "Addresses of edges on machines outside the swarm; replicas accept connections only from them and from the swarm's own machines.",
   ),
   baseImage: optionalText(
     "BERTH_BASE_IMAGE",
-    "Parent image of all generated Dockerfiles, with the tools of every language in use; the settings of single languages below win.",
+    "Parent image of all generated Dockerfiles, with the tools of every language in use; the settings for single languages below override it.",
   ),
   nodeImage: parentImage("BERTH_NODE_IMAGE", "node", "applications in Node.js and of static sites"),
   pythonImage: parentImage("BERTH_PYTHON_IMAGE", "python", "applications in Python"),
   goImage: parentImage("BERTH_GO_IMAGE", "go", "builds of Go"),
   rustImage: parentImage("BERTH_RUST_IMAGE", "rust", "builds of Rust"),
-  javaImage: parentImage("BERTH_JAVA_IMAGE", "java", "applications in Java; it brings Maven"),
-  rubyImage: parentImage("BERTH_RUBY_IMAGE", "ruby", "applications in Ruby; it brings Bundler"),
-  phpImage: parentImage("BERTH_PHP_IMAGE", "php", "applications in PHP; it brings Composer"),
+  javaImage: parentImage("BERTH_JAVA_IMAGE", "java", "applications in Java; includes Maven"),
+  rubyImage: parentImage("BERTH_RUBY_IMAGE", "ruby", "applications in Ruby; includes Bundler"),
+  phpImage: parentImage("BERTH_PHP_IMAGE", "php", "applications in PHP; includes Composer"),
   plainImage: parentImage("BERTH_PLAIN_IMAGE", "plain", "applications that are one static binary"),
   sharedImages: list(
     "BERTH_SHARED_IMAGES",
-    (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not the name of an image"),
-    "Images of the engine that Dockerfiles may start from, beside those parent images; all others come from registries.",
+    (value) => (/^[\w./:@-]+$/.test(value) ? undefined : "is not a valid image name"),
+    "Images of the engine that Dockerfiles may start from, besides those parent images; all others come from registries.",
   ),
   privateRegistries: list(
     "BERTH_PRIVATE_REGISTRIES",

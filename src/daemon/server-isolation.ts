@@ -7,15 +7,15 @@ export function missingOnServer(openDatabases: readonly string[]): MissingPart[]
     {
       part: "database_servers",
       effect:
-        "The databases of all projects lie on one PostgreSQL server: each has roles, a database and 20 connections of its own, but no memory, processors or disk of its own, and its role sees the names of the others.",
-      remedy: "Leave BERTH_PG_URL out: then each project gets a server of its own on this machine.",
+        "The databases of all projects are on one PostgreSQL server: each has roles, a database and 20 connections of its own, but no memory, processors or disk of its own, and its role sees the names of the others.",
+      remedy: "Unset BERTH_PG_URL, and each project gets a server of its own on this machine.",
     },
     ...(open === ""
       ? []
       : [
           {
             part: "databases_of_others",
-            effect: `Applications may log in to databases on the server that are not Berth's: ${open}.`,
+            effect: `Applications can log in to databases on the server that do not belong to Berth: ${open}.`,
             remedy: "REVOKE CONNECT ON DATABASE … FROM PUBLIC for each of them, or give Berth a server of its own.",
           },
         ]),

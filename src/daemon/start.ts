@@ -124,7 +124,7 @@ function partsOf(config: Config, log: ReturnType<typeof createLog>): Promise<Mac
 
 function endWith(shutdown: Shutdown, { platform, primary }: Awaited<ReturnType<typeof wire>>): void {
   if (primary === null) return shutdown.onEnd("the edge", () => endEdge(platform));
-  shutdown.onEnd("what was made on this machine", primary.leaveMachine);
+  shutdown.onEnd("networks and mounts of this machine", primary.leaveMachine);
   shutdown.onEnd("applications, edge and databases", () => endTenants(platform));
 }
 

@@ -18,11 +18,11 @@ function registryOf(config: Config) {
   const program = findProgram("docker-registry", systemPath);
   if (program === null)
     throw new StartRefused(
-      "BERTH_RUNTIME=swarm needs a registry of images: install Debian's package docker-registry, or name one with BERTH_SWARM_REGISTRY.",
+      "BERTH_RUNTIME=swarm needs a registry of images: install Debian's package docker-registry, or set BERTH_SWARM_REGISTRY.",
     );
   const address = async () => {
     const own = await readMembership(openDockerApi(config.dockerSocket));
-    if (own.address === "") throw new Error("the engine of this machine is in no swarm");
+    if (own.address === "") throw new Error("this machine's Docker engine is not part of a swarm");
     return own.address;
   };
   const dir = join(pathsIn(config.dataDir).containers, "registry");

@@ -1,6 +1,6 @@
 import type { Failure } from "../ports/failure.ts";
 
-const hint = "This project has no database yet: `berth db create` makes one and sets DATABASE_URL. Then push again.";
+const hint = "This project has no database yet: `berth db create` creates one and sets DATABASE_URL. Then push again.";
 const signs =
   /DATABASE_URL|ECONNREFUSED (?:127\.0\.0\.1|::1):5432|connection to server .* port 5432 failed|PrismaClientInitializationError|(?:could not|Can't) (?:connect|reach).*database/i;
 

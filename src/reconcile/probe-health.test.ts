@@ -86,7 +86,7 @@ test("a wrong port is named, and a right one that only the application itself re
   const where = { port: 3000, path: null, budgetMs: 60_000 };
   const told = (...listening: { port: number; loopback: boolean }[]) =>
     probeFailure({ outcome: "refused" }, { ...where, listening }).summary;
-  assert.match(told(), /listens nowhere/);
+  assert.match(told(), /listens on no port/);
   assert.match(
     told({ port: 5000, loopback: false }, { port: 9229, loopback: true }),
     /port 5000, 127\.0\.0\.1:9229 instead/,

@@ -31,7 +31,7 @@ async function rotate(): Promise<void> {
   const command = { file: process.execPath, args: [daemon, "rotate-secrets"] };
   const { exitCode, stdout, stderr, timedOut } = await run(command, { env, timeoutMs: guardMs });
   assert.deepEqual([exitCode, timedOut], [0, false], stderr);
-  assert.match(stdout, /^Sealed \d+ secrets under key \d+\.$/m);
+  assert.match(stdout, /^Encrypted \d+ secrets with key \d+\.$/m);
 }
 
 test("the command ends, beside the platform and without it, and every value opens", async () => {

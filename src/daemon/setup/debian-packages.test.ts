@@ -62,7 +62,7 @@ test("an apt-get that takes long is said to go on every ten seconds", { skip: no
   const context = { environment: { PATH: `${folder}:${systemPath}` }, toolchain: folder, log, packageLists: folder };
   const installed = aptInstall(context, ["socat"]);
   await eventually(() => existsSync(begun), "apt-get runs");
-  const goesOn = "apt-get update goes on";
+  const goesOn = "apt-get update is still running";
   t.mock.timers.tick(9_999);
   assert.ok(!said.includes(goesOn));
   t.mock.timers.tick(1);

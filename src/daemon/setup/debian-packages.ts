@@ -70,7 +70,7 @@ function installCommand(packages: readonly string[]): Command {
  * don't have the packages, fetches lists into a scratch folder, because only root may refresh the machine's.
  */
 export async function aptUnpack(context: SetupContext, packages: readonly string[], target: string): Promise<boolean> {
-  context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth alone`);
+  context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth only`);
   await mkdir(context.toolchain, { recursive: true });
   const lists = await mkdtemp(join(context.toolchain, "apt-"));
   try {
@@ -120,7 +120,7 @@ async function apt(context: SetupContext, command: Command): Promise<boolean> {
   const seconds = () => Math.round((Date.now() - startedAtMs) / 1000);
   const action = command.args[0];
   const progress = setInterval(
-    () => context.log.info({ seconds: seconds() }, `apt-get ${action} goes on`),
+    () => context.log.info({ seconds: seconds() }, `apt-get ${action} is still running`),
     progressEveryMs,
   );
   const options = { env: aptEnvironment(context), timeoutMs: aptTimeoutMs };

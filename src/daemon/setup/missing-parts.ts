@@ -27,9 +27,8 @@ function postgresParts(found: FoundParts, facts: MachineFacts): readonly Missing
   const suffix = facts.pinnedMajor === undefined ? "" : `-${facts.pinnedMajor}`;
   if (found.postgresBin === null) {
     const what = facts.pinnedMajor === undefined ? "PostgreSQL 15 or newer" : `PostgreSQL ${facts.pinnedMajor}`;
-    const why =
-      facts.pinnedMajor === undefined ? "" : "; the existing data was written by it and starts under no other";
-    const effect = `Berth has nowhere to keep its state${why}`;
+    const why = facts.pinnedMajor === undefined ? "" : "; the existing data needs exactly this version";
+    const effect = `Berth cannot store its state without PostgreSQL${why}`;
     return [{ part: what, effect, command: installAdvice([`postgresql${suffix}`], facts), required: true }];
   }
   if (found.pgDump !== null && found.pgRestore !== null) return [];
@@ -47,7 +46,7 @@ function programParts(found: FoundParts, facts: MachineFacts): readonly MissingP
     add("bubblewrap", false, "builds and applications are not isolated from this machine", ["bubblewrap"]);
   }
   if (found.setpriv === null && facts.isRoot) {
-    add("setpriv", false, "applications cannot run under users of their own", ["util-linux"]);
+    add("setpriv", false, "applications cannot run as separate users", ["util-linux"]);
   }
   if (found.npm === null) add("npm", false, "Node applications cannot be built", ["npm"]);
   if (found.python === null) add("python3", false, "Python applications cannot be built", ["python3", "python3-venv"]);
@@ -59,7 +58,7 @@ function networkParts(found: FoundParts, facts: MachineFacts): readonly MissingP
   const byRoot = facts.isRoot && found.nft !== null && found.ip !== null;
   if (found.pasta !== null || byRoot) return [];
   const packages = facts.isRoot ? ["nftables", "iproute2"] : ["passt"];
-  const effect = "applications share this machine's network and can reach what listens on 127.0.0.1";
+  const effect = "applications share this machine's network and can reach services on 127.0.0.1";
   return [{ part: packages.join(" and "), effect, command: installAdvice(packages, facts), required: false }];
 }
 

@@ -43,11 +43,11 @@ export async function runUnitCommand(command: UnitCommand, say: Say): Promise<vo
 
 const unitUsage = `Usage: berthd service install | uninstall | status [--user]
 
-  install     write and enable systemd units; the BERTH_ settings of this call become the service's
+  install     write and enable systemd units; the BERTH_ variables of this call become the service's settings
   uninstall   stop the service, applications, edge and databases, and remove the units; data stays
   status      what systemd says of both units
 
-As root the units are the machine's, with --user (the default for an ordinary user) those of this user.`;
+As root, the units are system units; with --user (the default for an ordinary user) they are units of this user.`;
 
 function placeOf({ options, config }: UnitCommand): Place {
   const unknown = options.find((option) => option !== "--user");
@@ -85,7 +85,7 @@ Start it:   ${prefix} start berth
 Watch it:   ${["journalctl", ...place.systemctl].join(" ")} -u berth -f
 Log in:     berth login http://127.0.0.1:${config.httpPort} --token-file ${pathsIn(config.dataDir).adminToken}
 \`${prefix} stop berth\` leaves applications running; with BERTH_ON_STOP=stop in the settings it ends them, as \`${prefix} stop berth berth-tenants\` does.`);
-  if (scope === "user") say("`loginctl enable-linger` lets it run while you are not logged in.");
+  if (scope === "user") say("To let it run while you are not logged in: `loginctl enable-linger`");
 }
 
 function writeSettings(file: string, given: GivenSettings, standard: GivenSettings): void {
@@ -101,7 +101,7 @@ async function uninstall(place: Place, say: Say): Promise<void> {
   await systemctl(place, ["disable", "--now", ...present]);
   for (const name of present) rmSync(join(place.unitFolder, name), { force: true });
   await systemctl(place, ["daemon-reload"]);
-  say(`Removed ${present.join(" and ")}. The data folder and ${place.environmentFile} stay.`);
+  say(`Removed ${present.join(" and ")}. The data folder and ${place.environmentFile} were kept.`);
 }
 
 async function status(place: Place, say: Say): Promise<void> {

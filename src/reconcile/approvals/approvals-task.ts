@@ -13,7 +13,7 @@ export function approvalsTask(platform: Platform): Task {
       const now = platform.clock.now();
       const expired = await expireApprovals(platform.db, platform.wakeups, now);
       const forgotten = await deleteEndedKeys(platform.db, now);
-      return { detail: `${expired} approvals expired, ${forgotten} kept answers forgotten` };
+      return { detail: `${expired} approvals expired, ${forgotten} stored responses deleted` };
     },
   };
 }

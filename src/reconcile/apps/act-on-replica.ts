@@ -110,7 +110,7 @@ async function recordEnd(replica: Replica): Promise<void> {
   const { exit_code, out_of_memory, restarts } = crash;
   const { slug: project, number: deployment, process } = workload;
   const named = { project, deployment, process, replica: replica.ordinal };
-  if (instance?.exit?.machine_lost) return platform.log.warn(named, "a replica was lost with its machine");
+  if (instance?.exit?.machine_lost) return platform.log.warn(named, "a replica was lost because its machine is down");
   platform.log.warn({ ...named, exit_code }, "an application crashed");
   await recordCrash(platform.db, {
     ...{ org_id: workload.org_id, project_id: workload.project_id, deployment: workload.number },

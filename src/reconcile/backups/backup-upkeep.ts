@@ -92,7 +92,10 @@ export async function sweepLeftovers(platform: Platform): Promise<void> {
 async function each<T>(platform: Platform, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (const item of items) {
     await work(item).catch((error: unknown) => {
-      platform.log.warn({ error: (error as Error).message }, "the upkeep of backups left something for later");
+      platform.log.warn(
+        { error: (error as Error).message },
+        "the upkeep of backups is incomplete; it will be tried again",
+      );
     });
   }
 }

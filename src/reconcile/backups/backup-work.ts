@@ -96,9 +96,9 @@ async function attempt(work: Work): Promise<End> {
 
 const gaveUp: Problem = {
   code: "platform_fault",
-  summary: "The platform itself failed several times while it worked on this.",
+  summary: "The platform failed several times with an internal error while it worked on this.",
 };
-const tookTooLong: Problem = { code: "unavailable", summary: "The work took longer than the platform allows." };
+const tookTooLong: Problem = { code: "unavailable", summary: "The work exceeded the platform's time limit." };
 
 function isOverdue(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === "TimeoutError";
@@ -207,7 +207,7 @@ function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile
   if (storage === undefined)
     throw new DatabaseWorkFailed(
       "missing",
-      `The backup lies in the storage "${operation.storage}", which is not configured.`,
+      `The backup is in the storage "${operation.storage}", which is not configured.`,
     );
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
   return { storage, key: operation.storage_key ?? "", sha256: operation.sha256 ?? "", signal, onBytes };
@@ -246,8 +246,7 @@ async function end({ platform, operation, lease }: Work, { problem, write }: End
 /** Returns the problem in words for the project's owner; undefined for a platform fault. */
 function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
-  if (error instanceof StorageFull)
-    return { code: "storage_full", summary: "There is no room left for backups on the platform." };
+  if (error instanceof StorageFull) return { code: "storage_full", summary: "The platform's backup storage is full." };
   if (!(error instanceof DatabaseWorkFailed)) return undefined;
   switch (error.reason) {
     case "full":

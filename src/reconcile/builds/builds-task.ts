@@ -56,8 +56,8 @@ export function buildsTask(platform: Platform, wake: () => void): Task {
 const platformFault: Failure = {
   stage: "build",
   code: "platform_fault",
-  summary: "The platform itself failed while it worked on this.",
-  hint: "Try again; the operator's log says more.",
+  summary: "The platform failed with an internal error while it worked on this.",
+  hint: "Try again. If the error persists, ask the operator to look at the log.",
   log_tail: [],
 };
 
@@ -158,7 +158,7 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
       case "branch_moved":
         return refuse(built, branchMoved);
       case "in_progress":
-        if (!waiting) log.detail("Waiting for the deployment that is under way");
+        if (!waiting) log.detail("Waiting for the deployment in progress");
         await sleep(waitForTurnMs);
     }
   }
@@ -168,8 +168,8 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
 const branchMoved: Failure = {
   stage: "switch",
   code: "branch_moved",
-  summary: "Other source went live while this one was being built.",
-  hint: "Fetch, merge and push again. Files that came without git: wait until the deployment before them has ended, and send them again.",
+  summary: "Newer source code went live while this build ran.",
+  hint: "Fetch, merge and push again. If you sent files without git, wait until the other deployment has ended, then send them again.",
   log_tail: [],
 };
 

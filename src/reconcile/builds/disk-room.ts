@@ -69,7 +69,7 @@ export function abortWhenShort(platform: Platform, signal: AbortSignal) {
 export const storageFull: Failure = {
   stage: "build",
   code: "storage_full",
-  summary: "The platform's disk has no room left for a build.",
-  hint: "The platform's operator has to make room; then push again.",
+  summary: "The platform's disk is too full for a build.",
+  hint: "Ask the operator to free space, then push again.",
   log_tail: [],
 };

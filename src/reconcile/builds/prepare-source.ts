@@ -37,7 +37,7 @@ export async function prepareSource(
     for (const line of describe({ ...file, ...winning(build) })) log.detail(line);
   }
   for (const { setting, used } of overruled(build, file ?? {}))
-    log.detail(`${setting} is set to ${used} for the project; that of berth.json is not used`);
+    log.detail(`The project's setting ${setting} is ${used}; the value in berth.json is not used`);
   if (root !== "") log.step(`Building the folder ${root}`);
   return { root, commands: { build: buildCommand, start, release, processes }, settings: { port, health_path, crons } };
 }

@@ -50,7 +50,7 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
     take: (underWay) => claimDue(db, owner, underWay),
     work: (due, lease) => attempt(platform, due, lease),
     broken: async (due, lease, stopping) => {
-      const detail = "An attempt failed inside the platform; the log says why.";
+      const detail = "The attempt failed with an internal error; the platform's log has the reason.";
       const nextMs = stopping ? 0 : unhandledFaultMs;
       await saveAttempt(db, lease, { status: "failed", detail, failures: due.failures, nextMs });
       await platform.wakeups.send(db, "certificates");
@@ -132,7 +132,12 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
     const detail = "The platform has ordered as many certificates as an authority allows in three hours.";
     return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: overLimitMs });
   }
-  await saveAttempt(db, lease, { status: "issuing", detail: "The certificate is being ordered.", failures, nextMs: 0 });
+  await saveAttempt(db, lease, {
+    status: "issuing",
+    detail: "Berth is ordering the certificate.",
+    failures,
+    nextMs: 0,
+  });
   const outcome = await order(platform, due, lease);
   if (outcome.outcome === "issued") await finish(platform, { due, lease }, outcome);
   else {
@@ -152,7 +157,7 @@ async function finish(
 ): Promise<void> {
   const { db, clock } = platform;
   const validity = await storeCertificate(platform, work, issued);
-  await saveStep(db, work.lease, "The certificate is there; the edges are loading it.");
+  await saveStep(db, work.lease, "The certificate was issued; the edges are loading it.");
   const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
   const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
   const valid = validText(validity.not_after, renewAt);
@@ -185,11 +190,11 @@ function withSteps(publisher: ChallengePublisher, say: (detail: string) => Promi
   return {
     async publish(challenge) {
       await publisher.publish(challenge);
-      await say("The certificate authority verifies the name.");
+      await say("The certificate authority is verifying the name.");
     },
     async withdraw(challenge) {
       await publisher.withdraw(challenge);
-      await say("The certificate authority has looked at the name; the certificate is being fetched.");
+      await say("The certificate authority has verified the name; Berth is fetching the certificate.");
     },
   };
 }
@@ -210,7 +215,7 @@ function overDns({ ports, log }: Platform): ChallengePublisher {
     // A leftover record is harmless; a failed removal must not lose the certificate.
     withdraw: ({ hostname, text }) =>
       provider.removeText(record(hostname, text)).catch((error: Error) => {
-        log.warn({ name: `_acme-challenge.${hostname}`, error: error.message }, "A TXT record could not be removed.");
+        log.warn({ name: `_acme-challenge.${hostname}`, error: error.message }, "Berth could not remove a TXT record.");
       }),
   };
 }

@@ -38,7 +38,7 @@ async function probe(platform: Platform, hostname: string, addresses: readonly s
     for (const host of addresses) {
       const seen = await request({ host, port, hostname, path: `/.well-known/acme-challenge/${token}` });
       if (seen.outcome === "failed")
-        return `port ${port} of ${host} can't be reached (${seen.code}), and the certificate authority checks the name there. Open it, or forward it to the platform.`;
+        return `port ${port} of ${host} can't be reached (${seen.code}), but the certificate authority checks the name there. Open the port, or forward it to the platform.`;
       if (seen.body !== answer)
         return `another server answers for the name at ${host}, port ${port} (status ${seen.status}). Forward that port to the platform.`;
     }

@@ -19,11 +19,11 @@ export function evaluateRecords({ addresses, alias }: Records, ownAddresses: rea
   const elsewhere = addressesElsewhere(addresses.values, ownAddresses);
   if (elsewhere.length === 0) return null;
   const list = elsewhere.slice(0, 3).join(", ");
-  if (isAlias !== undefined) return `the name is an alias (CNAME) of ${isAlias}, which leads to ${list}, not here.`;
+  if (isAlias !== undefined) return `the name is an alias (CNAME) of ${isAlias}, which points to ${list}, not here.`;
   const isPartly = elsewhere.length < addresses.values.length;
   if (isPartly && elsewhere.every((address) => isIPv6(address)))
-    return `the name's AAAA record leads to ${list}, not here, and certificate authorities prefer IPv6. Correct or remove it.`;
-  return isPartly ? `the name also leads to ${list}: remove those records.` : `the name leads to ${list}, not here.`;
+    return `the name's AAAA record points to ${list}, not here, and certificate authorities prefer IPv6. Correct or remove it.`;
+  return isPartly ? `the name also points to ${list}: remove those records.` : `the name points to ${list}, not here.`;
 }
 
 /**

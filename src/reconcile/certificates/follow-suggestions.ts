@@ -21,6 +21,6 @@ export async function followSuggestions({ db, ports, log, wakeups }: Platform, s
       await wakeups.send(db, "certificates");
     }
   } catch (error) {
-    log.warn({ err: error }, "The authority's suggestions for renewals could not be followed.");
+    log.warn({ err: error }, "Berth could not read the authority's suggested renewal times.");
   }
 }

@@ -45,7 +45,7 @@ export function createCronCaller(platform: Platform): CronCaller {
         if (excerpt.length === 0) return ended;
         return { ...ended, response_excerpt: keptText(excerpt, await redactors({ ...run, id: run.deployment_id })) };
       } catch (error) {
-        platform.log.error({ err: error, run: run.id }, "a cron run failed for a reason of the platform's own");
+        platform.log.error({ err: error, run: run.id }, "a cron run failed with an internal error of the platform");
         return end({ status: "unknown", reason: "interrupted", http_status: null, response_excerpt: null });
       }
     },

@@ -126,7 +126,10 @@ export class CronCalls {
   #writeSoon(): void {
     this.#writing ??= this.#writeAll()
       .catch((error: unknown) => {
-        this.#platform.log.error({ err: error }, "the ends of cron runs could not be written; it will be tried again");
+        this.#platform.log.error(
+          { err: error },
+          "the results of cron runs could not be stored; it will be tried again",
+        );
       })
       .finally(() => (this.#writing = undefined));
   }

@@ -64,7 +64,7 @@ class Scheduler {
     await this.calls.reconcileCalls();
     await releaseDeadLeases(db, "cron_run");
     const lost = await closeLostRuns(db, now);
-    if (lost > 0) log.warn({ runs: lost }, "closed cron runs whose scheduler ended in the middle");
+    if (lost > 0) log.warn({ runs: lost }, "closed cron runs that an ended scheduler had left open");
   }
 
   /** Claims everything that is due; resolves to the number of jobs. */

@@ -123,15 +123,15 @@ const failure: Failure = {
   stage: "boot",
   code: "database_failed",
   summary: "The database could not be started.",
-  hint: "Try again; the operator's log says why.",
+  hint: "Try again. If the error persists, ask the operator to look at the log.",
   log_tail: [],
 };
 
 const noRoom: Failure = {
   ...failure,
   code: "storage_full",
-  summary: "The platform's disk has no room left for the database.",
-  hint: "The platform's operator has to make room; then the database starts by itself.",
+  summary: "The platform's disk is too full for the database.",
+  hint: "Ask the operator to free space; the database then starts without further action.",
 };
 
 /** Resolves to undefined if the host can't start it. Errors from writing Berth's own rows are handled separately. */
@@ -146,7 +146,7 @@ async function startDatabase(
     if (signal.aborted) return undefined;
     platform.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
     const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
-    platform.log.debug({ summary }, "the reason as the host gave it");
+    platform.log.debug({ summary }, "the reason that the database host reported");
     return undefined;
   }
 }

@@ -42,6 +42,6 @@ async function clear({ db, vault, ports }: Platform, tunnel: Dead): Promise<void
   await markTunnelClosed(
     db,
     tunnel.id,
-    tunnel.status === "waiting" ? "It was not opened in time." : "The platform stopped.",
+    tunnel.status === "waiting" ? "The tunnel was not opened in time." : "The platform stopped.",
   );
 }

@@ -82,7 +82,7 @@ async function applyAccess({ db, wakeups, log }: Platform, project: Undecided, n
       await recordEvent(tx, { org_id, project_id, target, action: `disk.${kind}_${to}`, detail: { bytes } });
     await wakeups.send(tx, "databases", project_id);
   });
-  log.warn({ project: target, changes }, "what a project may write to the disk changed");
+  log.warn({ project: target, changes }, "a project's write access to the disk changed");
 }
 
 /** Running replicas keep the access with which they started, so stop them; the apps task starts them again with the new one. */

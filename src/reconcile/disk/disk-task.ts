@@ -24,7 +24,7 @@ export function diskTask(platform: Platform): Task {
     topics: [],
     async run(signal) {
       if ((await ports.dataDisk.keepReserve()) === "freed")
-        log.error({}, "the disk is almost full: the platform's reserve was freed");
+        log.error({}, "the disk is almost full: the platform deleted its reserve file to free space");
       const space = await ports.dataDisk.observe();
       if (space.available_bytes < mostAvailable - muchWrittenBytes) {
         mostAvailable = space.available_bytes;
@@ -32,7 +32,7 @@ export function diskTask(platform: Platform): Task {
       }
       mostAvailable = Math.max(mostAvailable, space.available_bytes);
       measuring ??= measureDue(platform, signal)
-        .catch((error: unknown) => log.error({ err: error }, "could not measure what projects take of the disk"))
+        .catch((error: unknown) => log.error({ err: error }, "could not measure how much disk the projects use"))
         .finally(() => (measuring = undefined));
       const limited = await access.decide(space);
       return { detail: `${limited} projects may not write${space.is_short ? "; the disk is short of space" : ""}` };

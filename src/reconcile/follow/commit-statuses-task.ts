@@ -43,7 +43,7 @@ export function commitStatusesTask(platform: Platform): Task {
 const descriptions = {
   pending: "Berth builds and deploys this commit.",
   success: "Live on Berth.",
-  failure: "Berth could not deploy this commit; what was live before stays.",
+  failure: "Berth could not deploy this commit; the previous deployment stays live.",
 };
 
 async function show(platform: Platform, status: DueStatus, signal: AbortSignal): Promise<void> {
@@ -68,6 +68,6 @@ function problemOf(outcome: OutgoingOutcome): string | null {
   const { status } = outcome;
   if (status >= 200 && status < 300) return null;
   const isRight = status === 401 || status === 403 || status === 404;
-  const hint = isRight ? " The token needs the right to set commit statuses of this repository." : "";
+  const hint = isRight ? " The token needs permission to set commit statuses of this repository." : "";
   return `The repository's host answered with status ${status}.${hint}`;
 }

@@ -45,7 +45,7 @@ export async function fetchBranch(
     case "failed":
       return fail(fetch, fetched.reason);
     case "unchanged":
-      return ignore(fetch, fetched, `Nothing new: ${fetched.commit.slice(0, 8)} was fetched before.`);
+      return ignore(fetch, fetched, `No new commit: ${fetched.commit.slice(0, 8)} was already fetched.`);
     case "fetched":
       return build(fetch, fetched);
   }
@@ -68,7 +68,7 @@ async function remoteOf({ platform, follow, waiting }: Fetch) {
 async function roomProblem({ platform }: Fetch): Promise<string | null> {
   try {
     const fail = (code: string, more: { error?: string } = {}): never => {
-      throw new NoRoom(more.error ?? `The platform's disk has no room left (${code}).`);
+      throw new NoRoom(more.error ?? `The platform's disk is full (${code}).`);
     };
     await requireRoomForBuild({ platform, fail });
     return null;
@@ -91,7 +91,7 @@ async function build(fetch: Fetch, fetched: Queued): Promise<void> {
   const untouched = await watchedButUntouched(parts, push, { ...follow, branch: place.branch, commit });
   if (untouched !== null) {
     await ports.repositories.discard(project_id, quarantine);
-    return ignore(fetch, fetched, `Nothing to deploy: no change below ${untouched.join(", ")}.`);
+    return ignore(fetch, fetched, `Nothing to deploy: no file changed in ${untouched.join(", ")}.`);
   }
   const source = { commit, quarantine, pin: "follow", limits: settings.follow.treeLimits };
   const kept = await keepSource(ports, { org_id, project_id }, source);
@@ -112,7 +112,7 @@ async function deployed(tx: Tx, { follow, waiting }: Fetch, what: { commit: stri
   const chosen = waiting.find(({ commit }) => commit === what.commit) ?? waiting[0] ?? (await ownDelivery(tx, follow));
   const others = waiting.filter(({ id }) => id !== chosen.id).map(({ id }) => id);
   await endDeliveries(tx, [chosen.id], { ...what, status: "deployed", reason: null });
-  const reason = `The branch was fetched once for several deliveries, and ${chosen.id} has the build.`;
+  const reason = `Berth fetched the branch once for several deliveries; the build belongs to ${chosen.id}.`;
   await endDeliveries(tx, others, { status: "ignored", reason, commit: what.commit, build_id: null });
 }
 

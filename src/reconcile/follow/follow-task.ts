@@ -24,7 +24,7 @@ export function followTask(platform: Platform, again: () => void): Task {
     take: (underWay) => takeFollow(db, owner, underWay),
     work: (follow, lease, signal) => fetchBranch(platform, { follow, lease }, signal),
     broken: async (follow, lease, stopping) => {
-      const problem = stopping ? null : "A fault of the platform; its operator's log says more.";
+      const problem = stopping ? null : "The platform failed with an internal error; its log has the details.";
       const end = { problem, againMs: stopping ? 0 : retryMs };
       await db.transaction().execute((tx) => endFetch(tx, follow, lease, end));
     },

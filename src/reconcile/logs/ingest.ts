@@ -78,12 +78,12 @@ async function readUnread(
   }
   if (cursor === null || cursor === position) return null;
   const notes = [
-    ...(lostBytes > 0 ? [`[dropped ${lostBytes} bytes: the application writes faster than logs are kept]`] : []),
+    ...(lostBytes > 0 ? [`[dropped ${lostBytes} bytes: the application writes faster than logs are stored]`] : []),
     ...(lostLines > 0 ? [lostLinesText(lostLines)] : []),
   ];
   return { notes, lines, cursor };
 }
 
 function lostLinesText(lines: number): string {
-  return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are kept]`;
+  return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are stored]`;
 }

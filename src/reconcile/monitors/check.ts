@@ -31,11 +31,11 @@ export async function runCheck(check: Check, machine: string, log: Log): Promise
     return { ...report, findings: await Promise.race([check.look(ending.signal), tooLong]) };
   } catch (error) {
     if (error instanceof LookTooLong && check.tooLong !== undefined) return { ...report, findings: [check.tooLong] };
-    log.warn({ err: error, check: name }, "a check could not look");
+    log.warn({ err: error, check: name }, "a check failed");
     const detail =
       error instanceof LookTooLong
         ? "The check took too long."
-        : "The check itself failed; the control plane's log says why.";
+        : "The check could not run; the control plane's log has the reason.";
     return { ...report, findings: [{ subject: "", status: "unknown", detail, hint: null }], partial: true };
   } finally {
     clearTimeout(timer);
@@ -67,7 +67,7 @@ export function listed(
   const [worst] = sorted;
   if (worst === undefined) return [overall("ok", told.ok)];
   const shown = sorted.slice(0, mostListed);
-  const more = sorted.length > shown.length ? ` The first ${mostListed} are listed.` : "";
+  const more = sorted.length > shown.length ? ` Only the first ${mostListed} are listed.` : "";
   return [{ ...overall(worst.status, `${told.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
 }
 

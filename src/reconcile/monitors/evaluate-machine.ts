@@ -28,7 +28,7 @@ export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent,
   return percent >= warnPercent ? overall("warn", detail, roomHint) : overall("ok", detail);
 }
 
-const roomHint = "`berth platform` shows what takes the space. Make room, or give the data folder a larger disk.";
+const roomHint = "`berth platform` shows what uses the space. Free space, or give the data folder a larger disk.";
 
 /** Evaluates how many more files the data folder's disk can hold. Some file systems have no such limit: total 0. */
 export function evaluateInodes(
@@ -39,7 +39,7 @@ export function evaluateInodes(
   const percent = (100 * (total - free)) / total;
   const detail = `The data folder's disk uses ${percent.toFixed(0)} % of its inodes, which limit how many files it can hold.`;
   const hint =
-    "Caches and old releases hold the most files. Make room, or give the data folder a file system with more inodes.";
+    "Caches and old releases hold the most files. Delete files, or give the data folder a file system with more inodes.";
   if (percent >= failPercent) return overall("fail", detail, hint);
   return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
 }
@@ -64,14 +64,14 @@ export function evaluateMemory({ total, available }: MemoryUse, { warnPercent, f
   const percent = (100 * (total - available)) / total;
   const detail = `${percent.toFixed(0)} % of ${bytesText(total)} is in use; ${bytesText(available)} is available.`;
   const hint =
-    "`berth platform` shows how much the replicas may use together. Lower BERTH_APP_MEMORY_MIB or scale down, or add memory.";
+    "`berth platform` shows how much memory all replicas together may use. Lower BERTH_APP_MEMORY_MIB or scale down, or add memory.";
   if (percent >= failPercent) return overall("fail", detail, hint);
   return percent >= warnPercent ? overall("warn", detail, hint) : overall("ok", detail);
 }
 
 /** Evaluates the five-minute load average. Never fails: a busy machine is slow, not broken. */
 export function evaluateLoad(load: number, cpus: number, warnPerCpu: number): Finding {
-  const detail = `The load of the last five minutes is ${load.toFixed(1)} on ${counted(cpus, "processor")}.`;
+  const detail = `The average load of the last five minutes is ${load.toFixed(1)} on ${counted(cpus, "processor")}.`;
   if (load / cpus < warnPerCpu) return overall("ok", detail);
   return overall(
     "warn",
@@ -89,7 +89,7 @@ const skewMs = { warn: 1000, fail: 10_000 };
 export function evaluateClock(differenceMs: number, windowMs: number): Finding {
   const sureMs = Math.max(0, Math.abs(differenceMs) - windowMs);
   const detail = `The clock differs from the database's by ${Math.round(Math.abs(differenceMs))} ms (within ${Math.round(windowMs)} ms).`;
-  const hint = "Run a time service (chrony, systemd-timesyncd) on both machines: cron jobs run by this clock.";
+  const hint = "Run a time service (chrony, systemd-timesyncd) on both machines: cron jobs depend on this clock.";
   if (sureMs >= skewMs.fail)
     return overall("fail", `The clock is ${spanText(sureMs / 1000)} off the database's.`, hint);
   return sureMs >= skewMs.warn ? overall("warn", detail, hint) : overall("ok", detail);

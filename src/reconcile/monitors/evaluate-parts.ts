@@ -27,8 +27,8 @@ export function evaluateOwnDatabase({ answeredInMs, connections, most, isListeni
   if (!isListening)
     return overall(
       "warn",
-      `${detail} Wake-ups do not arrive, so everything begins seconds late.`,
-      "The connection is opened again by itself; a pooler between must keep sessions.",
+      `${detail} The database's notifications do not arrive, so work starts seconds late.`,
+      "Berth opens the connection again. A connection pooler in between must use session mode.",
     );
   if (answeredInMs >= slowMs) return overall("warn", `${detail} That is slow.`, "Look at the machine's disk and load.");
   return overall("ok", detail);
@@ -39,7 +39,7 @@ export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null)
   if (!status.running) return edgeIsSilent;
   if (expectedVersion !== null && status.route_version < expectedVersion) {
     const detail = `The edge serves routes of version ${status.route_version}; version ${expectedVersion} was current at the last check.`;
-    return overall("warn", detail, "The edge task sends the routes; look at the check `reconcilers`.");
+    return overall("warn", detail, "The edge task sends the routes; see the check `reconcilers`.");
   }
   return overall(
     "ok",
@@ -50,8 +50,8 @@ export function evaluateEdge(status: EdgeStatus, expectedVersion: number | null)
 /** The finding if the edge does not respond. */
 export const edgeIsSilent = overall(
   "fail",
-  "The edge does not answer: applications are not reachable.",
-  "When it ended, it is started again by itself. When it hangs, end its process; the control plane's log says more.",
+  "The edge does not respond: applications are not reachable.",
+  "If it exited, Berth starts it again. If it hangs, kill its process. The control plane's log has the details.",
 );
 
 // A task is late once it exceeds three of its periods by a minute, which a large installation may need for one round.
@@ -64,7 +64,7 @@ export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: 
     const lateMs = ageMs - grace.periods * task.period_ms;
     const hint = "The control plane's log says why.";
     if (task.failing) {
-      const detail = `The task ${task.name} fails; it last went well ${spanText(ageMs / 1000)} ago.`;
+      const detail = `The task ${task.name} fails; it last succeeded ${spanText(ageMs / 1000)} ago.`;
       return [{ subject: task.name, status: lateMs >= grace.failMs ? "fail" : "warn", detail, hint }];
     }
     if (lateMs < grace.warnMs) return [];
@@ -82,7 +82,7 @@ export function evaluateScheduler(task: TaskStatus | undefined, now: Date, since
   const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);
   const detail = `The scheduler last ran ${spanText(ageMs / 1000)} ago: ${task.detail}.`;
   if (ageMs < heartbeatMs.warn) return overall("ok", detail);
-  const hint = "Cron jobs start late or not at all; the control plane's log says why.";
+  const hint = "Cron jobs start late or not at all; the control plane's log has the reason.";
   const told = `The scheduler last ran ${spanText(ageMs / 1000)} ago.`;
   return overall(ageMs >= heartbeatMs.fail ? "fail" : "warn", told, hint);
 }
@@ -95,7 +95,7 @@ export function evaluateIsolation(missing: readonly MissingPart[]): readonly Fin
     detail: effect,
     hint: remedy,
   }));
-  return listed(bad, { ok: "Every part of the isolation holds.", bad: "Missing parts of the isolation" });
+  return listed(bad, { ok: "Every part of the isolation works.", bad: "Missing parts of the isolation" });
 }
 
 export interface NotifierState {
@@ -118,7 +118,7 @@ export function evaluateNotifications(states: readonly NotifierState[]): readonl
         subject: notifier,
         status: given_up > 0 ? "fail" : "warn",
         detail,
-        hint: "Approvals and alerts do not reach you this way. The log says what the other side answered.",
+        hint: "Approvals and alerts do not reach you this way. The control plane's log has the receiver's response.",
       },
     ];
   });
@@ -138,7 +138,7 @@ export function evaluateControlPlanes(
       subject: name,
       status: "fail",
       detail,
-      hint: "Start it again. If it is gone on purpose, it is forgotten after a day.",
+      hint: "Start it again. If you removed it on purpose, this check forgets it after a day.",
     };
   });
   return listed(bad, {

@@ -14,8 +14,9 @@ export function evaluatePool(machines: readonly Machine[]): readonly Finding[] {
   });
   const fit = machines.filter((machine) => machine.takes_replicas && troubleOf(machine) === null).length;
   if (fit === 0) {
-    const hint = "`berth machines` says why; `berth machines use` and `berth machines join` bring some.";
-    return [overall("fail", "No machine takes replicas: none can start.", hint), ...bad];
+    const hint =
+      "`berth machines` shows why. `berth machines use` takes a drained machine back, `berth machines join` adds another.";
+    return [overall("fail", "No machine takes replicas, so no replica can start.", hint), ...bad];
   }
   const drained = machines.length - fit - bad.length;
   const ok = `${counted(fit, "machine")} can take replicas${drained > 0 ? `, ${drained} drained` : ""}.`;
@@ -26,19 +27,19 @@ function troubleOf({ state, replicas, guarded, takes_replicas }: Machine): Omit<
   if (state === "down")
     return {
       status: "fail",
-      detail: `The machine is down: its engine does not answer the swarm. Replicas that do not answer start elsewhere; ${replicas} are still counted here.`,
-      hint: "Start the machine and its engine again, or remove it with `berth machines remove` when it is lost for good.",
+      detail: `The machine is down: its Docker engine does not respond to the swarm. Its replicas that do not respond start on other machines; ${replicas} are still counted here.`,
+      hint: "Start the machine and its engine again, or remove it with `berth machines remove` if it is lost for good.",
     };
   if (state !== "ready")
     return {
       status: "warn",
-      detail: `The swarm says that the machine is ${state}. It gets no new replicas; those that run stay.`,
-      hint: "It passes when managers have elected a leader; otherwise look at the engine's log there.",
+      detail: `The swarm reports the machine as ${state}. It gets no new replicas; running ones stay.`,
+      hint: "This ends once the managers have elected a leader; if it lasts, read the Docker engine's log on the machine.",
     };
   if (guarded || !takes_replicas) return null;
   return {
     status: "warn",
-    detail: "The guard does not run there, so the machine gets no replicas.",
-    hint: "Install nftables there; `docker service ps` of the service whose name ends in -guard says what it lacks.",
+    detail: "The guard (Berth's firewall service) does not run on this machine, so it gets no replicas.",
+    hint: "Install nftables on the machine; `docker service ps` of the service whose name ends in -guard shows the error.",
   };
 }

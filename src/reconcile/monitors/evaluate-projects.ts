@@ -19,7 +19,8 @@ const provisioningSeconds = 300;
 
 /** Evaluates projects' databases. */
 export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
-  const hint = "It is started again by itself every few seconds; the control plane's log says why that fails.";
+  const hint =
+    "Berth tries to start it again every few seconds; the control plane's log has the reason of the failure.";
   const bad = troubled
     .filter(({ status, seconds }) => status === "failed" || seconds >= provisioningSeconds)
     .map(({ subject, status, seconds }): Finding => {
@@ -32,7 +33,7 @@ export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): 
   const down = silent.map((subject): Finding => ({
     subject,
     status: "fail",
-    detail: "The database does not answer.",
+    detail: "The database does not respond.",
     hint,
   }));
   return listed([...bad, ...down], {
@@ -40,8 +41,8 @@ export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): 
       total === 0
         ? "There are no databases."
         : total === 1
-          ? "The database answers."
-          : `All ${total} databases answer.`,
+          ? "The database responds."
+          : `All ${total} databases respond.`,
     bad: `Databases that are down, of ${total}`,
   });
 }
@@ -57,12 +58,12 @@ export function evaluateDomains(troubled: readonly TroubledDomain[], served: num
   const lost = troubled
     .filter(({ kind }) => kind === "lost")
     .map(({ subject, seconds }): Finding => {
-      const detail = `Its DNS records have led elsewhere for ${spanText(seconds)}; it is served until the grace time is over.`;
+      const detail = `Its DNS records have pointed elsewhere for ${spanText(seconds)}; Berth serves it until the grace time is over.`;
       return {
         subject,
         status: "warn",
         detail,
-        hint: "Its owner has to set the records again; `berth domains check` says which.",
+        hint: "Its owner has to set the records again; `berth domains check` shows which.",
       };
     });
   const late = troubled.filter(({ kind }) => kind === "late");
@@ -75,14 +76,14 @@ export function evaluateDomains(troubled: readonly TroubledDomain[], served: num
             subject: "look-ups",
             status: "warn",
             detail: `${counted(late.length, "hostname")} should have been looked up ${spanText(first.seconds)} ago.`,
-            hint: "Look at BERTH_DNS_SERVERS and the task `domains`.",
+            hint: "Check BERTH_DNS_SERVERS and the task `domains`.",
           },
         ];
   return listed([...unasked, ...lost], {
     ok:
       served === 0
         ? "No custom hostname is served."
-        : `${counted(served, "hostname")} served; all DNS records lead here.`,
+        : `${counted(served, "hostname")} served; all DNS records point here.`,
     bad: "Hostnames with problems",
   });
 }
@@ -95,7 +96,7 @@ export function evaluateCertificates(troubled: readonly TroubledDomain[], count:
     .filter(({ kind }) => kind === "certificate" || kind === "ending")
     .map(({ subject, kind, seconds, detail }): Finding => {
       const isEnding = kind === "ending";
-      const what = isEnding ? `Its certificate ends in ${spanText(seconds)}.` : "It has no valid certificate.";
+      const what = isEnding ? `Its certificate expires in ${spanText(seconds)}.` : "It has no valid certificate.";
       return {
         subject,
         status: isEnding && seconds > lastDaysSeconds ? "warn" : "fail",
@@ -127,8 +128,8 @@ export function evaluateBackups(
         {
           subject,
           status: "fail",
-          detail: "Its newest backup did not pass its verification.",
-          hint: "Make another one with `berth backups create` and verify it.",
+          detail: "Its newest backup failed its verification.",
+          hint: "Create another one with `berth backups create` and verify it.",
         },
       ];
     const seconds = backup_seconds ?? database_seconds;
@@ -158,8 +159,8 @@ export function evaluateBackups(
 function backupText(databases: number, backedUp: number, span: string): string {
   if (databases === 0) return "There are no databases to back up.";
   if (backedUp === 0)
-    return `${counted(databases, "database")} too new to have a backup: the first one comes by itself within a day.`;
-  const young = backedUp === databases ? "" : " The others are too new to have one.";
+    return `${counted(databases, "database")} too new to have a backup; Berth creates the first one within a day.`;
+  const young = backedUp === databases ? "" : " The other databases are too new to have one.";
   return `${backedUp} of ${counted(databases, "database")} ${backedUp === 1 ? "has" : "have"} a backup from the last ${span}.${young}`;
 }
 
@@ -178,8 +179,7 @@ export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLatenes
   if (seconds < cronSeconds.warn)
     return overall("ok", `${counted(jobs, "cron job")}; starts are at most ${spanText(seconds)} late.`);
   const detail = `Cron jobs start ${spanText(seconds)} late.`;
-  const hint =
-    "Look at the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
+  const hint = "See the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
   return overall(seconds >= cronSeconds.fail ? "fail" : "warn", detail, hint);
 }
 
@@ -212,7 +212,7 @@ export function evaluateCrashes(seen: readonly Crashes[]): readonly Finding[] {
         subject,
         status: "fail",
         detail,
-        hint: "`berth logs` shows its last lines; `berth rollback` brings the deployment before it back.",
+        hint: "`berth logs` shows its last lines; `berth rollback` returns to the previous deployment.",
       };
     });
   return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
@@ -234,7 +234,8 @@ export function evaluateDiskLimits(near: readonly NearLimit[]): readonly Finding
     const detail = shares
       .map(({ kind, bytes, limit }) => `${kind} ${bytesText(bytes)} of ${bytesText(limit)}`)
       .join(", ");
-    const hint = "The project's owner can make room, see `berth disk`; `berth disk limits` sets other limits.";
+    const hint =
+      "The project's owner can free space (`berth disk`), or you can change its limits (`berth disk limits`).";
     return { subject, status: isOver ? "fail" : "warn", detail: `${detail}.`, hint };
   });
   return listed(bad, { ok: "Every project is within its disk limits.", bad: "Projects near or over a disk limit" });
@@ -263,10 +264,9 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
   const bad = work.flatMap(({ subject, kind, number, is_running, seconds, abandoned_seconds }): Finding[] => {
     const limit = (kind === "build" ? limits.buildMs : limits.deploymentMs) / 1000 + slackSeconds;
     const problem = !is_running
-      ? seconds >= queuedSeconds && `waits for ${spanText(seconds)}`
-      : (seconds >= limit && `is under way for ${spanText(seconds)}`) ||
-        ((abandoned_seconds ?? 0) >= abandonedSeconds &&
-          `was left by its worker ${spanText(abandoned_seconds ?? 0)} ago`);
+      ? seconds >= queuedSeconds && `has been waiting for ${spanText(seconds)}`
+      : (seconds >= limit && `has been running for ${spanText(seconds)}`) ||
+        ((abandoned_seconds ?? 0) >= abandonedSeconds && `lost its worker ${spanText(abandoned_seconds ?? 0)} ago`);
     if (problem === false) return [];
     const text = `${kind === "build" ? "Build" : "Deployment"} ${number} ${problem}.`;
     return [
@@ -274,12 +274,12 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
         subject: `${subject} ${kind} ${number}`,
         status: is_running ? "fail" : "warn",
         detail: text,
-        hint: "Look at the check `reconcilers`; a restart of the control plane takes it up again.",
+        hint: "See the check `reconcilers`; after a restart of the control plane the work continues.",
       },
     ];
   });
   return listed(bad, {
-    ok: `Builds and deployments under way: ${work.length}, none for too long.`,
+    ok: `Builds and deployments in progress: ${work.length}, none of them for too long.`,
     bad: "Builds and deployments that are stuck",
   });
 }
@@ -296,7 +296,7 @@ export function evaluateWebhooks(givenUp: readonly GivenUpWebhook[]): readonly F
   const bad = givenUp.map(({ id, slug, disabled_reason }): Finding => ({
     subject: `${slug}/${id}`,
     status: "warn",
-    detail: `The webhook was switched off. ${disabled_reason ?? ""}`.trim(),
+    detail: `Berth switched the webhook off. ${disabled_reason ?? ""}`.trim(),
     hint: "Once the receiver works, an owner of the organization runs `berth webhooks on`.",
   }));
   return listed(bad, { ok: "No webhook was switched off.", bad: "Webhooks that were switched off" });

@@ -34,7 +34,7 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
       });
       // Check nothing in the first run: other tasks are still starting, so what is missing yet is not a failure, and a slow check would
       // delay them.
-      if (isFirst) return { detail: "not looked yet", againMs: firstLookMs };
+      if (isFirst) return { detail: "not checked yet", againMs: firstLookMs };
       const reports = await Promise.all(due().map((check) => runCheck(check, monitors.machine, platform.log)));
       await recordReports(platform, reports);
       const bad = reports

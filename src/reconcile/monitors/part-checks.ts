@@ -72,10 +72,12 @@ function poolChecks({ log, ports: { runtime } }: Platform): readonly Check[] {
     try {
       return evaluatePool(await machines.list());
     } catch (error) {
-      log.warn({ err: error }, "the swarm does not answer");
+      log.warn({ err: error }, "the swarm does not respond");
       const hint =
-        "`docker node ls` on the primary's machine says why. More than half of the managers have to be there.";
-      return [overall("fail", "The swarm does not answer: replicas run on, and none can start or move.", hint)];
+        "`docker node ls` on the primary's machine shows why. More than half of the managers must be reachable.";
+      return [
+        overall("fail", "The swarm does not respond: running replicas keep running, but none can start or move.", hint),
+      ];
     }
   };
   return [{ name: "machines", scope: "shared", patience, look }];
@@ -120,10 +122,11 @@ function gitCheck(probes: Probes): Check {
     patience,
     async look() {
       const address = probes.git();
-      if (address === null) return [overall("fail", "git over SSH is not open.", "The control plane's log says why.")];
-      if (await greetsAsSsh(address)) return [overall("ok", `git over SSH answers on port ${address.port}.`)];
-      const hint = "Restart the control plane; its log says why.";
-      return [overall("fail", "git over SSH does not answer: nobody can push.", hint)];
+      if (address === null)
+        return [overall("fail", "git over SSH is not open.", "The control plane's log has the reason.")];
+      if (await greetsAsSsh(address)) return [overall("ok", `git over SSH responds on port ${address.port}.`)];
+      const hint = "Restart the control plane; its log has the reason.";
+      return [overall("fail", "git over SSH does not respond, so pushes over SSH fail.", hint)];
     },
   };
 }

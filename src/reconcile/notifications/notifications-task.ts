@@ -45,7 +45,7 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     work: deliver,
     broken: (row, lease) =>
       putOff(db, lease, {
-        reason: "A fault of the platform; its log says more.",
+        reason: "The platform failed with an internal error; its log has the details.",
         pauseMs: pauseAfter(row.attempts),
       }),
   });
@@ -56,7 +56,7 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     async run(signal) {
       await releaseDeadLeases(db, "notification");
       for (const { id, ...given } of await endNotifications(db))
-        log.error({ message_id: id, ...given }, "gave a message up");
+        log.error({ message_id: id, ...given }, "gave up on a message");
       const running = await work.fill(signal, again);
       const waitMs = await nextDueMs(db);
       return { detail: `${running} under way`, ...(waitMs === undefined ? {} : { againMs: Math.max(250, waitMs) }) };

@@ -51,6 +51,6 @@ async function probe(platform: Platform, project: DueLook, entrance: EdgeEntranc
     const result = await probePage({ hostname: project.hostname, entrance, overHttps, timeoutMs }, platform.ports.dns);
     await addLook(platform.db, project, result, platform.clock.now());
   } catch (error) {
-    platform.log.warn({ err: error, project: project.project_id }, "could not store the probe of a page");
+    platform.log.warn({ err: error, project: project.project_id }, "could not store the result of a page probe");
   }
 }

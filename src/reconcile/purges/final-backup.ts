@@ -30,7 +30,7 @@ export async function secureFinalBackup(
     if (backup.verification === "verified") return { outcome: "secured", id };
     if (backup.verification !== null) return failed(backup.verification_problem ?? backup.verification);
     if (backup.status === "completed" && backup.kind === null) {
-      if (verification !== undefined) return failed("its verification did not end");
+      if (verification !== undefined) return failed("its verification did not finish");
       verification = await startVerification(platform, purge, id);
     }
     await sleep(pauseMs, undefined, { signal });
@@ -40,7 +40,7 @@ export async function secureFinalBackup(
 function failed(reason: string | null | undefined): FinalBackup {
   return {
     outcome: "failed",
-    problem: `The final backup could not be made and verified, so nothing was deleted: ${reason ?? "it is missing"}`,
+    problem: `Berth could not create and verify the final backup, so nothing was deleted: ${reason ?? "it is missing"}`,
   };
 }
 

@@ -21,12 +21,12 @@ const signs: readonly Sign[] = [
   {
     pattern: /(?:Cannot find module|Cannot find package) '((?:@[\w.-]+\/)?[\w-][\w.-]*)[^']*'/,
     hint: ([, name]) =>
-      `\`${name}\` is not installed: name it under \`dependencies\` of package.json (those under devDependencies are gone after the build), commit and push again.`,
+      `\`${name}\` is not installed: add it to \`dependencies\` in package.json (the build removes devDependencies at its end), commit and push again.`,
   },
   {
     pattern: /ModuleNotFoundError: No module named '([^']+)'/,
     hint: ([, name]) =>
-      `Name the package that holds \`${name}\` in requirements.txt or pyproject.toml, commit and push again.`,
+      `Add the package that contains \`${name}\` to requirements.txt or pyproject.toml, commit and push again.`,
   },
   {
     pattern: /sh: (?:\d+: |line \d+: )?(\.{0,2}\/\S+): Permission denied/,
@@ -35,7 +35,7 @@ const signs: readonly Sign[] = [
   {
     pattern: /sh: (?:\d+: |line \d+: )?(\.{0,2}\/\S+): not found/,
     hint: ([, file]) =>
-      `Is ${file} in the repository, and does its first line end without a carriage return (Windows)? \`dos2unix\` and a .gitattributes with \`*.sh text eol=lf\` help.`,
+      `Check that ${file} is in the repository and that its lines do not end in a carriage return (as on Windows). \`dos2unix\` and a .gitattributes with \`*.sh text eol=lf\` correct that.`,
   },
   {
     pattern: /sh: (?:\d+: |line \d+: )?(\S+): not found/,
@@ -45,12 +45,12 @@ const signs: readonly Sign[] = [
   {
     pattern: wantsRoot,
     hint: () =>
-      "It begins as root and gives files or itself to another user, but an application has one user and no rights of root. Take the variant of the server for an unprivileged user, or start it without that step.",
+      "The program expects to start as root and to change users or file owners, but an application runs as one unprivileged user. Use the unprivileged variant of the image, or start it without that step.",
   },
   {
     pattern: readOnly,
     hint: () =>
-      "An application writes to its own folder, $STORAGE_DIR, /tmp and its home folder. With a Dockerfile its folder is the WORKDIR, and /run and each VOLUME are memory: name the folder in a VOLUME, or let the application write elsewhere.",
+      "An application can write only to its own folder, $STORAGE_DIR, /tmp and its home folder. With a Dockerfile, its own folder is the WORKDIR, and /run and each VOLUME are in memory. Declare the folder as a VOLUME, or let the application write elsewhere.",
   },
 ];
 

@@ -4,25 +4,27 @@ import type { ProbeResult } from "../probe-health.ts";
 
 /** Every way in which a deployment can fail after its build, each with a hint. */
 const releaseFailures = {
-  release_failed: "The command's output says why. Nothing was switched: correct the command and push again.",
-  release_timeout: "Make the release command shorter, or run long work outside of the deploy.",
-  crash_on_boot: "The application's output says why. Try the start command with the same variables on your machine.",
+  release_failed: "The command's output shows the reason. No traffic was switched: correct the command and push again.",
+  release_timeout: "Make the release command faster, or run long work outside the deploy.",
+  crash_on_boot:
+    "The application's output shows the reason. Try the start command with the same variables on your machine.",
   exited_on_boot:
-    "A process must keep running, and `web` must listen on $PORT. Check the Procfile or the start script.",
-  out_of_memory: "Use less memory at start, or ask the operator for a higher limit.",
+    "The process must keep running, and `web` must listen on $PORT. Check the Procfile or the start script.",
+  out_of_memory: "Use less memory during the start, or ask the operator for a higher limit.",
   wrong_port:
     "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
-  health_check_failed: "Make the health path answer 200 to 399 (without a health path: anything below 500).",
+  health_check_failed:
+    "Make the health path respond with a status from 200 to 399 (without a health path: any status below 500).",
   health_check_timeout:
-    "The application accepted the connection but did not answer in time. Look for work that blocks the start.",
+    "The application accepted the connection but did not answer in time. Look for work that blocks requests during the start.",
   health_check_broken:
-    "The application closed the connection without an HTTP answer. Does it speak plain HTTP on $PORT?",
+    "The application closed the connection without an HTTP answer. Check that it serves plain HTTP, not HTTPS, on $PORT.",
   image_check_failed:
     "Make the Dockerfile's HEALTHCHECK succeed as the project's user and with the port in PORT, or set a health path, which replaces it: `berth projects settings --health-path /healthz`.",
   project_deleted: "Undelete the project and deploy again.",
-  org_suspended: "The platform's operator can enable the organization; then deploy again.",
-  edge_unavailable: "Push again when the platform's status shows a running edge; ask its operator if that takes long.",
-  platform_fault: "Try again; the operator's log says more.",
+  org_suspended: "Ask the platform's operator to enable the organization, then deploy again.",
+  edge_unavailable: "Push again once the platform's status shows a running edge. If that takes long, ask the operator.",
+  platform_fault: "Try again. If the error persists, ask the operator to look at the log.",
 } as const;
 
 export type ReleaseFailureCode = keyof typeof releaseFailures;
@@ -33,23 +35,31 @@ export function releaseFailure(stage: Stage, code: ReleaseFailureCode, summary: 
 
 /** Reasons why nothing of a project can go live, for builds and deployments. */
 export const notServed = {
-  project_deleted: releaseFailure("switch", "project_deleted", "The project was deleted before this went live."),
-  org_suspended: releaseFailure("switch", "org_suspended", "The organization was suspended before this went live."),
+  project_deleted: releaseFailure(
+    "switch",
+    "project_deleted",
+    "The project was deleted before this deployment went live.",
+  ),
+  org_suspended: releaseFailure(
+    "switch",
+    "org_suspended",
+    "The organization was suspended before this deployment went live.",
+  ),
 } as const;
 
 /** The edges did not apply the new route in time; requests go to the previous deployment again. */
 export const edgeUnavailable = releaseFailure(
   "switch",
   "edge_unavailable",
-  "The edge did not confirm the new route in time. The deployment before it goes on serving.",
+  "The edge did not confirm the new route in time. The previous deployment keeps serving.",
 );
 
 /** Returns undefined if the release command succeeded. */
 export function releaseCommandFailure(result: OneOffResult, command: string): Failure | undefined {
   if (result.outcome !== "exited")
-    return releaseFailure("release", "release_timeout", `The release command did not end in time: ${command}`);
+    return releaseFailure("release", "release_timeout", `The release command exceeded its time limit: ${command}`);
   if (result.out_of_memory)
-    return releaseFailure("release", "out_of_memory", `The release command used more memory than it may: ${command}`);
+    return releaseFailure("release", "out_of_memory", `The release command exceeded its memory limit: ${command}`);
   if (result.code !== 0)
     return releaseFailure(
       "release",
@@ -63,9 +73,8 @@ export function releaseCommandFailure(result: OneOffResult, command: string): Fa
 export function exitFailure({ process, exit_code, out_of_memory }: ExitedReplica): Failure {
   const what = process === "web" ? "The application" : `The process ${process}`;
   if (out_of_memory)
-    return releaseFailure("boot", "out_of_memory", `${what} used more memory than it may while it started.`);
-  if (exit_code === 0)
-    return releaseFailure("boot", "exited_on_boot", `${what} ended by itself (exit code 0) while it started.`);
+    return releaseFailure("boot", "out_of_memory", `${what} exceeded its memory limit while it started.`);
+  if (exit_code === 0) return releaseFailure("boot", "exited_on_boot", `${what} exited with code 0 while it started.`);
   return releaseFailure(
     "boot",
     "crash_on_boot",
@@ -120,9 +129,9 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
 
 /** Describes, as the end of a sentence, where an application listens instead of the expected port. */
 export function whereItListens({ port, listening }: Pick<Asked, "port" | "listening">): string {
-  if (listening.length === 0) return "the application runs, but listens nowhere";
+  if (listening.length === 0) return "the application runs, but listens on no port";
   if (listening.some((each) => each.port === port && each.loopback))
-    return `the application listens on 127.0.0.1:${port}, which nothing else reaches; it must listen on 0.0.0.0 or on $HOST`;
+    return `the application listens on 127.0.0.1:${port}, where requests cannot reach it; it must listen on 0.0.0.0 or on $HOST`;
   const ports = listening.map((each) => `${each.loopback ? "127.0.0.1:" : ""}${each.port}`);
   return `the application listens on port ${ports.join(", ")} instead`;
 }

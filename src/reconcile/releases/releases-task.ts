@@ -56,7 +56,11 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
   };
 }
 
-const platformFault = releaseFailure("boot", "platform_fault", "The platform itself failed while it deployed this.");
+const platformFault = releaseFailure(
+  "boot",
+  "platform_fault",
+  "The platform failed with an internal error while it deployed this.",
+);
 
 async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const { platform, deployment } = taken;
@@ -122,7 +126,7 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
 
 function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switched, "done">): Failure | undefined {
   if (obstacle !== "lease_lost") return notServed[obstacle];
-  platform.log.warn({ deployment: deployment.id }, "a deployment was ended while it was being released");
+  platform.log.warn({ deployment: deployment.id }, "a deployment was cancelled while it was being released");
   return undefined;
 }
 
@@ -133,7 +137,7 @@ async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promi
   if (crons.length === 0) return;
   const imported = await importCrons({ tx, now: platform.clock.now() }, { org_id, project_id }, crons);
   if (imported === "too_many")
-    return log.problem("The cron jobs of berth.json were not made: the project has too many.");
+    return log.problem("The cron jobs of berth.json were not created: the project would have too many.");
   if (imported.changed > 0) log.detail(`Cron jobs changed: ${imported.changed} of ${imported.jobs.length}`);
   await platform.wakeups.send(tx, "cron", project_id);
 }

@@ -65,10 +65,10 @@ async function endOthers(release: Release, processes: readonly ProcessRow[]): Pr
   if (types.length === 0) return undefined;
   signal.throwIfAborted();
   const outcome = await platform.db.transaction().execute((tx) => takeOver(tx, lease, deployment));
-  if (outcome === "lease_lost") throw new Error("the deployment was ended while it was being released");
+  if (outcome === "lease_lost") throw new Error("the deployment was cancelled while it was being released");
   if (outcome !== "done") return notServed[outcome];
   if (await othersRun(platform.db, deployment, types))
-    log.step(`Ending ${types.join(", ")} of the previous deployment`);
+    log.step(`Stopping ${types.join(", ")} of the previous deployment`);
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
   const endMs = Date.now() + platform.settings.stopGraceMs + endMarginMs;
   while (await othersRun(platform.db, deployment, types)) {
@@ -77,7 +77,7 @@ async function endOthers(release: Release, processes: readonly ProcessRow[]): Pr
       return releaseFailure(
         "boot",
         "platform_fault",
-        `${types.join(", ")} of the previous deployment did not end in time.`,
+        `${types.join(", ")} of the previous deployment did not stop in time.`,
       );
     await sleep(endPollMs);
   }

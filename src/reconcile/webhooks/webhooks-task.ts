@@ -53,7 +53,7 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
     },
     broken: async (row, lease, stopping) => {
       const attempt = { at: new Date().toISOString(), duration_ms: 0, http_status: null, excerpt: "" };
-      const reason = "A fault of the platform; its operator's log says more.";
+      const reason = "The platform failed with an internal error; its log has the details.";
       if (!stopping) await conclude(platform, { row, lease, attempt: { ...attempt, reason } });
     },
   });
@@ -97,7 +97,7 @@ async function send(platform: Platform, row: TakenDelivery, signal: AbortSignal)
 async function mail({ vault, ports, controlUrl }: Platform, row: TakenDelivery, signal: AbortSignal): Promise<Sent> {
   const opened = openWebhook(vault, row.webhook_id, row);
   const none = { http_status: null, excerpt: "" };
-  if (ports.mailTo === null) return { ...none, reason: "The platform has no mail server any more." };
+  if (ports.mailTo === null) return { ...none, reason: "The platform no longer has a mail server." };
   const sender = { org: row.org, name: row.name, controlUrl: controlUrl() };
   const isCode = row.event === "webhook.confirmation";
   const written = isCode ? confirmationMail(codeOf(opened), sender) : mailOf(row, sender);
@@ -158,6 +158,6 @@ async function conclude({ db, clock }: Platform, { row, lease, attempt }: Conclu
 }
 
 function whyToDisable({ http_status, reason }: Attempt, isLong: boolean): string | null {
-  if (http_status === gone) return "Its receiver answered 410: it is gone for good.";
+  if (http_status === gone) return "Its receiver responded with 410 (gone for good).";
   return isLong ? `Every attempt of the last 3 days failed. The last one: ${reason ?? ""}` : null;
 }
