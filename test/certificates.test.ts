@@ -232,16 +232,16 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
 
   const wrong: readonly (readonly [what: string, records: readonly DnsRecord[], detail: RegExp])[] = [
     ["no record", [], /no A or AAAA record/],
-    ["an address elsewhere", [{ type: "A", value: "203.0.113.9" }], /leads to 203\.0\.113\.9, not here/],
+    ["an address elsewhere", [{ type: "A", value: "203.0.113.9" }], /points to 203\.0\.113\.9, not here/],
     [
       "an AAAA record elsewhere",
       [here, { type: "AAAA", value: "2001:db8::9" }],
-      /AAAA record leads to 2001:db8::9.*prefer IPv6/,
+      /AAAA record points to 2001:db8::9.*prefer IPv6/,
     ],
     [
       "an alias elsewhere",
       [{ type: "CNAME", value: "else.example.net" }],
-      /alias \(CNAME\) of else\.example\.net, which leads to 203\.0\.113\.9/,
+      /alias \(CNAME\) of else\.example\.net, which points to 203\.0\.113\.9/,
     ],
     ["a CAA record that forbids", [here, { type: "CAA", value: ";" }], /CAA record of the name allows only nobody/],
   ];

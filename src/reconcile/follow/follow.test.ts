@@ -238,7 +238,7 @@ test("the platform looks by itself, and a commit that failed is built again only
   await call("POST", "/fetch");
   await fetch();
   assert.equal((await builds()).length, 2);
-  assert.match((await deliveries())[0]?.reason ?? "", /^Nothing new/);
+  assert.match((await deliveries())[0]?.reason ?? "", /^No new commit/);
   const { body } = await api.call("GET", path, { token: org.member });
   assert.deepEqual([body["commit"], body["problem"]], [commit, null]);
 });
@@ -317,7 +317,7 @@ test("the repository's host is shown what becomes of a commit, in its own words,
   await fetch();
   await show();
   const { text, body } = await call("GET");
-  assert.match(String(body["status_problem"]), /status 403\. The token needs the right/);
+  assert.match(String(body["status_problem"]), /status 403\. The token needs permission/);
   assert.ok(!text.includes("t0ken"));
   await api.database.db
     .updateTable("commit_status")

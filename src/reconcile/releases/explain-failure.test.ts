@@ -20,7 +20,7 @@ test("a crash is told by the line that names the error, and what to do about it"
       /ERR_MODULE/,
       /`@a\/b` is not/,
     ],
-    ["Traceback …\nModuleNotFoundError: No module named 'flask'", /No module/, /`flask` in requirements/],
+    ["Traceback …\nModuleNotFoundError: No module named 'flask'", /No module/, /`flask` to requirements/],
     ["/bin/sh: 1: ./run.sh: Permission denied", /Permission denied/, /--chmod=\+x \.\/run\.sh/],
     ["/bin/sh: 1: ./run.sh: not found", /run\.sh: not found/, /carriage return/],
     ["/bin/sh: 1: jest: not found", /jest: not found/, /command `jest`/],
