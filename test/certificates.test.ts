@@ -198,9 +198,11 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.ok(Math.abs(days - 60) < 1, `renewed after ${days} days`);
   });
 
-  test("all applications' names get one certificate, proven in their zone by a signed update", async () => {
+  test("all applications' names get one certificate, proven in their zone by a signed update", async (t) => {
     const knot = await startKnot("example.org");
+    t.after(() => knot.close());
     const authority = await startPebble({ dnsServer: `127.0.0.1:${knot.port}`, httpPort: ports.plain });
+    t.after(() => authority.stop());
     const order = async (keyFile: string) => {
       const base = platformWith(authority);
       const at = { host: "127.0.0.1", port: knot.port, nsupdateBin, spreadMs: 0 };
@@ -220,14 +222,12 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(refused.status, "failed");
     assert.match(
       refused.detail,
-      /^The proof .* could not be published: the DNS server 127\.0\.0\.1, port \d+, did not take/,
+      /^Berth could not publish the proof .*: the DNS server 127\.0\.0\.1, port \d+, did not take/,
     );
     const { status, detail } = await order(knot.keyFile);
     assert.equal(status, "active", detail);
     assert.match(await visit("anything.apps.example.org", authority), /anything\.apps\.example\.org|not|Not/);
     assert.deepEqual(await knot.texts("_acme-challenge.apps.example.org"), []);
-    await authority.stop();
-    await knot.close();
   });
 
   const wrong: readonly (readonly [what: string, records: readonly DnsRecord[], detail: RegExp])[] = [

@@ -55,7 +55,7 @@ test("what is missing is named, with the name that was meant or the command that
     [["logs", "-p", "helo"], /There is no project "helo"\.\n.*Did you mean `hello`\?/],
     [["logs", "-f", "-p", "helo"], /There is no project "helo"/],
     [["cron", "runs", "nightly", "-p", "hello"], /There is no cron job "nightly"\.\n.*`berth cron`/],
-    [["rollback", "9", "-p", "hello"], /no deployment 9 .*`berth deployments`/s],
+    [["rollback", "9", "-p", "hello"], /roll back to deployment 9: the number does not exist.*`berth deployments`/s],
     [["db", "-p", "hello"], /no database yet\.\n.*`berth db create`/],
   ];
   for (const [args, expected] of cases) assert.match((await owner.berth(args)).stderr, expected);

@@ -32,8 +32,8 @@ describe("BERTH_PG_URL", () => {
   for (const [url, why] of [
     ["10.0.0.7:5432", /must be like/],
     ["postgresql://10.0.0.7/postgres", /with a user/],
-    ["postgresql://berth:secret@localhost/postgres", /applications cannot reach localhost/],
-    ["postgresql://berth:secret@127.0.0.1/postgres", /applications cannot reach 127/],
+    ["postgresql://berth:secret@localhost/postgres", /applications cannot reach the server at localhost/],
+    ["postgresql://berth:secret@127.0.0.1/postgres", /applications cannot reach the server at 127/],
     ["postgresql://berth:secret@[fd00::7]/postgres", /is no host name, IPv4 address/],
     ["postgresql://berth:secret@db/postgres?sslmode=prefer", /sslmode=prefer is not supported/],
     ["postgresql://berth:secret@db/postgres?connect_timeout=3", /connect_timeout=3 is not supported/],

@@ -209,7 +209,9 @@ describe("a write with ?dry_run=true", () => {
     const { slug } = things.project;
     const { said } = await dryRun("DELETE", `/v1/projects/${slug}`);
     assert.equal(said?.route, "projects.delete");
-    assert.deepEqual(said.would_change, { action: "project.deleted", target: slug, detail: {} });
+    const { undelete_until, ...detail } = said.would_change?.detail ?? {};
+    assert.deepEqual({ ...said.would_change, detail }, { action: "project.deleted", target: slug, detail: {} });
+    assert.ok(Date.parse(String(undelete_until)) > Date.now(), `undelete until ${String(undelete_until)}`);
     assert.deepEqual([said.would_answer, said.needs_approval], [200, false]);
     assert.deepEqual(said.affects?.hostnames, [things.domain]);
     assert.equal((await send("GET", `/v1/projects/${slug}`)).body["state"], "active");

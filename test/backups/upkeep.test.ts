@@ -62,7 +62,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     assert.equal(refused.body["code"], "storage_full");
     const [row] = await rows();
     assert.equal(row?.status, "failed");
-    assert.match(row?.problem ?? "", /no room left/);
+    assert.match(row?.problem ?? "", /backup storage is full/);
   });
 
   it("fails with the same words when the room ends in the middle, and leaves no file", async () => {

@@ -108,7 +108,7 @@ const mistakes: Mistake[] = [
     files: nodeApp("bad", `console.log("nothing to do"); process.exit(0);`),
     code: "exited_on_boot",
     stage: "boot",
-    says: /exit code 0/,
+    says: /exited with code 0/,
     shows: /nothing to do/,
   },
 ];

@@ -51,7 +51,7 @@ test("a push deploys where it changes what is watched, and elsewhere moves the b
   await repository.commit(inFolder("apps/web", nodeApp("web two")));
   const idle = await repository.pushTo("back");
   assert.equal(idle.exitCode, 0, idle.stderr);
-  assert.match(idle.stderr, /Nothing to deploy: no change below apps\/back/);
+  assert.match(idle.stderr, /Nothing to deploy: no file changed in apps\/back\//);
   assert.equal(await repository.remoteHead(), await repository.head());
   assert.equal((await repository.pushTo("web")).exitCode, 0);
   assert.deepEqual([await bodyOf("back"), await bodyOf("web")], ["back one", "web two"]);

@@ -122,7 +122,7 @@ test("where sandboxes have no namespaces, another organization than the first ca
     { org_id: org.id, project_id: (await testProject(api.platform, org, "built")).id },
     { status: "succeeded" },
   );
-  await assert.rejects(requireAdmittedCode(db, admitCode([], false)), /code of other organizations is here \(acme\)/);
+  await assert.rejects(requireAdmittedCode(db, admitCode([], false)), /code of more than one organization \(acme\)/);
   await requireAdmittedCode(db, admitCode([], true));
   await requireAdmittedCode(db, admitCode(["namespaces"], false));
 });
@@ -203,7 +203,7 @@ test("a push to a project's earlier path arrives, and says the present one", asy
   assert.equal(renamed.status, 200, renamed.text);
   const pushed = await push("main:refs/heads/other");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
-  assert.match(pushed.stderr, /The project former is called latter now[\s\S]*former\.git into latter\.git/);
+  assert.match(pushed.stderr, /The project former was renamed to latter[\s\S]*former\.git with latter\.git/);
 });
 
 test("git push -o plan tells what the push would do, and moves nothing", async () => {

@@ -31,10 +31,10 @@ const runTask = () => approvalsTask(platformBeside(api)).run(new AbortController
 test("requests whose time is over become expired, and kept answers are forgotten after a day", async () => {
   await ask("one");
   await create("kept");
-  assert.equal((await runTask()).detail, "0 approvals expired, 0 kept answers forgotten");
+  assert.equal((await runTask()).detail, "0 approvals expired, 0 stored responses deleted");
   aheadMs = 25 * 3_600_000;
-  assert.equal((await runTask()).detail, "1 approvals expired, 1 kept answers forgotten");
-  assert.equal((await runTask()).detail, "0 approvals expired, 0 kept answers forgotten");
+  assert.equal((await runTask()).detail, "1 approvals expired, 1 stored responses deleted");
+  assert.equal((await runTask()).detail, "0 approvals expired, 0 stored responses deleted");
   aheadMs = 0;
   const { rows } = await api.database.pool.query("select distinct status from approval");
   assert.deepEqual(rows, [{ status: "expired" }]);
