@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { after, before, test } from "node:test";
+import { sql } from "kysely";
 import { list } from "tar";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
 import { admitCode, requireAdmittedCode } from "../../src/daemon/foreign-code.ts";
@@ -82,7 +83,7 @@ async function projectOf(name: string) {
   return { project, work, push };
 }
 
-/** Plays the builder and the runtime for the next build of a project; `meanwhile` happens while the pusher waits. */
+/** Plays the builder and the runtime for the next build of a project; `meanwhile` happens while its deployment goes live. */
 let deployments = 0;
 async function deployNext(projectId: string, meanwhile: () => Promise<unknown> = async () => {}): Promise<string> {
   const { db } = api.database;
@@ -95,17 +96,17 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
       .executeTakeFirst();
   const build = await until(queued, { timeoutMs: guardMs });
   assert.ok(build);
-  await meanwhile();
   const active = db.updateTable("deployment").where("project_id", "=", projectId).where("status", "=", "active");
   await active.set({ status: "retired" }).execute();
-  await testDeployment(
-    api.platform,
-    { org_id: org.id, project_id: projectId },
-    {
-      ...{ build_id: build.id, number: (deployments += 1), status: "active" },
-    },
-  );
+  const owner = { org_id: org.id, project_id: projectId };
+  const started = { build_id: build.id, number: (deployments += 1), status: "starting" } as const;
+  const id = await testDeployment(api.platform, owner, started);
   await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build.id).execute();
+  const deployment = db.updateTable("deployment").where("id", "=", id);
+  // As the switch does it: active, and leased until the edges route to it.
+  await deployment.set({ status: "active", lease_until: sql`now() + interval '1 hour'` }).execute();
+  await meanwhile();
+  await deployment.set({ lease_until: null }).execute();
   return `refs/berth/builds/${build.id}`;
 }
 
