@@ -3,11 +3,11 @@ import { rm, stat } from "node:fs/promises";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
-import { size } from "../render/text.ts";
 import { formatOf, receiveFile } from "./database-files.ts";
 
 /** Adds `berth backups download`: writes a backup to a file for pg_restore or psql. */
@@ -38,6 +38,6 @@ export function addDownload(backups: Command, ctx: CliContext): void {
         throw fault;
       });
       const { size: bytes } = await stat(file);
-      ctx.output.result({ file, bytes }, (paint) => `${paint.green("Saved")} ${name}, ${size(bytes)}`);
+      ctx.output.result({ file, bytes }, (paint) => `${paint.green("Saved")} ${name}, ${bytesText(bytes)}`);
     });
 }

@@ -9,10 +9,11 @@ import { patiently } from "../follow.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
-import { duration, oneLine, relativeTime, size } from "../render/text.ts";
+import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { addDownload } from "./backup-download.ts";
 import { addRestored } from "./restored.ts";
 import { counted } from "../../kit/counted.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { listCommand, rowCommand } from "../row-commands.ts";
 
 type Backup = Answer<"backups.get">;
@@ -45,7 +46,7 @@ function addList(backups: Command, ctx: CliContext): void {
       BY: (backup) => backup.origin,
       CREATED: (backup) => relativeTime(backup.created_at),
       TOOK: (backup) => (backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at)),
-      SIZE: (backup) => (backup.size_bytes === null ? "" : size(backup.size_bytes)),
+      SIZE: (backup) => (backup.size_bytes === null ? "" : bytesText(backup.size_bytes)),
       VERIFICATION: (backup, paint) => verdictOf(paint, backup),
       NOTE: noteOf,
     },
@@ -66,7 +67,7 @@ function noteOf({ operation, failure }: Summary): string {
 function progressOf({ kind, phase, bytes_done, tables_done, tables_total }: NonNullable<Summary["operation"]>): string {
   const doing = { backup: "Backing up", restore: "Restoring", verify: "Verifying" }[kind];
   const tables = tables_total === null ? "" : `, ${tables_done} of ${tables_total} tables`;
-  return `${doing}: ${phase}, ${size(bytes_done)}${tables}`;
+  return `${doing}: ${phase}, ${bytesText(bytes_done)}${tables}`;
 }
 
 function addShow(backups: Command, ctx: CliContext): void {
@@ -86,7 +87,7 @@ function describe(backup: Backup, paint: Paint): string {
     ["by", backup.origin],
     ["created", relativeTime(backup.created_at)],
     ["took", backup.finished_at === null ? null : duration(backup.created_at, backup.finished_at)],
-    ["size", backup.size_bytes === null ? null : size(backup.size_bytes)],
+    ["size", backup.size_bytes === null ? null : bytesText(backup.size_bytes)],
     ["sha-256", backup.sha256],
     ["engine", backup.engine_version === null ? null : `PostgreSQL ${backup.engine_version}`],
     ["stored", backup.storage === null ? null : `in ${backup.storage}`],
@@ -120,7 +121,7 @@ function addCreate(backups: Command, ctx: CliContext): void {
       if (backup.status === "failed") throw failed("The backup failed.", backup.failure);
       return ctx.output.result(
         backup,
-        (paint) => `${paint.green("Backed up:")} ${backup.id}, ${size(backup.size_bytes ?? 0)}`,
+        (paint) => `${paint.green("Backed up:")} ${backup.id}, ${bytesText(backup.size_bytes ?? 0)}`,
       );
     });
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -8,7 +9,7 @@ import { readInput } from "../input.ts";
 import { confirm } from "../prompts.ts";
 import type { Paint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
-import { oneLine, size } from "../render/text.ts";
+import { oneLine } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
 /** Adds `berth data`: the tables of a project's database, and their rows. */
@@ -56,7 +57,7 @@ function addTables(data: Command, ctx: CliContext): void {
       TABLE: ({ schema, name }) => oneLine(`${schema}.${name}`, 80),
       KIND: ({ kind }) => kind.replaceAll("_", " "),
       ROWS: ({ estimated_rows: rows }) => (rows === null ? "" : `~ ${rows.toLocaleString("en")}`),
-      SIZE: ({ size_bytes: bytes }) => (bytes === null ? "" : size(bytes)),
+      SIZE: ({ size_bytes: bytes }) => (bytes === null ? "" : bytesText(bytes)),
     },
     empty: "There are no tables.",
     note: ({ total, next_offset: next }) =>

@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts } from "../render/table.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { addFiles } from "./database-files.ts";
 import { addSessions } from "./database-session.ts";
 import { addQuery } from "./database-query.ts";
@@ -39,7 +40,7 @@ function describe(database: Answer<"database.get">, paint: Paint): string {
   return facts(paint, [
     ["status", paintStatus(paint, database.status)],
     ["engine", `PostgreSQL ${database.engine_version ?? ""}`.trim()],
-    ["size", database.size_bytes === null ? null : size(database.size_bytes)],
+    ["size", database.size_bytes === null ? null : bytesText(database.size_bytes)],
     ["connections", database.connections === null ? null : String(database.connections)],
     ["created", relativeTime(database.created_at)],
     [

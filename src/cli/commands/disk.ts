@@ -1,12 +1,13 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts } from "../render/table.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { actCommand, rowCommand } from "../row-commands.ts";
 
 type Disk = Answer<"disk.get">;
@@ -82,7 +83,7 @@ function describe(disk: Disk, paint: Paint): string {
 }
 
 function shareText(paint: Paint, share: Disk["images"], access: string): string {
-  const used = share.used_bytes === null ? "?" : size(share.used_bytes);
+  const used = share.used_bytes === null ? "?" : bytesText(share.used_bytes);
   const state = access === "open" ? "" : ` ${paintStatus(paint, access)}`;
-  return `${used} of ${size(share.limit_bytes)}${state}`;
+  return `${used} of ${bytesText(share.limit_bytes)}${state}`;
 }

@@ -8,8 +8,9 @@ import type { CliContext } from "../context.ts";
 import { CliError } from "../failures.ts";
 import { confirm } from "../prompts.ts";
 import { counted } from "../../kit/counted.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { paintStatus } from "../render/paint.ts";
-import { oneLine, size } from "../render/text.ts";
+import { oneLine } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
 type Machine = Answer<"platform.machines">["machines"][number];
@@ -31,7 +32,7 @@ export function addMachines(program: Command, ctx: CliContext): void {
       STATE: (machine, paint) => paintStatus(paint, stateOf(machine)),
       REPLICAS: ({ replicas }) => String(replicas),
       CPUS: ({ cpus }) => String(cpus),
-      MEMORY: ({ memory_bytes: bytes }) => size(bytes),
+      MEMORY: ({ memory_bytes: bytes }) => bytesText(bytes),
       ENGINE: ({ version }) => oneLine(version),
     },
     empty: "Everything runs on one machine. With BERTH_RUNTIME=swarm, replicas run on the machines of a Docker Swarm.",

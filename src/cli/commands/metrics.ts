@@ -1,13 +1,14 @@
 import { Option, type Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
 import { metricsRanges } from "../../contract/metrics.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import type { Paint } from "../render/paint.ts";
 import { sparkline } from "../render/sparkline.ts";
 import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 
 type Metrics = Answer<"metrics.get">;
 
@@ -40,7 +41,7 @@ function describe(paint: Paint, metrics: Metrics): string {
     ["errors", total.errors > 0 ? paint.red(errors) : errors],
     ["latency", `p50 ${ms(latency.p50)}  p95 ${ms(latency.p95)}  p99 ${ms(latency.p99)}`],
     ["", `p95 ${curve((bucket) => bucket.latency_ms.p95)}`],
-    ["bytes", `in ${size(total.bytes_in)}  out ${size(total.bytes_out)}`],
+    ["bytes", `in ${bytesText(total.bytes_in)}  out ${bytesText(total.bytes_out)}`],
     [
       "page load",
       `${ms(load.total_ms)} on average, ${ms(load.slowest_ms)} at most, ${load.failed} of ${load.looks} failed`,
@@ -69,7 +70,7 @@ function replicaTable(paint: Paint, { replicas }: Metrics): string {
     `${replica.process}.${replica.replica}`,
     replica.deployment === null ? "-" : `#${replica.deployment}`,
     replica.ready ? paint.green("ready") : paint.yellow("not ready"),
-    replica.memory_bytes === null ? "-" : size(replica.memory_bytes),
+    replica.memory_bytes === null ? "-" : bytesText(replica.memory_bytes),
     String(replica.processes ?? "-"),
     String(replica.restarts),
     sparkline(replica.buckets.map((bucket) => bucket.cpus)),

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import type { CliContext } from "../context.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
 import { rowCommand } from "../row-commands.ts";
 
@@ -25,7 +26,7 @@ function describe({ organization, totals, projects }: Overview, paint: Paint): s
     ["organization", `${organization.slug} (${oneLine(organization.name)})`],
     ["projects", `${totals.projects} of ${organization.max_projects}, ${totals.serving} serving`],
     ["last hour", `${counted(totals.requests_last_hour, "request")}, ${counted(totals.errors_last_hour, "error")}`],
-    ["storage", size(totals.storage_bytes)],
+    ["storage", bytesText(totals.storage_bytes)],
     [
       "alerts",
       totals.alerts === null || totals.alerts === 0 ? null : paint.red(`${totals.alerts} open: \`berth alerts\``),
@@ -63,7 +64,7 @@ function rowOf(paint: Paint, project: Overview["projects"][number]): string[] {
     hour.errors > 0 ? paint.red(String(hour.errors)) : "0",
     project.database === null ? "-" : paintStatus(paint, project.database),
     backup === null ? "-" : `${paintStatus(paint, backup.status)} ${relativeTime(backup.at)}`,
-    project.storage_bytes === null ? "-" : size(project.storage_bytes),
+    project.storage_bytes === null ? "-" : bytesText(project.storage_bytes),
     attention === "" ? "" : paint.yellow(attention),
   ];
 }

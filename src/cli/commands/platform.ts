@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Answer } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { CliError, usageError } from "../failures.ts";
 import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { counted } from "../../kit/counted.ts";
 import { rowCommand } from "../row-commands.ts";
 
@@ -105,10 +106,10 @@ function totals(paint: Paint, overview: Overview): string {
       `${counted(today.total, "deployment")}: ${today.succeeded} went live, ${today.failed} failed, ${today.in_progress} under way`,
     ],
     ["databases", `${databases.total}, ${databases.failed} failed`],
-    ["backups", `${backups.total}, ${size(backups.size_bytes)}`],
+    ["backups", `${backups.total}, ${bytesText(backups.size_bytes)}`],
     ["hostnames", `${domains.total}, ${domains.serving} serving`],
     ["cron jobs", String(overview.cron_jobs)],
-    ["memory", share(capacity.memory_bytes, size)],
+    ["memory", share(capacity.memory_bytes, bytesText)],
     ["processors", share(capacity.cpus, String)],
   ]);
 }
@@ -122,15 +123,15 @@ function describeMachine(paint: Paint, machine: Overview["machines"][number]): s
       `${paint.bold(machine.name)}, Berth ${machine.version}, started ${relativeTime(machine.started_at)}, last seen ${relativeTime(machine.seen_at)}`,
     ],
     ["roles", machine.roles.join(", ") || null],
-    ["has", `${machine.cpus} processors, ${size(machine.memory_bytes)} memory`],
-    ["disk", `${size(disk.available_bytes)} of ${size(disk.total_bytes)} free`],
+    ["has", `${machine.cpus} processors, ${bytesText(machine.memory_bytes)} memory`],
+    ["disk", `${bytesText(disk.available_bytes)} of ${bytesText(disk.total_bytes)} free`],
     [
       "data",
       kinds.length === 0
         ? null
         : kinds
             .sort((a, b) => b[1] - a[1])
-            .map(([kind, bytes]) => `${kind.replaceAll("_", " ")} ${size(bytes)}`)
+            .map(([kind, bytes]) => `${kind.replaceAll("_", " ")} ${bytesText(bytes)}`)
             .join(", "),
     ],
     [

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "../../contract/client.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
@@ -7,7 +8,7 @@ import { usageError } from "../failures.ts";
 import { wholeNumber } from "../input.ts";
 import { afterRestart } from "../outcomes.ts";
 import { withProgress } from "../render/progress.ts";
-import { oneLine, relativeTime, size } from "../render/text.ts";
+import { oneLine, relativeTime } from "../render/text.ts";
 import { listCommand } from "../row-commands.ts";
 
 /** Adds `berth ps`, `scale` and `restart`. */
@@ -36,7 +37,7 @@ function addList(program: Command, ctx: CliContext): void {
       SINCE: ({ replica }) => (replica === undefined ? "" : relativeTime(replica.since)),
       DEPLOYMENT: ({ replica }) => (replica === undefined ? "" : `#${replica.deployment}`),
       MEMORY: ({ replica }) =>
-        replica === undefined ? "" : replica.memory_bytes === null ? "-" : size(replica.memory_bytes),
+        replica === undefined ? "" : replica.memory_bytes === null ? "-" : bytesText(replica.memory_bytes),
       CPU: ({ replica }) => (replica === undefined ? "" : String(replica.cpus ?? "-")),
       RESTARTS: ({ replica }) => String(replica?.restarts ?? ""),
       COMMAND: ({ command }) => oneLine(command).slice(0, 60),

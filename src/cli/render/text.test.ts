@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { duration, oneLine, relativeTime, size, terminalText } from "./text.ts";
+import { duration, oneLine, relativeTime, terminalText } from "./text.ts";
 
 const now = Date.parse("2026-01-02T00:00:00.000Z");
 const before = (seconds: number) => new Date(now - seconds * 1000).toISOString();
@@ -12,16 +12,6 @@ test("times are told by their distance, in the largest whole unit", () => {
   assert.equal(relativeTime(before(-7200), now), "in 2 h");
   assert.equal(relativeTime(null, now), "never");
   assert.equal(duration(before(90), null, now), "1 min");
-});
-
-test("sizes have binary units", () => {
-  assert.deepEqual([0, 1023, 1024, 1_572_864, 200 * 1024 ** 3].map(size), [
-    "0 B",
-    "1023 B",
-    "1.0 KiB",
-    "1.5 MiB",
-    "200 GiB",
-  ]);
 });
 
 test("one line keeps the words and loses line breaks, control sequences and what is too long", () => {

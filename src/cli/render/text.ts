@@ -47,14 +47,6 @@ export function duration(from: string, to: string | null, nowMs = Date.now()): s
   return span(Math.max(0, Math.round((endMs - Date.parse(from)) / 1000)));
 }
 
-/** Formats bytes, such as `1.5 MiB`. */
-export function size(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const step = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
-  const amount = bytes / 1024 ** step;
-  return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
-}
-
 const units = [
   { name: "y", seconds: 31_536_000 },
   { name: "d", seconds: 86_400 },

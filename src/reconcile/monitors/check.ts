@@ -81,10 +81,3 @@ export function spanText(seconds: number): string {
   const unit = units.find((each) => seconds >= 2 * each.seconds);
   return unit === undefined ? `${Math.round(seconds)} s` : `${Math.floor(seconds / unit.seconds)} ${unit.name}`;
 }
-
-const gib = 1024 ** 3;
-
-/** Formats bytes for a sentence, in MiB or GiB. */
-export function bytesText(bytes: number): string {
-  return bytes >= gib ? `${(bytes / gib).toFixed(1)} GiB` : `${Math.round(bytes / 1024 ** 2)} MiB`;
-}

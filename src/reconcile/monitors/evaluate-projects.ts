@@ -1,6 +1,7 @@
 import type { Finding } from "../../features/status/status.ts";
 import { counted } from "../../kit/counted.ts";
-import { bytesText, listed, overall, spanText } from "./check.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
+import { listed, overall, spanText } from "./check.ts";
 
 interface OfProject {
   /** `organization/project`. */
