@@ -36,6 +36,19 @@ export function addDashboard(app: FastifyInstance, bundle: () => BundleState): S
   return (request, reply) => (asksForPage(request) ? sendPage(bundle(), request, reply) : undefined);
 }
 
+/** Returns the font faces of the bundle as CSS, for pages that use its fonts without its styles; empty while there is no bundle. */
+export function fontFaces(state: BundleState): string {
+  const paths = typeof state === "string" ? [] : [...state.files.keys()];
+  return paths.map((path) => (fontFile.test(path) ? fontFace(path) : "")).join("");
+}
+
+const fontFile = /^\/assets\/geist-(?:mono-)?latin-wght-normal-[\w-]+\.woff2$/;
+
+function fontFace(path: string): string {
+  const family = path.includes("-mono-") ? "Geist Mono Variable" : "Geist Variable";
+  return `@font-face{font-family:"${family}";font-display:swap;font-weight:100 900;src:url(${path}) format("woff2")}`;
+}
+
 const foreignPath = /^\/(?:v1|git|assets|session|decide)(?:[/?]|$)/;
 
 function asksForPage({ method, url, headers }: FastifyRequest): boolean {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Decision, Reach } from "./handlers.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
+import { bytesText } from "../kit/bytes-text.ts";
 
 /** The content of the page. */
 export interface ShownDecision extends Decision {
@@ -15,9 +16,17 @@ export interface ShownDecision extends Decision {
 
 type Row = readonly [name: string, cell: string];
 
-/** Renders the page that asks for a decision. */
-export function decisionHtml(shown: ShownDecision): string {
-  const { approval, request, summary, effect, affected, nonce } = shown;
+/** What a page says. */
+export interface PageContent {
+  readonly title: string;
+  readonly html: string;
+  /** Whether the page links to the dashboard. */
+  readonly linksBack: boolean;
+}
+
+/** Returns the content of the page that asks for a decision. */
+export function decisionContent(shown: ShownDecision): PageContent {
+  const { approval, request, effect, affected, nonce } = shown;
   const rows: readonly Row[] = [
     ...(approval.project === null ? [] : ([["Project", escape(approval.project)]] as const)),
     ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
@@ -35,8 +44,15 @@ export function decisionHtml(shown: ShownDecision): string {
   const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
   // All of the body is in sight before the buttons: what the summary does not say, such as a new token's scopes, stands there.
   const sent = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
-  const content = `<p class="order">${escape(summary)}</p>${lead}${table(rows)}${sent}${reach}${form}${rawRequest(shown)}`;
-  return page("A request waits for your decision", content, shown.isSignedIn);
+  const html = `<p class="order">${orderOf(shown)}</p>${lead}${table(rows)}${sent}${reach}${form}${rawRequest(shown)}`;
+  return { title: "A request waits for your decision", html, linksBack: shown.isSignedIn };
+}
+
+/** Returns the summary, with the time of the backup that it names as `timeOf` writes it. */
+function orderOf({ summary, request }: ShownDecision): string {
+  const takenAt = request.detail["taken_at"];
+  if (typeof takenAt !== "string") return escape(summary);
+  return escape(summary).replace(utcOf(takenAt), timeOf(takenAt));
 }
 
 function rawRequest({ approval, request: { summary, detail } }: ShownDecision): string {
@@ -70,10 +86,10 @@ const notices = {
 
 export type Notice = keyof typeof notices;
 
-/** Renders a page with a single notice. */
-export function noticeHtml(notice: Notice, isSignedIn = false): string {
+/** Returns the content of a page with a single notice. */
+export function noticeContent(notice: Notice, isSignedIn = false): PageContent {
   const [title, text] = notices[notice];
-  return page(title, `<p>${escape(text)}</p>`, isSignedIn);
+  return { title, html: `<p>${escape(text)}</p>`, linksBack: isSignedIn };
 }
 
 const style = `${plainPageStyle}h2{margin:2rem 0 .75rem;font-size:1rem;font-weight:600}
@@ -88,33 +104,37 @@ button[value=approved]{border-color:var(--bad);color:var(--bad)}
 details{margin-top:2rem;font-size:13px}summary{color:var(--muted);cursor:pointer}.back{display:inline-block;margin-top:2rem;color:var(--accent);font-size:13px}
 @media(width<640px){th,td{display:block;width:100%}th{padding-bottom:0}tr td{border-top:0}button{flex:1;height:44px}}`;
 
-// Writes the times in the reader's zone, with UTC on hover. Without it the page shows UTC.
-const script = `for(const t of document.querySelectorAll("time")){t.title=t.textContent;t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}`;
+// Writes the times in the reader's zone, with the exact one in UTC on hover. Without it the page shows UTC.
+const script = `for(const t of document.querySelectorAll("time")){t.title=t.dateTime.replace("T"," ").replace(/(\\.\\d+)?Z$/," UTC");t.textContent=new Date(t.dateTime).toLocaleString("en-GB",{dateStyle:"medium",timeStyle:"short"})+" (your time)"}`;
 
 const sha256 = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`;
 
 /**
- * Headers under which the page loads nothing, executes only its own script, can't be framed, and submits forms only to its own origin.
+ * Returns the headers under which the page loads nothing but fonts of its own origin, executes only its own script, can't be framed, and
+ * submits forms only to its own origin.
  */
-export const pageHeaders = {
-  "cache-control": "no-store",
-  "content-security-policy": `default-src 'none'; style-src ${sha256(style)}; script-src ${sha256(script)}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "x-robots-tag": "noindex",
-} as const;
+export function pageHeaders(fonts: string): Record<string, string> {
+  return {
+    "cache-control": "no-store",
+    "content-security-policy": `default-src 'none'; style-src ${sha256(fonts + style)}; font-src 'self'; script-src ${sha256(script)}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex",
+  };
+}
 
 // With no-referrer, browsers submit forms with `Origin: null`. So the page itself sets the strictest policy that still sends the origin, to
 // this host only; it has no links to other hosts.
 const referrer = `<meta name="referrer" content="same-origin">`;
 
-function page(title: string, content: string, linksBack: boolean): string {
+/** Renders a page. `fonts` are font faces as CSS. */
+export function renderContent({ title, html, linksBack }: PageContent, fonts: string): string {
   const back = linksBack ? `<a class="back" href="/approvals">Back to the approvals</a>` : "";
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">${referrer}<meta name="viewport" content="width=device-width">
-<title>${escape(title)} · Berth</title><style>${style}</style></head>
-<body><h1>${escape(title)}</h1>${content}${back}<script>${script}</script></body></html>
+<title>${escape(title)} · Berth</title><style>${fonts}${style}</style></head>
+<body><h1>${escape(title)}</h1>${html}${back}<script>${script}</script></body></html>
 `;
 }
 
@@ -154,15 +174,15 @@ const number = new Intl.NumberFormat("en");
 const counted = (count: number, noun: string) => `${number.format(count)} ${count === 1 ? noun : `${noun}s`}`;
 
 function contentText({ tables, estimated_rows, size_bytes }: NonNullable<Reach["database"]>): string {
-  const mib = (size_bytes / 1024 / 1024).toFixed(1);
-  return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${mib} MiB`;
+  return `about ${counted(estimated_rows, "row")} in ${counted(tables, "table")}, ${bytesText(size_bytes)}`;
 }
 
 /** Formats a time for people: in UTC, until the page's script writes it in the reader's zone. */
 function timeOf(at: string): string {
-  const utc = at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC");
-  return `<time datetime="${escape(at)}">${escape(utc)}</time>`;
+  return `<time datetime="${escape(at)}">${escape(utcOf(at))}</time>`;
 }
+
+const utcOf = (at: string) => at.replace("T", " ").replace(/:\d\d(?:\.\d+)?Z$/, " UTC");
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",

@@ -11,12 +11,14 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../test/support/test-platform.ts";
+import { createSignInLinks } from "./sign-in.ts";
 
 let api: TestApi;
 let org: TestOrganization;
 let things: Things;
 let agent: string;
 let asked = 0;
+const fontPath = "/assets/geist-latin-wght-normal-1a2b.woff2";
 let aheadMs = 0;
 
 before(async () => {
@@ -24,11 +26,14 @@ before(async () => {
     schema: "public",
     name: "orders",
     kind: "table",
-    estimated_rows: 4321,
-    size_bytes: 3 * 1024 * 1024,
+    estimated_rows: 1_234_567,
+    size_bytes: 5.5 * 1024 ** 3,
   } as const;
   const listTables = async () => ({ outcome: "done", found: { tables: [table], total: 1 } }) as const;
+  const font = { bytes: Buffer.from("font"), gzip: undefined, type: "font/woff2" };
+  const files = new Map([[fontPath, font]]);
   api = await testApi({
+    http: { dashboard: { bundle: () => ({ files }), links: createSignInLinks(() => "http://berth.test") } },
     ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ listTables }) },
     clock: { now: () => new Date(Date.now() + aheadMs) },
   });
@@ -63,8 +68,7 @@ test("shows who asks, for what, and what it reaches", async () => {
     "test",
     `DELETE /v1/projects/${things.project.slug}`,
     "shop.example.test",
-    "4,321 rows in 1 table,",
-    "3.0 MiB",
+    "about 1,234,567 rows in 1 table, 5.5 GiB",
   ];
   for (const text of expected) assert.ok(html.includes(text), text);
   assert.match(html, /Open until<[^>]*>(?:<[^>]*>)*\d{4}-\d\d-\d\d \d\d:\d\d UTC</);
@@ -78,7 +82,7 @@ test("names only what the request touches, not the whole project", async () => {
   const row = await open((await askTo("DELETE", `${base}/data/tables/public/orders/rows`, { key: { id: 1 } })).page);
   for (const text of [
     "Delete a row of the table public.orders",
-    "one of about 4,321 in the table",
+    "one of about 1,234,567 in the table",
     "Last verified backup",
   ])
     assert.ok(row.html.includes(text), text);
@@ -94,7 +98,25 @@ test("shows what was sent, and nothing of it is markup", async () => {
   assert.equal(html.match(/<script/gi)?.length, 1);
 });
 
-test("loads nothing and runs only its own script, is never stored or framed, and tells nobody where the reader came from", async () => {
+test("writes every time so that the reader's browser can show it in the reader's zone", async () => {
+  const taken = {
+    status: "completed",
+    problem_code: null,
+    problem: null,
+    created_at: "2026-03-01T03:00:00.000Z",
+  } as const;
+  await api.database.db.updateTable("backup").set(taken).where("id", "=", things.backup).execute();
+  const { page } = await askTo("POST", `/v1/projects/${things.project.slug}/restore`, { backup_id: things.backup });
+  const { html } = await open(page);
+  assert.ok(
+    html.includes(
+      'the backup of <time datetime="2026-03-01T03:00:00.000Z">2026-03-01 03:00 UTC</time> into a new database',
+    ),
+  );
+  assert.match(html, /Open until<[^>]*><td><time datetime="[^"]{23}Z">/);
+});
+
+test("loads only the dashboard's fonts and runs only its own script, is never stored or framed, and tells nobody where the reader came from", async () => {
   const { page } = await askForToken();
   const { headers, html } = await open(page);
   const policy = headers.get("content-security-policy") ?? "";
@@ -102,6 +124,7 @@ test("loads nothing and runs only its own script, is never stored or framed, and
   const own = `script-src 'sha256-${hash("sha256", script, "base64")}'`;
   for (const part of [
     "default-src 'none'",
+    "font-src 'self'",
     `${own};`,
     "frame-ancestors 'none'",
     "form-action 'self'",
@@ -112,6 +135,12 @@ test("loads nothing and runs only its own script, is never stored or framed, and
   assert.equal(headers.get("referrer-policy"), "no-referrer");
   assert.equal(headers.get("x-content-type-options"), "nosniff");
   assert.doesNotMatch(html, /src=|href=|https?:/);
+  assert.deepEqual(
+    Array.from(html.matchAll(/url\((.*?)\)/g), ([, url]) => url),
+    [fontPath],
+  );
+  const style = /<style>(.*?)<\/style>/s.exec(html)?.[1] ?? "";
+  assert.ok(policy.includes(`style-src 'sha256-${hash("sha256", style, "base64")}'`));
 });
 
 test("opening it, any number of times and by any method that only looks, decides nothing", async () => {

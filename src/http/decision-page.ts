@@ -3,7 +3,14 @@ import { mayDecide } from "../contract/access.ts";
 import { routes } from "../contract/routes.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
-import { decisionHtml, noticeHtml, pageHeaders, type Notice } from "./decision-html.ts";
+import {
+  decisionContent,
+  noticeContent,
+  pageHeaders,
+  renderContent,
+  type Notice,
+  type PageContent,
+} from "./decision-html.ts";
 import { answerTo } from "./errors.ts";
 import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
 
@@ -13,6 +20,8 @@ export interface DecisionPage {
   readonly log: Log;
   /** Returns who is signed in to the dashboard in the browser that sent the request. */
   readonly sessionOf: (request: FastifyRequest) => Promise<Caller | undefined>;
+  /** Returns the dashboard's font faces as CSS; empty while there is no bundle. */
+  readonly fonts: () => string;
 }
 
 type DecisionRequest = FastifyRequest<{ Params: { link: string }; Body: unknown }>;
@@ -40,18 +49,18 @@ export function addDecisionPage(app: FastifyInstance, page: DecisionPage): void 
     scope.setErrorHandler((error, request, reply) => {
       const { status, kind } = answerTo(error);
       if (kind === "fault") page.log.error({ request_id: request.id, err: error }, "the page of a decision failed");
-      return send(reply, status < 500 ? 400 : status, noticeHtml(status < 500 ? "malformed" : "fault"));
+      return send(page, reply, status < 500 ? 400 : status, noticeContent(status < 500 ? "malformed" : "fault"));
     });
     const byLink = ({ params: { link } }: DecisionRequest) => ({ link });
     scope.get(linkPath, (request: DecisionRequest, reply) => show(page, byLink(request), reply));
     scope.post(linkPath, (request: DecisionRequest, reply) => choose(page, byLink(request), { request, reply }));
     scope.get(sessionPath, async (request: SessionRequest, reply) => {
       const decider = await signedIn(page, request);
-      return decider === undefined ? refuseSignedOut(reply) : show(page, decider, reply);
+      return decider === undefined ? refuseSignedOut(page, reply) : show(page, decider, reply);
     });
     scope.post(sessionPath, async (request: SessionRequest, reply) => {
       const decider = await signedIn(page, request);
-      return decider === undefined ? refuseSignedOut(reply) : choose(page, decider, { request, reply });
+      return decider === undefined ? refuseSignedOut(page, reply) : choose(page, decider, { request, reply });
     });
   });
 }
@@ -64,7 +73,8 @@ async function signedIn(page: DecisionPage, request: SessionRequest): Promise<Si
   return caller && { id: request.params.id, caller };
 }
 
-const refuseSignedOut = (reply: FastifyReply) => send(reply, 401, noticeHtml("signed_out", true));
+const refuseSignedOut = (page: DecisionPage, reply: FastifyReply) =>
+  send(page, reply, 401, noticeContent("signed_out", true));
 
 /** Parses a form's fields. Refuses a repeated field: one parser could use the first value and another the last. */
 function readForm(text: string): Readonly<Record<string, string>> {
@@ -74,13 +84,14 @@ function readForm(text: string): Readonly<Record<string, string>> {
   return form;
 }
 
-async function show({ platform }: DecisionPage, person: Person, reply: FastifyReply): Promise<FastifyReply> {
+async function show(page: DecisionPage, person: Person, reply: FastifyReply): Promise<FastifyReply> {
+  const { platform } = page;
   const isSignedIn = "caller" in person;
   const found = await openDecision(platform.db, person, platform.clock.now());
-  if (found === undefined) return send(reply, 404, noticeHtml("unknown", isSignedIn));
-  if (!mayChoose(person, found)) return send(reply, 403, noticeHtml("not_yours", true));
+  if (found === undefined) return send(page, reply, 404, noticeContent("unknown", isSignedIn));
+  if (!mayChoose(person, found)) return send(page, reply, 403, noticeContent("not_yours", true));
   const { status, route, target, org_id, project_id } = found.approval;
-  if (!found.isOpen) return send(reply, 410, noticeHtml(noticeOf(status), isSignedIn));
+  if (!found.isOpen) return send(page, reply, 410, noticeContent(noticeOf(status), isSignedIn));
   const words = wordsOf(route);
   const affected =
     project_id === null
@@ -88,7 +99,7 @@ async function show({ platform }: DecisionPage, person: Person, reply: FastifyRe
       : await touchedBy(platform, { org_id, project_id }, { touches: words?.touches ?? [], target });
   const effect = words?.effect({ target, detail: found.request.detail });
   const nonce = makeNonce(platform, nonceKey(person));
-  return send(reply, 200, decisionHtml({ ...found, affected, effect, nonce, isSignedIn }));
+  return send(page, reply, 200, decisionContent({ ...found, affected, effect, nonce, isSignedIn }));
 }
 
 /** Returns whether this person may decide. The link is proof enough. */
@@ -102,14 +113,11 @@ interface Submitted {
   readonly reply: FastifyReply;
 }
 
-async function choose(
-  { platform }: DecisionPage,
-  person: Person,
-  { request, reply }: Submitted,
-): Promise<FastifyReply> {
+async function choose(page: DecisionPage, person: Person, { request, reply }: Submitted): Promise<FastifyReply> {
+  const { platform } = page;
   const { choice, nonce = "" } = (request.body ?? {}) as { readonly choice?: string; readonly nonce?: string };
   const isSignedIn = "caller" in person;
-  const refuse = (status: number, notice: Notice) => send(reply, status, noticeHtml(notice, isSignedIn));
+  const refuse = (status: number, notice: Notice) => send(page, reply, status, noticeContent(notice, isSignedIn));
   const isOwn = isFromThisPage(request, platform.addresses.controlUrl);
   if (!isOwn || !isNonce(platform, nonceKey(person), nonce)) return refuse(403, "elsewhere");
   if (choice !== "approved" && choice !== "denied") return refuse(400, "malformed");
@@ -162,6 +170,11 @@ function isNonce({ vault, clock }: HandlerPlatform, key: string, nonce: string):
   }
 }
 
-function send(reply: FastifyReply, status: number, html: string): FastifyReply {
-  return reply.code(status).headers(pageHeaders).type("text/html; charset=utf-8").send(html);
+function send(page: DecisionPage, reply: FastifyReply, status: number, content: PageContent): FastifyReply {
+  const fonts = page.fonts();
+  return reply
+    .code(status)
+    .headers(pageHeaders(fonts))
+    .type("text/html; charset=utf-8")
+    .send(renderContent(content, fonts));
 }
