@@ -5,9 +5,13 @@ import { pages, renderPage, type PageCode } from "./edge-pages.ts";
 
 const codes = Object.keys(pages) as PageCode[];
 
-test("a page that asks to come again soon says so to people as well", () => {
+test("every failure of an application asks to come again soon, in the header and in words", () => {
   const soon = codes.filter((code) => Number(renderPage(code, "text/html").headers["retry-after"] ?? Infinity) <= 300);
-  assert.ok(soon.includes("app_not_running"));
+  const ofApplications = codes.filter((code) => code.startsWith("app_"));
+  assert.deepEqual(
+    ofApplications.filter((code) => !soon.includes(code)),
+    [],
+  );
   for (const code of soon)
     for (const accept of ["text/html", "application/json", ""])
       assert.match(renderPage(code, accept).body, /Try again in a /, code);

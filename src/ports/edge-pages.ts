@@ -44,7 +44,8 @@ export const pages = {
   app_bad_response: {
     status: 502,
     title: "Bad response",
-    text: "The application closed the connection or sent no valid answer.",
+    text: "The application closed the connection or sent no valid answer. Try again in a few seconds.",
+    retryAfterS: 5,
   },
   app_busy: {
     status: 503,
@@ -60,7 +61,12 @@ export const pages = {
     text: "This application is down for maintenance. Try again in a few minutes.",
     retryAfterS: 120,
   },
-  app_timeout: { status: 504, title: "Application timeout", text: "The application did not answer in time." },
+  app_timeout: {
+    status: 504,
+    title: "Application timeout",
+    text: "The application did not answer in time. Try again in a minute.",
+    retryAfterS: 60,
+  },
 } as const satisfies Record<string, Page>;
 
 /**
