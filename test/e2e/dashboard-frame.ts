@@ -40,6 +40,7 @@ test("charts show what is below the pointer, and are zoomed together", { skip },
   assert.equal(await eventually(timeShown, "the charts show their values after a reload"), zoomed);
   await page.locator("main .u-over").first().dblclick();
   await page.waitForURL((url) => !url.searchParams.has("from"));
+  await eventually(() => page.evaluate(fillsPalely), "the area below a line is pale");
 });
 
 test("the address keeps what a list is filtered by", { skip }, async () => {
@@ -52,6 +53,7 @@ test("the address keeps what a list is filtered by", { skip }, async () => {
     const box = page.getByLabel(label);
     assert.equal(await box.inputValue(), "none-has-it");
     assert.equal(await page.getByRole("row", { name: row }).count(), 0);
+    await page.getByText("Nothing matches the filter.").waitFor();
     await box.fill("e");
     await page.waitForURL(/\?q=e$/);
     await page.getByRole("row", { name: row }).first().waitFor();
@@ -69,6 +71,13 @@ test("going back shows a page where it was left", { skip }, async () => {
   await heading("API").waitFor();
   await eventually(async () => (await page.evaluate("scrollY")) === 300, "the page is scrolled as before");
 });
+
+// Runs in the page: whether the last chart has an area with an eighth of its colour's opacity.
+const fillsPalely = `(() => {
+  const chart = Array.from(document.querySelectorAll("main canvas")).at(-1);
+  const { data } = chart.getContext("2d").getImageData(0, 0, chart.width, chart.height);
+  return data.filter((value, at) => at % 4 === 3 && value > 25 && value < 37).length > 200;
+})()`;
 
 // Runs in the page: the words of each box of values.
 const hoverTexts = `Array.from(document.querySelectorAll("[data-hover]"), (box) => Array.from(box.querySelectorAll("span"), (each) => each.textContent))`;

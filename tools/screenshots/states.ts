@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Page } from "playwright-core";
-import type { Client } from "../../src/contract/client.ts";
+import type { Page, Route } from "playwright-core";
+import type { Answer, Client } from "../../src/contract/client.ts";
 import { tarOf } from "../../test/support/tar.ts";
 
 /** What a state is made with. */
@@ -38,6 +38,10 @@ export const states: Readonly<Record<string, State>> = {
   "metrics-hover": async ({ page, open }) => {
     await open("/projects/shop/metrics");
     await hoverDeployments(page);
+  },
+  "metrics-many-deployments": async ({ page, open }) => {
+    await page.route("**/v1/projects/shop/metrics?*", deployAllDay);
+    await open("/projects/shop/metrics?range=24h");
   },
   palette: async ({ page, open }) => {
     await open("/projects/shop");
@@ -127,6 +131,19 @@ async function cancelBuilds(client: Client): Promise<void> {
   const { builds } = await client.call("builds.list", { params: shop });
   for (const { id, status } of builds)
     if (status === "running" || status === "queued") await client.call("builds.cancel", { params: { id } });
+}
+
+/** Answers with the platform's metrics and 40 deployments of the last day, some close to each other. */
+async function deployAllDay(route: Route): Promise<void> {
+  const answer = await route.fetch();
+  const metrics = (await answer.json()) as Answer<"metrics.get">;
+  const hours = Array.from({ length: 40 }, (_, index) => (index * index * 23) / 1600);
+  const deployments = hours.map((hour, index) => ({
+    ...metrics.deployments[0],
+    number: 1000 + index,
+    at: new Date(Date.now() - (23.8 - hour) * 3_600_000).toISOString(),
+  }));
+  await route.fulfill({ json: { ...metrics, deployments } });
 }
 
 /** Moves the pointer to the left until it is at a deployment. */

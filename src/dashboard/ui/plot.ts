@@ -42,7 +42,8 @@ export interface Hover {
   readonly markers: readonly Marker[];
 }
 
-const labelWidth = 48;
+// The widest label is a range of two numbers with four digits.
+const labelWidth = 72;
 const nearPx = 8;
 
 /** Draws a chart into an element. Charts of a page share cursor and zoom. `drawn` returns the current data whenever the chart needs it. */
@@ -54,7 +55,7 @@ export function createPlot(
   const { series, format, least = 0, isBinary = false } = drawn();
   const options = optionsOf({ width: element.clientWidth, series, format, least, isBinary });
   const hooks: uPlot.Hooks.Arrays = {
-    draw: [(plot) => drawMarkers(plot, drawn().markers, { line: cssColour("strong"), band: cssColour("faint") })],
+    draw: [(plot) => drawMarkers(plot, drawn().markers, markerColours())],
     setCursor: [(plot) => onHover(hoverOf(plot, drawn().markers))],
     setScale: [(plot, scale) => scale === "x" && drawn().onZoom(zoomOf(plot))],
   };
@@ -137,7 +138,7 @@ function optionsOf({
         width: 1.5,
         spanGaps: false,
         points: { show: false, size: 5, fill: cssColour(name), filter: alonePoints },
-        ...(fill ? { fill: withAlpha(cssColour(name)) } : {}),
+        ...(fill ? { fill: cssColour(name, 12) } : {}),
       })),
     ],
   };
@@ -166,18 +167,20 @@ function timeAt(seconds: number, stepSeconds: number): string {
 }
 
 // A canvas can't read custom properties, so the browser resolves them here.
-function cssColour(name: string): string {
+function cssColour(name: string, percent = 100): string {
   const probe = document.createElement("span");
-  probe.style.color = `var(--${name})`;
+  probe.style.color = `color-mix(in oklch, var(--${name}) ${percent}%, transparent)`;
   document.body.append(probe);
   const { color } = getComputedStyle(probe);
   probe.remove();
   return color;
 }
 
-function withAlpha(colour: string): string {
-  return colour.startsWith("oklch") ? colour.replace(/\)$/, " / 0.12)") : colour;
-}
+const markerColours = (): MarkerColours => ({
+  line: cssColour("strong"),
+  band: cssColour("faint", 12),
+  text: cssColour("muted"),
+});
 
 function drawMarkers(plot: uPlot, markers: readonly Marker[], colours: MarkerColours): void {
   const { ctx, bbox } = plot;
@@ -189,14 +192,16 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colours: MarkerCol
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const cluster of clustersIn(plot, markers)) {
     const [from, to] = [bbox.left + cluster.from * devicePixelRatio, bbox.left + cluster.to * devicePixelRatio];
-    ctx.fillStyle = withAlpha(colours.band);
+    ctx.fillStyle = colours.band;
     if (to > from) ctx.fillRect(from, bbox.top, to - from, bbox.height);
     ctx.strokeStyle = colours.line;
     ctx.beginPath();
-    ctx.moveTo(to, bbox.top);
-    ctx.lineTo(to, bbox.top + bbox.height);
+    for (const x of new Set([from, to])) {
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+    }
     ctx.stroke();
-    drawLabel(plot, { text: clusterLabel(cluster), x: to, colour: colours.line });
+    drawLabel(plot, cluster, colours.text);
   }
   ctx.restore();
 }
@@ -204,28 +209,22 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colours: MarkerCol
 interface MarkerColours {
   readonly line: string;
   readonly band: string;
-}
-
-interface Label {
   readonly text: string;
-  readonly x: number;
-  readonly colour: string;
 }
 
-/** Draws a label at the right of its line, or at the left where it would leave the chart. */
-function drawLabel({ ctx, bbox }: uPlot, { text, x, colour }: Label): void {
+/** Draws the label of a cluster into its space: at the right of its first line, or as far to the right as the chart goes. */
+function drawLabel({ ctx, bbox }: uPlot, cluster: Cluster, colour: string): void {
+  const text = clusterLabel(cluster);
   const { width } = ctx.measureText(text);
-  const isAtEdge = x + width + 6 * devicePixelRatio > bbox.left + bbox.width;
-  const left = isAtEdge ? x - width - 3 * devicePixelRatio : x + 3 * devicePixelRatio;
-  ctx.clearRect(left, bbox.top, width, 13 * devicePixelRatio);
+  const gap = 3 * devicePixelRatio;
+  const left = Math.min(bbox.left + cluster.from * devicePixelRatio + gap, bbox.left + bbox.width - width - gap);
+  ctx.clearRect(left - gap, bbox.top, width + 2 * gap, 14 * devicePixelRatio);
   ctx.fillStyle = colour;
   ctx.fillText(text, left, bbox.top + 10 * devicePixelRatio);
 }
 
-/** Returns the deployments in the visible part, those too close to be told apart as one; places are in CSS pixels from the left. */
+/** Returns the deployments in the visible part, those too close to be labelled apart as one. */
 function clustersIn(plot: uPlot, markers: readonly Marker[]): readonly Cluster[] {
-  const placeOf = ({ at }: Marker) => plot.valToPos(at, "x");
-  const width = plot.bbox.width / devicePixelRatio;
-  const visible = markers.filter((marker) => placeOf(marker) >= 0 && placeOf(marker) <= width);
-  return clusterMarkers(visible, placeOf, labelWidth);
+  const chart = plot.bbox.width / devicePixelRatio;
+  return clusterMarkers(markers, ({ at }) => plot.valToPos(at, "x"), { chart, label: labelWidth });
 }
