@@ -1,6 +1,7 @@
 import type { ComponentType } from "react";
 import { limits } from "../../contract/limits.ts";
 import { useCall } from "../data/api.ts";
+import { compareNames } from "../data/format.ts";
 import { textOf } from "../data/text-of.ts";
 import { ImportDialog } from "../pages/cron/import-dialog.tsx";
 import { JobDialog } from "../pages/cron/job-dialog.tsx";
@@ -156,7 +157,9 @@ function RunJob(props: OfProject) {
       <SelectField
         name="name"
         label="Job"
-        options={(data?.jobs ?? []).map(({ name, path }) => [name, `${name}: ${path}`])}
+        options={(data?.jobs ?? [])
+          .toSorted((a, b) => compareNames(a.name, b.name))
+          .map(({ name, path }) => [name, `${name}: ${path}`])}
       />
     </ActionDialog>
   );

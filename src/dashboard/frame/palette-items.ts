@@ -1,6 +1,7 @@
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { useCall } from "../data/api.ts";
+import { compareNames } from "../data/format.ts";
 import { useMe, whyNot } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
 import { setTheme } from "../data/theme.ts";
@@ -23,7 +24,11 @@ const mostExpanded = 40;
 /** Returns what the palette finds for a text: best matches first; among equals, actions on the current project first. */
 export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): readonly Item[] {
   const { data } = useCall("overview.get", {});
-  const slugs = data?.projects.filter(({ state }) => state !== "deleted").map(({ slug }) => slug) ?? [];
+  const slugs =
+    data?.projects
+      .filter(({ state }) => state !== "deleted")
+      .map(({ slug }) => slug)
+      .toSorted(compareNames) ?? [];
   const [begin = ""] = text.trim().toLowerCase().split(/[\s:]/, 1);
   const expanded =
     slugs.length <= mostExpanded

@@ -25,7 +25,8 @@ interface RemovalProps<N extends RouteName> extends OfProject {
 export function Removal<N extends RouteName>({ label, names, input, text, slug, ...rest }: RemovalProps<N>) {
   const [chosen, choose] = useState<string>();
   if (names === undefined) return null;
-  const name = chosen ?? names[0];
+  const sorted = names.toSorted(compareNames);
+  const name = chosen ?? sorted[0];
   if (name === undefined)
     return (
       <Dialog title={rest.title} onClose={rest.onClose}>
@@ -40,7 +41,7 @@ export function Removal<N extends RouteName>({ label, names, input, text, slug, 
           label={label}
           value={name}
           onChange={(event) => choose(event.target.value)}
-          options={names.map((each) => [each, each])}
+          options={sorted.map((each) => [each, each])}
         />
         <p>{text}</p>
       </div>
@@ -80,7 +81,7 @@ export function RemoveVariable(props: OfProject) {
       title="Remove a variable"
       submit="Remove"
       label="Key"
-      names={data?.variables.flatMap(({ key, system }) => (system ? [] : [key])).toSorted(compareNames)}
+      names={data?.variables.flatMap(({ key, system }) => (system ? [] : [key]))}
       input={(key) => ({ params: { slug, key } })}
       text="The application restarts without it. Earlier deployments keep their value, so a rollback brings it back."
       onDone={() => done("variables")}

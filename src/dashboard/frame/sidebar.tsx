@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { LogOut, Search } from "lucide-react";
 import { useCall } from "../data/api.ts";
+import { compareNames } from "../data/format.ts";
 import { useMe } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
 import { Brand } from "../ui/brand.tsx";
@@ -17,7 +18,7 @@ export function Sidebar() {
   const me = useMe();
   const { data, error } = useCall("overview.get", {});
   const projects = (data?.projects.filter((project) => project.state === "active") ?? []).toSorted((a, b) =>
-    a.slug.localeCompare(b.slug),
+    compareNames(a.slug, b.slug),
   );
   const shown = sections.filter((section) => section.operator !== true);
   return (

@@ -9,7 +9,7 @@ import { Button } from "./button.tsx";
 import { Select } from "./field.tsx";
 import { Problem } from "./problem.tsx";
 import { Dot, Tag, type Tone } from "./status.tsx";
-import { Ago, Plain } from "./text.tsx";
+import { Ago, Dated, Plain } from "./text.tsx";
 import { Empty, Skeleton } from "./view.tsx";
 
 export type Entry = Answer<"activity.list">["activity"][number];
@@ -137,7 +137,7 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
     <li className="flex min-h-9 items-center gap-3 px-3 py-1.5 text-sm">
       <Dot tone={toneOf(entry.action)} />
       <span className="min-w-0 flex-1 break-words">
-        <Plain>{entry.summary}</Plain>
+        <Dated>{entry.summary}</Dated>
         {namesProject && entry.project !== null && !entry.summary.endsWith(` ${entry.project}`) && (
           <Link
             to="/projects/$slug/timeline"

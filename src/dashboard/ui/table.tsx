@@ -24,10 +24,19 @@ interface TableProps<T> {
 
 const rowsAtOnce = 100;
 
-/** A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. */
+/**
+ * A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. Pages handle
+ * empty lists themselves, so a table without rows means that the filter matches nothing.
+ */
 export function Table<T>({ rows, ...rest }: TableProps<T>) {
   const [most, setMost] = useState(rowsAtOnce);
   const isPhone = useIsPhone();
+  if (rows.length === 0)
+    return (
+      <p className="rounded-md border border-line px-4 py-6 text-center text-sm text-muted">
+        Nothing matches the filter.
+      </p>
+    );
   const hidden = rows.length - most;
   const shown = { ...rest, rows: rows.slice(0, most) };
   const table = isPhone && rest.phone !== undefined ? <Items {...shown} /> : <Grid {...shown} />;

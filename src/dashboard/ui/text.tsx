@@ -1,5 +1,5 @@
 import { useSyncExternalStore, type ReactNode } from "react";
-import { exact, relative, visible } from "../data/format.ts";
+import { day, exact, relative, visible } from "../data/format.ts";
 
 /** Shows ids, hashes, hostnames and values in the fixed-width font, with invisible characters made visible. */
 export function Mono({ children, className = "" }: { readonly children: string; readonly className?: string }) {
@@ -28,6 +28,30 @@ export function Prose({ children }: { readonly children: string }) {
         ),
       )}
     </>
+  );
+}
+
+const minuteInUtc = /(\d{4}-\d\d-\d\d \d\d:\d\d UTC)/;
+
+/** Shows a sentence of the platform about what tenants named, with its times in the reader's zone and the exact ones on hover. */
+export function Dated({ children }: { readonly children: string }) {
+  return (
+    <bdi>
+      {visible(children)
+        .split(minuteInUtc)
+        .map((part, index) => (index % 2 === 0 ? part : <Minute key={index} at={part} />))}
+    </bdi>
+  );
+}
+
+function Minute({ at }: { readonly at: string }) {
+  const instant = at.replace(" ", "T").replace(" UTC", ":00.000Z");
+  // A name may look like a time.
+  if (Number.isNaN(Date.parse(instant))) return at;
+  return (
+    <time dateTime={instant} title={exact(instant)}>
+      {day(instant)}
+    </time>
   );
 }
 

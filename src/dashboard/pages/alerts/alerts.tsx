@@ -22,7 +22,9 @@ export function Alerts() {
       <View of={alerts}>
         {({ pages }) =>
           pages[0]?.alerts.length === 0 ? (
-            <Status tone="ok">No open alerts</Status>
+            <Status tone="ok">
+              {all ? "No alert was opened yet" : "No open alerts: a check that keeps failing opens one"}
+            </Status>
           ) : (
             <>
               <Table

@@ -10,7 +10,7 @@ import { Select } from "../../ui/field.tsx";
 import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { State, Status } from "../../ui/status.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 
 type Approval = Answer<"approvals.list">["approvals"][number];
@@ -100,7 +100,7 @@ function Request({ of }: { readonly of: Approval }) {
       </span>
       <div className="flex min-w-0 flex-1 flex-col gap-0.5 max-sm:order-1 max-sm:basis-full">
         <p className="font-medium wrap-anywhere">
-          <Plain>{summary}</Plain>
+          <Dated>{summary}</Dated>
           {project !== null && summary !== `Delete the project ${project}` && (
             <>
               {" in "}

@@ -1,3 +1,5 @@
+import { compareNames } from "../../data/format.ts";
+
 export interface SourceFile {
   readonly path: string;
   readonly size_bytes: number;
@@ -21,5 +23,5 @@ export function entriesOf(files: readonly SourceFile[], folder: string): Entry[]
   }
   const entries = [...found].map(([name, sizeBytes]) => ({ name, sizeBytes }));
   const rank = ({ sizeBytes }: Entry) => (sizeBytes === null ? 0 : 1);
-  return entries.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+  return entries.toSorted((a, b) => rank(a) - rank(b) || compareNames(a.name, b.name));
 }

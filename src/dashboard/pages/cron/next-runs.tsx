@@ -35,7 +35,6 @@ export function ScheduleWords({ schedule }: { readonly schedule: string }) {
     <>
       {words[0]?.toUpperCase()}
       {words.slice(1)}
-      {/\d:\d/.test(words) && " UTC"}
     </>
   );
 }

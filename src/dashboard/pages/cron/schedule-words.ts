@@ -5,11 +5,12 @@ const weekdayNames = ["Sundays", "Mondays", "Tuesdays", "Wednesdays", "Thursdays
 const monthFormat = new Intl.DateTimeFormat("en-GB", { month: "long", timeZone: "UTC" });
 const listFormat = new Intl.ListFormat("en-GB");
 
-/** Returns a schedule in words: `every day at 03:00`, `every 5 minutes, on Mondays to Fridays`. Its times are in UTC. */
+/** Returns a schedule in words: `every day at 03:00 UTC`, `every 5 minutes, on Mondays to Fridays`. */
 export function scheduleInWords(schedule: CronSchedule): string {
   const days = daysOf(schedule);
   const months = schedule.months.length === 12 ? "" : `in ${list(schedule.months.map(monthName))}`;
-  const times = timesOf(schedule);
+  const said = timesOf(schedule);
+  const times = /\d:\d/.test(said) ? `${said} UTC` : said;
   const isAt = times.startsWith("at ");
   if (days === "" && isAt) return [`every day ${times}`, months].filter(isGiven).join(", ");
   return [times, days, months].filter(isGiven).join(isAt ? " " : ", ");

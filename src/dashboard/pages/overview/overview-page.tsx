@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { count, plural, shortCommit } from "../../data/format.ts";
+import { compareNames, count, plural, shortCommit } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
@@ -55,7 +55,7 @@ function Projects({ data, onCreate }: { readonly data: Answer<"overview.get">; r
     );
   const shown = projects
     .filter(({ slug, name }) => `${slug} ${name}`.toLowerCase().includes(text.toLowerCase()))
-    .toSorted((a, b) => a.slug.localeCompare(b.slug));
+    .toSorted((a, b) => compareNames(a.slug, b.slug));
   return (
     <>
       <Needs data={data} />
@@ -154,7 +154,7 @@ function Address({ url }: { readonly url: string }) {
       <a href={url} target="_blank" rel="noreferrer" className="text-muted hover:text-accent hover:underline">
         <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
       </a>
-      <span className="opacity-0 transition-opacity group-hover/address:opacity-100 focus-within:opacity-100">
+      <span className="opacity-0 transition-opacity group-hover/address:opacity-100 focus-within:opacity-100 pointer-coarse:opacity-100">
         <CopyButton text={url} label="Copy the address" />
       </span>
     </span>

@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall, useDryRun } from "../../data/api.ts";
-import { bytes, plural } from "../../data/format.ts";
+import { bytes, compareNames, plural } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -46,7 +46,7 @@ function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
     >
       <Table
         caption="Machines of the swarm"
-        rows={machines}
+        rows={machines.toSorted((a, b) => compareNames(a.name, b.name))}
         keyOf={({ id }) => id}
         columns={[
           ...columns,

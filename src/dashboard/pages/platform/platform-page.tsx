@@ -153,7 +153,9 @@ function Troubled({ data }: { readonly data: Overview }) {
     <div className="grid gap-5 lg:grid-cols-2">
       <Section title="Failing most, 24 hours">
         {data.most_failing.length === 0 ? (
-          <p className="text-sm text-muted">Nothing failed.</p>
+          <p className="text-sm text-muted">
+            No project had an error response, a crash, or a failed deployment or cron run.
+          </p>
         ) : (
           <Table
             caption="Failing most"
@@ -168,7 +170,7 @@ function Troubled({ data }: { readonly data: Overview }) {
       </Section>
       <Section title="Slowest, 24 hours">
         {data.slowest.length === 0 ? (
-          <p className="text-sm text-muted">No requests.</p>
+          <p className="text-sm text-muted">No project answered ten requests or more.</p>
         ) : (
           <Table
             caption="Slowest"

@@ -55,7 +55,11 @@ const columns: readonly Column<Setting>[] = [
     head: "Value",
     grow: true,
     cell: ({ value, setBy }) =>
-      setBy === "default" ? <span className="text-faint">{value}</span> : <Mono>{value}</Mono>,
+      setBy === "default" ? (
+        <span className="text-faint max-sm:whitespace-normal">{value}</span>
+      ) : (
+        <Mono className="max-sm:wrap-anywhere max-sm:whitespace-normal">{value}</Mono>
+      ),
   },
   {
     head: "Set by",

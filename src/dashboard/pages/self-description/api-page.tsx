@@ -59,7 +59,7 @@ function columnsFor(why: (name: string) => string | undefined): readonly Column<
       cell: ({ path, summary }) => (
         <span className="flex min-w-0 flex-col leading-4.5">
           <Mono className="truncate font-medium">{path}</Mono>
-          <span className="truncate text-xs text-faint">{summary}</span>
+          <span className="truncate text-xs text-faint max-sm:whitespace-normal">{summary}</span>
         </span>
       ),
     },
