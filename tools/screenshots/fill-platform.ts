@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createClient, type Client } from "../../src/contract/client.ts";
+import { ApiError, createClient, type Client } from "../../src/contract/client.ts";
 import type { TestPlatform } from "../../test/e2e/platform.ts";
 import { tarOf } from "../../test/support/tar.ts";
 
@@ -97,13 +97,30 @@ async function fillShop(client: Client): Promise<void> {
   const { id } = await client.call("backups.create", { params });
   await until(async () => (await client.call("backups.get", { params: { id } })).status === "completed");
   await client.call("backups.verify", { params: { id } });
+  await until(async () => (await client.call("backups.get", { params: { id } })).operation === null);
   await client.call("runs.create", { params, body: { command: "node -e 'console.log(process.version)'" } });
-  const agent = { name: "agent", approval_mode: true } as const;
-  const made = await client.call("tokens.create", { body: agent });
-  const asking = createClient({ baseUrl: client.baseUrl, token: made.token ?? "" });
+  await askAll(client);
+}
+
+/** How many requests wait for a decision. */
+export const requested = 4;
+
+async function askAll(client: Client): Promise<void> {
+  const params = { slug: "shop" };
+  const agent = { name: "agent", role: "owner", approval_mode: true } as const;
+  const { token } = await client.call("tokens.create", { body: agent });
+  const asking = createClient({ baseUrl: client.baseUrl, token: token ?? "" });
   const row = { ...params, schema: "public", table: "orders" };
-  await asking.call("data.delete", { params: row, body: { key: { id: 42 } } }).catch(() => undefined);
-  await asking.call("domains.detach", { params: { ...params, hostname: "shop.example.com" } }).catch(() => undefined);
+  const requests = [
+    () => asking.call("data.delete", { params: row, body: { key: { id: 42 } } }),
+    () => asking.call("backups.restore", { params, body: {} }),
+    () => asking.call("domains.detach", { params: { ...params, hostname: "shop.example.com" } }),
+    () => asking.call("projects.delete", { params }),
+  ];
+  for (const request of requests)
+    await request().catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.code !== "approval_required") throw error;
+    });
 }
 
 async function deploy(client: Client, slug: string, files: Record<string, string>, message: string): Promise<void> {

@@ -6,7 +6,7 @@ import { startPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser } from "../../test/support/browser.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { createClient } from "../../src/contract/client.ts";
-import { fillPlatform } from "./fill-platform.ts";
+import { fillPlatform, requested } from "./fill-platform.ts";
 import { states, type Stage } from "./states.ts";
 
 /**
@@ -52,8 +52,10 @@ interface Shoot {
   readonly dialogs?: typeof ofButtons;
   /** Names of states. */
   readonly states?: readonly string[];
-  /** Pages that are no part of the dashboard, by name: their HTML. */
+  /** Pages of the edge, by name: their HTML. */
   readonly plain?: Readonly<Record<string, string>>;
+  /** The addresses of pages that decide a request. */
+  readonly decisions?: readonly string[];
 }
 
 async function shootAll(): Promise<void> {
@@ -61,14 +63,15 @@ async function shootAll(): Promise<void> {
   try {
     const emptyToken = await fillPlatform(platform);
     const pages = [...ofOrganization, ...ofOperator, ...ofShop.map((path) => `/projects/shop${path}`)];
-    const plain = { ...edgePages(), decision: await decisionPage(platform.dataDir) };
+    const decisions = await decisionLinks(platform.dataDir);
     await shoot({
       url: platform.api,
       token: platform.token,
       paths: pages,
       dialogs: ofButtons,
       prefix: "many-",
-      plain,
+      plain: edgePages(),
+      decisions,
       states: stateNames,
     });
     const none = [...tabs, ...moreTabs].map((path) => `/projects/new-idea${path}`);
@@ -85,16 +88,17 @@ function edgePages(): Record<string, string> {
   return Object.fromEntries(shownCodes.map((code) => [`edge-${code}`, renderPage(code, "text/html").body]));
 }
 
-/** The page behind the link that the operator got for the request that waits. */
-async function decisionPage(dataDir: string): Promise<string> {
+/** The links that the operator got for the requests that wait. */
+async function decisionLinks(dataDir: string): Promise<string[]> {
   const outbox = join(dataDir, "outbox");
-  const link = () => {
+  const links = () => {
     const mails = (existsSync(outbox) ? readdirSync(outbox) : []).map((name) =>
       readFileSync(join(outbox, name), "utf8"),
     );
-    return /http\S+\/decide\/[^\s"\\]+/.exec(mails.join("\n"))?.[0];
+    const found = new Set(mails.join("\n").match(/http\S+\/decide\/[^\s"\\]+/g));
+    return found.size === requested && [...found];
   };
-  return (await fetch(await eventually(link, "the operator is asked"))).text();
+  return eventually(links, "the operator is asked");
 }
 
 async function shoot(what: Shoot): Promise<void> {
@@ -148,6 +152,11 @@ async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): 
     await page.goto("about:blank");
     await page.setContent(html);
     await save(name);
+  }
+  for (const [index, address] of (what.decisions ?? []).entries()) {
+    await page.goto(address);
+    await page.waitForTimeout(settleMs);
+    await save(`decision-${index + 1}`);
   }
   await context.close();
 }
