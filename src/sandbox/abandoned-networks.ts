@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../kit/exec.ts";
 
@@ -21,7 +21,7 @@ export interface NetworkNote {
 export async function abandonedNetworks(ip: string, notes: string = usualNotes): Promise<readonly NetworkNote[]> {
   if (!existsSync(notes)) return [];
   const noted = readdirSync(notes).flatMap((tag) => readNote(join(notes, tag)));
-  const orphans = noted.filter(({ stateDir }) => !existsSync(stateDir));
+  const orphans = noted.filter(({ stateDir, namespace }) => namespace === ownNamespace() && !existsSync(stateDir));
   const busy = await Promise.all(orphans.map(({ tag }) => hasProcesses(ip, tag)));
   return orphans.filter((_, index) => !busy[index]);
 }
@@ -29,11 +29,19 @@ export async function abandonedNetworks(ip: string, notes: string = usualNotes):
 /** Records outside the data folder that its network exists on this machine. */
 export function noteNetwork(note: NetworkNote, notes: string = usualNotes): void {
   mkdirSync(notes, { recursive: true, mode: 0o700 });
-  writeFileSync(join(notes, note.tag), JSON.stringify(note), { mode: 0o600 });
+  writeFileSync(join(notes, note.tag), JSON.stringify({ ...note, namespace: ownNamespace() }), { mode: 0o600 });
 }
 
 export function forgetNetwork(tag: string, notes: string = usualNotes): void {
   rmSync(join(notes, tag), { force: true });
+}
+
+/** Processes of other network namespaces share the notes, but neither the tables nor the routes. */
+const ownNamespace = (): string => readlinkSync("/proc/self/ns/net");
+
+interface KeptNote extends NetworkNote {
+  /** The network namespace of the tables and routes. */
+  readonly namespace: string;
 }
 
 /** Returns the network namespaces of a tag, as `ip netns` names them. */
@@ -51,9 +59,9 @@ async function hasProcesses(ip: string, tag: string): Promise<boolean> {
 }
 
 /** Returns no note when the file can't be read: another Berth process may be writing or removing it, and the next start tries again. */
-function readNote(file: string): readonly NetworkNote[] {
+function readNote(file: string): readonly KeptNote[] {
   try {
-    return [JSON.parse(readFileSync(file, "utf8")) as NetworkNote];
+    return [JSON.parse(readFileSync(file, "utf8")) as KeptNote];
   } catch {
     return [];
   }

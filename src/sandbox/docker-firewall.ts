@@ -39,7 +39,7 @@ export function dockerRules(interfacePrefix: string, outward: readonly string[])
 
 // Docker's device names in `ip link`; other bridges, VLANs and tunnels belong to the operator.
 const docker = /^(docker.*|br-[0-9a-f]{12}|veth.*)$/;
-const ours = /^(b[0-9a-f]{4}-\d+|bprobe\d+)$/;
+const ours = /^(b[0-9a-f]{4,8}-\d+|bprobe\d+)$/;
 
 /** Filters network devices down to those that lead to other machines: cards, VLANs, bridges, VPNs, but neither Docker's nor sandboxes'. */
 export function outwardDevices(names: readonly string[]): string[] {

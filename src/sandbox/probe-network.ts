@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -74,7 +74,7 @@ async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resol
   const first = await vethFault(options, network);
   if (first === undefined) return network;
   // The probe's outside server is not behind an uplink, so admit its link as well.
-  const worlds = [worldLink()];
+  const worlds = [worldLink(network)];
   await admitThroughDocker(network.interfacePrefix, [...uplinks(), ...worlds]);
   const second = await vethFault(options, network);
   await dismissFromDocker(network.interfacePrefix, worlds);
@@ -82,7 +82,8 @@ async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resol
   throw new Error(second);
 }
 
-const worldLink = (): string => `bprobe${process.pid % 100000}`;
+/** Named after the network's own number, so that platforms that start at the same moment do not share a link or its addresses. */
+const worldLink = ({ blockNumber }: VethNetwork): string => `bprobe${blockNumber}`;
 
 /**
  * Checks that a sandbox reaches an outside server through the host but not the host itself. A second namespace, with a name that Berth's
@@ -92,13 +93,13 @@ async function vethFault(options: SandboxOptions, network: VethNetwork): Promise
   const id = `probe-${process.pid}-${Math.random().toString(36).slice(2)}`;
   const host = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => host.listen(0, "0.0.0.0", resolve));
-  const platform = await openWorld(options);
+  const platform = await openWorld(options, network);
   try {
     const opened = await network.open(id, { kind: "egress" });
     const hostPort = (host.address() as { port: number }).port;
     const targets = [`${platform.address}:${platform.port}`, `${network.hostAddress(id)}:${hostPort}`];
     const result = await runOk(prefixed(opened.prefix, options.nodeBin, ["-e", tryTargets, ...targets]), {
-      timeoutMs: 15_000,
+      timeoutMs: patienceMs,
     });
     const [reachesWorld, reachesHost] = JSON.parse(result.stdout) as boolean[];
     if (!reachesWorld) return "packets of a sandbox are not forwarded by this machine's firewall";
@@ -110,32 +111,39 @@ async function vethFault(options: SandboxOptions, network: VethNetwork): Promise
   }
 }
 
+/** How long a busy machine may take for one step. A step that is given up leaves the platform with a weaker network. */
+const patienceMs = 60_000;
+
+// A process that got no processor for two seconds learns of its time limit before it learns of its connection, which comes before setImmediate.
 const tryTargets = `
 const net = require("node:net");
 const reach = (target) => new Promise((resolve) => {
   const [host, port] = target.split(":");
   const socket = net.connect({ host, port: Number(port), timeout: 2000 });
   const end = (answer) => { socket.destroy(); resolve(answer); };
-  socket.on("connect", () => end(true)).on("error", () => end(false)).on("timeout", () => end(false));
+  socket.on("connect", () => end(true)).on("error", () => end(false)).on("timeout", () => setImmediate(end, false));
 });
 Promise.all(process.argv.slice(1).map(reach)).then((answers) => console.log(JSON.stringify(answers)));
 `;
 const listen = `require("node:net").createServer((socket) => socket.end()).listen(0, "0.0.0.0", function () { console.log(this.address().port); });`;
 
-/** Starts a server in its own network namespace beside the host, at an address reserved for documentation (RFC 5737, TEST-NET-3). */
-async function openWorld({ parts, nodeBin }: SandboxOptions) {
+/** Starts a server in its own network namespace beside the host, at an address reserved for tests of networks (RFC 2544). */
+async function openWorld({ parts, nodeBin }: SandboxOptions, network: VethNetwork) {
   const ip = parts.ip as string;
-  const name = worldLink();
-  const pick = 4 * Math.floor(Math.random() * 63);
-  const [near, far] = [`203.0.113.${pick + 1}`, `203.0.113.${pick + 2}`];
+  const name = worldLink(network);
+  const subnet = `198.19.${network.blockNumber >> 6}`;
+  const first = (network.blockNumber & 63) * 4;
+  const [near, far] = [`${subnet}.${first + 1}`, `${subnet}.${first + 2}`];
   const close = async () => {
     server?.kill("SIGKILL");
-    await run({ file: ip, args: ["link", "del", name] }, { timeoutMs: 10_000 });
-    await run({ file: ip, args: ["netns", "del", name] }, { timeoutMs: 10_000 });
+    await run({ file: ip, args: ["link", "del", name] }, { timeoutMs: patienceMs });
+    await run({ file: ip, args: ["netns", "del", name] }, { timeoutMs: patienceMs });
   };
   let server: ReturnType<typeof start> | undefined;
+  // A platform that was killed while it probed leaves its own behind.
+  if (existsSync(`/run/netns/${name}`)) await close();
   try {
-    await runOk({ file: ip, args: ["netns", "add", name] }, { timeoutMs: 10_000 });
+    await runOk({ file: ip, args: ["netns", "add", name] }, { timeoutMs: patienceMs });
     const outside = [
       `link add ${name} type veth peer name eth0 netns ${name}`,
       `addr add ${near}/30 dev ${name}`,
@@ -147,10 +155,10 @@ async function openWorld({ parts, nodeBin }: SandboxOptions) {
       "link set eth0 up",
       `route add default via ${near}`,
     ];
-    await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: 10_000 });
+    await runOk({ file: ip, args: ["-batch", "-"] }, { stdin: `${outside.join("\n")}\n`, timeoutMs: patienceMs });
     await runOk(
       { file: ip, args: ["-n", name, "-batch", "-"] },
-      { stdin: `${inside.join("\n")}\n`, timeoutMs: 10_000 },
+      { stdin: `${inside.join("\n")}\n`, timeoutMs: patienceMs },
     );
     const started = start(prefixed([ip, "netns", "exec", name], nodeBin, ["-e", listen]), {
       env: { PATH: systemPath },
@@ -171,7 +179,7 @@ function prefixed(prefix: readonly string[], file: string, args: readonly string
 
 async function firstLine(stream: NodeJS.ReadableStream): Promise<number> {
   const line = new Promise<string>((resolve) => stream.once("data", (chunk: Buffer) => resolve(chunk.toString())));
-  const late = sleep(10_000, undefined, { ref: false }).then(() => {
+  const late = sleep(patienceMs, undefined, { ref: false }).then(() => {
     throw new Error("a probe in a network namespace did not start");
   });
   return Number(await Promise.race([line, late]));

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, runOk } from "../kit/exec.ts";
+import { claimAddresses } from "./claim-addresses.ts";
 import { abandonedNetworks, forgetNetwork, noteNetwork, spacesOf } from "./abandoned-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
@@ -19,6 +20,8 @@ export interface VethParts {
 export interface VethNetwork extends NetworkDriver {
   /** The addresses of all sandboxes in CIDR notation, such as `10.64.16.0/20`. */
   readonly block: string;
+  /** The number of that range, 0 to 1023: no other data folder of this machine has it. */
+  readonly blockNumber: number;
   /** Prefix of every host-side interface. */
   readonly interfacePrefix: string;
   /** Returns the host's address on the sandbox's link. */
@@ -37,9 +40,9 @@ export async function openVethNetwork(
   resolvers: readonly string[],
   limits: ConnectionLimits = usualConnectionLimits(),
 ): Promise<VethNetwork> {
-  const tag = createHash("sha256").update(stateDir).digest("hex").slice(0, 4);
-  const block = await settleBlock(stateDir, tag);
-  const blockNetwork = `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
+  const tag = createHash("sha256").update(stateDir).digest("hex").slice(0, 8);
+  const block = await settleBlock(parts.ip, stateDir, tag);
+  const blockNetwork = networkOf(block);
   const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
   const rules = vethRules({ ...names, open: parts.open ?? [], edgePorts: parts.edgePorts ?? [] }, resolvers, limits);
   noteNetwork({ tag, stateDir, block: blockNetwork });
@@ -100,6 +103,7 @@ function driver(parts: VethParts, names: Names, leases: Leases, guard: () => Pro
     mode: "veth",
     closesMetadata: true,
     block: names.blockNetwork,
+    blockNumber: names.block,
     interfacePrefix: names.interfacePrefix,
     hostAddress: (id) => leases.held(id).map((subnet) => addresses(names, subnet).host)[0],
     async open(id, network) {
@@ -158,19 +162,21 @@ function addresses(names: Names, subnet: number) {
  * Returns this data folder's block: the stored one, else the first that no route or address of this machine overlaps, counting from a start
  * that the tag determines.
  */
-async function settleBlock(stateDir: string, tag: string): Promise<number> {
+async function settleBlock(ip: string, stateDir: string, tag: string): Promise<number> {
   const file = join(stateDir, "address-block");
   if (existsSync(file)) return Number(readFileSync(file, "utf8"));
   const taken = usedBlocks();
   const start = Number.parseInt(tag, 16) % blockCount;
   for (let step = 0; step < blockCount; step += 1) {
     const block = (start + step) % blockCount;
-    if (taken.has(block)) continue;
+    if (taken.has(block) || !(await claimAddresses(ip, networkOf(block)))) continue;
     writeFileSync(file, String(block));
     return block;
   }
   throw new Error("every part of 10.64.0.0/10 is already routed on this machine");
 }
+
+const networkOf = (block: number): string => `${numberToIp(firstBlockAddress + block * blockSize)}/20`;
 
 function usedBlocks(): Set<number> {
   const used = new Set<number>();
