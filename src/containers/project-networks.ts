@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DockerRefused, unlessStatus } from "../kit/docker-api.ts";
 import { run, runOk } from "../kit/exec.ts";
 import { createKeyedMutex } from "../kit/keyed-mutex.ts";
+import { claimAddresses } from "../sandbox/claim-addresses.ts";
 import { readResolvers } from "../sandbox/resolvers.ts";
 import { usualConnectionLimits, vethRules } from "../sandbox/veth-rules.ts";
 import { labels } from "./container-labels.ts";
@@ -31,11 +32,11 @@ interface EngineNetwork {
   readonly IPAM: { readonly Config: readonly { readonly Subnet?: string }[] | null };
 }
 
-export function createProjectNetworks(context: DockerContext): ProjectNetworks {
+export async function createProjectNetworks(context: DockerContext): Promise<ProjectNetworks> {
   const { api, tag, options } = context;
   const resolvers = readResolvers();
-  const block = settleBlock(options.stateDir, tag);
-  const blockNetwork = `10.${128 + block}.0.0/16`;
+  const block = await settleBlock(options.stateDir, tag);
+  const blockNetwork = networkOf(block);
   const table = `berth_docker_${tag}`;
   const closed = privateNetworks.filter((network) => network !== "10.0.0.0/8");
   const { edgePorts = [], open = [] } = options;
@@ -131,19 +132,22 @@ function subnetOf(block: number, index: number): string {
  * Returns this data folder's address block: the stored one, else the first block without a route on this machine, starting at a number
  * derived from `tag`.
  */
-function settleBlock(stateDir: string, tag: string): number {
+async function settleBlock(stateDir: string, tag: string): Promise<number> {
   const file = join(stateDir, "address-block");
   if (existsSync(file)) return Number(readFileSync(file, "utf8"));
   const taken = routedBlocks();
   const start = Number.parseInt(tag, 16) % blockCount;
-  const free = Array.from({ length: blockCount }, (_, step) => (start + step) % blockCount).find(
-    (block) => !taken.has(block),
-  );
-  if (free === undefined) throw new Error("every part of 10.128.0.0/10 is already routed on this machine");
-  mkdirSync(stateDir, { recursive: true, mode: 0o711 });
-  writeFileSync(file, String(free));
-  return free;
+  for (let step = 0; step < blockCount; step += 1) {
+    const block = (start + step) % blockCount;
+    if (taken.has(block) || !(await claimAddresses("ip", networkOf(block)))) continue;
+    mkdirSync(stateDir, { recursive: true, mode: 0o711 });
+    writeFileSync(file, String(block));
+    return block;
+  }
+  throw new Error("every part of 10.128.0.0/10 is already routed on this machine");
 }
+
+const networkOf = (block: number): string => `10.${128 + block}.0.0/16`;
 
 /**
  * Returns the second octets, minus 128, of routes in 10.0.0.0/8. /proc/net/route prints destinations in hexadecimal, least significant byte

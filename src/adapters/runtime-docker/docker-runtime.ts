@@ -77,7 +77,7 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
   const runtime = new Containers({
     ...context,
     folders,
-    networks: createProjectNetworks(context),
+    networks: await createProjectNetworks(context),
     starts: createStartGate(),
   });
   await runtime.adopt().catch((error: unknown) => {
