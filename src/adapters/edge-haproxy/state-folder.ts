@@ -1,5 +1,7 @@
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 
 // State that the edge keeps for its next start. Only the control plane's user can read it.
@@ -36,10 +38,18 @@ export async function keptPort(stateDir: string, name: string, host: string): Pr
   return Number(keptWord(join(stateDir, name), () => `${free}`));
 }
 
+// Between the ports of databases and those of outgoing connections, one of which could have the port whenever HAProxy starts again.
+const [firstPort, portCount] = [31_000, 1768];
+
 async function freePort(host: string): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, host, resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = firstPort + randomInt(portCount);
+  const server = createServer().listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return freePort(host);
+    throw error;
+  }
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
