@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   createReadStream,
@@ -49,14 +48,14 @@ export async function startTestEngine(
   // With user namespaces the root of containers must pass through it.
   chmodSync(dir, 0o711);
   writeFileSync(join(dir, "owner.json"), JSON.stringify(identify(process.pid)));
-  const network = networkOf(dir);
+  const bridge = enter.length === 0 ? await openNetwork(dir) : undefined;
   const socket = join(dir, "docker.sock");
   const config = {
     ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
     ...{
       "deprecated-key-path": join(dir, "key.json"),
       hosts: [`unix://${socket}`],
-      ...(enter.length === 0 ? { bridge: network.bridge } : {}),
+      ...(bridge === undefined ? {} : { bridge }),
     },
     ...{ iptables: false, ip6tables: false, "userland-proxy": false, "live-restore": true, "log-level": "warn" },
     ...settings,
@@ -64,7 +63,6 @@ export async function startTestEngine(
   writeFileSync(join(dir, "daemon.json"), JSON.stringify(config));
   const api = openDockerApi(socket);
   const begin = async () => {
-    if (enter.length === 0) await openNetwork(network);
     await rm(join(dir, "docker.pid"), { force: true });
     const [file, ...args] = [...enter, "dockerd", "--config-file", join(dir, "daemon.json")];
     await startDetached({ file: file as string, args }, join(dir, "log"), { env: { PATH: systemPath, HOME: dir } });
@@ -144,9 +142,9 @@ function reasonToSkip(): string | false {
 /** An engine whose test was killed. */
 async function removeAbandoned(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(prefix))) {
-    const owner = join(tmpdir(), name, "owner.json");
-    if (!existsSync(owner)) continue;
-    if (!isAlive(JSON.parse(readFileSync(owner, "utf8")) as ProcessIdentity)) await removeEngine(join(tmpdir(), name));
+    // Empty while its test writes it, or removes the engine.
+    const owner = readQuietly(join(tmpdir(), name, "owner.json"));
+    if (owner !== "" && !isAlive(JSON.parse(owner) as ProcessIdentity)) await removeEngine(join(tmpdir(), name));
   }
 }
 
@@ -169,7 +167,7 @@ async function removeEngine(dir: string): Promise<void> {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   const own = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${dir}/`));
   for (const path of own.toReversed()) await run({ file: "umount", args: ["-l", path] });
-  await closeNetwork(networkOf(dir));
+  await closeNetwork(readQuietly(join(dir, "bridge")));
   await rm(dir, { recursive: true, force: true });
 }
 
@@ -205,35 +203,29 @@ function readQuietly(path: string): string {
   }
 }
 
-interface EngineNetwork {
-  readonly bridge: string;
-  readonly subnet: string;
-  readonly address: string;
+/**
+ * A bridge for what has no network of its own, such as builds, with addresses below 10.212.0.0/16, which neither Berth nor podman uses. The
+ * kernel gives a name to one bridge alone, so the number in it chooses addresses that no other engine has. The engine leaves iptables
+ * alone, whose chains all engines of a machine share, so the test translates addresses itself.
+ */
+async function openNetwork(dir: string): Promise<string> {
+  for (let number = 0; number < 256; number += 1) {
+    const bridge = `bte${number}`;
+    if ((await run({ file: "ip", args: ["link", "add", bridge, "type", "bridge"] })).exitCode !== 0) continue;
+    writeFileSync(join(dir, "bridge"), bridge);
+    writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
+    await runOk({ file: "ip", args: ["address", "add", `10.212.${number}.1/24`, "dev", bridge] });
+    await runOk({ file: "ip", args: ["link", "set", bridge, "up"] });
+    const chain = `chain out { type nat hook postrouting priority srcnat; ip saddr 10.212.${number}.0/24 oifname != "${bridge}" masquerade; }`;
+    await runOk({ file: "nft", args: ["-f", "-"] }, { stdin: `table ip ${bridge} {\n${chain}\n}\n` });
+    return bridge;
+  }
+  throw new Error("no bridge for an engine can be made");
 }
 
-/** A bridge for what has no network of its own, such as builds: below 10.212.0.0/16, which neither Berth nor podman uses. */
-function networkOf(dir: string): EngineNetwork {
-  const tag = createHash("sha256").update(dir).digest();
-  const third = tag.readUInt8(0);
-  return {
-    bridge: `bte${tag.toString("hex").slice(0, 8)}`,
-    subnet: `10.212.${third}.0/24`,
-    address: `10.212.${third}.1`,
-  };
-}
-
-/** The engine leaves iptables alone, whose chains all engines of a machine share, so the test translates addresses itself. */
-async function openNetwork({ bridge, subnet, address }: EngineNetwork): Promise<void> {
-  if (existsSync(`/sys/class/net/${bridge}`)) return;
-  writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
-  await runOk({ file: "ip", args: ["link", "add", bridge, "type", "bridge"] });
-  await runOk({ file: "ip", args: ["address", "add", `${address}/24`, "dev", bridge] });
-  await runOk({ file: "ip", args: ["link", "set", bridge, "up"] });
-  const chain = `chain out { type nat hook postrouting priority srcnat; ip saddr ${subnet} oifname != "${bridge}" masquerade; }`;
-  await runOk({ file: "nft", args: ["-f", "-"] }, { stdin: `table ip ${bridge} {\n${chain}\n}\n` });
-}
-
-async function closeNetwork({ bridge }: EngineNetwork): Promise<void> {
-  if (existsSync(`/sys/class/net/${bridge}`)) await run({ file: "ip", args: ["link", "del", bridge] });
+/** The bridge goes last: until then its number is no other engine's. */
+async function closeNetwork(bridge: string): Promise<void> {
+  if (bridge === "") return;
   await run({ file: "nft", args: ["delete", "table", "ip", bridge] });
+  await run({ file: "ip", args: ["link", "del", bridge] });
 }
