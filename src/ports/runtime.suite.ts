@@ -212,6 +212,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const wanted = workload();
       const [instance] = await startAll(wanted);
       await answerOf(instance);
+      await readLines(runtime, instance as Seen, null, 1);
       const markOf = async () =>
         (await runtime.observe()).find(({ workload_id }) => workload_id === wanted.id)?.output_mark;
       const mark = await markOf();
@@ -310,12 +311,12 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const wanted = workload();
       const [instance] = await startAll(wanted);
       await answerOf(instance);
-      const first = await runtime.readOutput(instance as Seen, null);
+      const first = await readLines(runtime, instance as Seen, null, 1);
       assert.deepEqual([first.lines, first.dropped_bytes], [["started with hello"], 0]);
       await runtime.discardOutput(instance as Seen, first.cursor);
       await answerOf(instance, "/line", { "x-line": "later" });
       runtime = await fixture.reopen();
-      const second = await runtime.readOutput(instance as Seen, first.cursor);
+      const second = await readLines(runtime, instance as Seen, first.cursor, 1);
       assert.deepEqual([second.lines, second.dropped_bytes], [["later"], 0]);
       assert.deepEqual((await runtime.readOutput(instance as Seen, second.cursor)).lines, []);
       await runtime.remove(wanted.id);
@@ -554,6 +555,15 @@ async function readUntil(runtime: Runtime, workloadId: string, wanted: RegExp): 
     return lines.some((line) => wanted.test(line)) ? lines.join("\n") : undefined;
   };
   return (await until(read, { timeoutMs: waitMs })) ?? "";
+}
+
+/** What an instance wrote after the cursor, once there are so many lines: an engine takes them up a moment after they were written. */
+async function readLines(runtime: Runtime, instance: Seen, cursor: string | null, count: number) {
+  const read = async () => {
+    const chunk = await runtime.readOutput(instance, cursor);
+    return chunk.lines.length >= count ? chunk : undefined;
+  };
+  return (await until(read, { timeoutMs: waitMs })) ?? assert.fail("the output did not come");
 }
 
 async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {
