@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,7 +13,7 @@ import { admitCode, requireAdmittedCode } from "../../src/daemon/foreign-code.ts
 import { createGitGate } from "../../src/daemon/git-gate.ts";
 import { createGitServers, type GitServers } from "../../src/git/git-servers.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { formatIdentity, ownIdentity } from "../../src/kit/processes.ts";
+import { formatIdentity, ownIdentity, readProcessFile } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { PlanRequest } from "../../src/ports/builder.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
@@ -165,7 +164,8 @@ test("a push whose git is killed while its deployment goes live moves the branch
 });
 
 function killReceivePack(): void {
-  const isOurs = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").includes(root);
+  // Those of other test files may end meanwhile.
+  const isOurs = (pid: number) => readProcessFile(pid, "environ").includes(root);
   const found = listProcesses().filter(({ pid, commandLine }) => /git receive-pack/.test(commandLine) && isOurs(pid));
   assert.ok(found.length > 0);
   killProcesses(found);
