@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { cliUser } from "./support/cli.ts";
+import { eventually } from "./support/eventually.ts";
 import { testBuild, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, testToken } from "./support/test-platform.ts";
 
@@ -22,14 +23,8 @@ test("berth logs -f prints each line once, and ends with the platform's words wh
     await using user = await cliUser({ url: api.baseUrl, token: token.text });
     const { child, ended } = user.start(["logs", "-f", "-p", slug, "--json"]);
     let seen = "";
-    const sees = (text: string) =>
-      new Promise<void>((resolve) => {
-        const look = () => (seen.includes(text) ? resolve() : undefined);
-        child.stdout.on("data", (chunk: Buffer) => {
-          seen += String(chunk);
-          look();
-        });
-      });
+    child.stdout.on("data", (chunk: Buffer) => (seen += String(chunk)));
+    const sees = (text: string) => eventually(() => seen.includes(text), `${text} is printed`);
     await sees("one");
     await write("two");
     await sees("two");
@@ -61,13 +56,8 @@ test("berth logs -f --source build prints each of a thousand lines that come at 
     await using user = await cliUser({ url: api.baseUrl, token: token.text });
     const { child, ended } = user.start(["logs", "-f", "-p", slug, "--source", "build"]);
     let seen = "";
-    const sees = (text: string) =>
-      new Promise<void>((resolve) =>
-        child.stdout.on("data", (chunk: Buffer) => {
-          seen += String(chunk);
-          if (seen.includes(text)) resolve();
-        }),
-      );
+    child.stdout.on("data", (chunk: Buffer) => (seen += String(chunk)));
+    const sees = (text: string) => eventually(() => seen.includes(text), `${text} is printed`);
     await sees("begin\n");
     const lines = Array.from({ length: 1000 }, (_, index) => `line ${index}`);
     await logStore.appendBuild(build, [...lines, "end"]);

@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
 import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 import { drawCases } from "../support/draw-cases.ts";
-import { edgePid } from "../support/edges.ts";
+import { edgePid, servingPid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
@@ -111,13 +111,15 @@ for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "proces
     });
 
     test("a killed edge comes back by itself", async () => {
-      const running = listProcesses().find(
-        (each) => each.pid === edgePid(join(platform.dataDir, way.edge === "builtin" ? "edge" : "haproxy")),
-      );
+      const stateDir = join(platform.dataDir, way.edge === "builtin" ? "edge" : "haproxy");
+      const [main, serving] = [edgePid(stateDir), servingPid(way.edge, stateDir)];
+      const running = listProcesses().find(({ pid }) => pid === main);
       assert.ok(running, "the edge is a process of its own");
       assert.notEqual(running.uid, 0, "and never root's");
       process.kill(running.pid, "SIGKILL");
-      await eventually(() => !listProcesses().some((each) => each.pid === running.pid), "the edge has ended");
+      // HAProxy's worker answers on until it sees that its main process is gone.
+      const ended = [running.pid, serving];
+      await eventually(() => !listProcesses().some((each) => ended.includes(each.pid)), "the edge has ended");
       await eventually(
         async () => (await ask(platform.entrance, "survivor", "/")).status === 200,
         "the application answers",
