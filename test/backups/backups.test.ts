@@ -19,9 +19,12 @@ const schema = `
 describe("backups", { skip: missingPart }, () => {
   let running: BackupPlatform;
   let project: TestProject;
+  let gate = Promise.resolve();
 
   before(async () => {
-    running = await startBackupPlatform();
+    running = await startBackupPlatform({
+      storage: (disk) => ({ ...disk, put: (...args) => gate.then(() => disk.put(...args)) }),
+    });
     project = await running.project();
     await project.query(schema);
   });
@@ -173,7 +176,11 @@ describe("backups", { skip: missingPart }, () => {
   });
 
   it("does one thing at a time for a project", async () => {
+    // The first one lasts until all were asked for.
+    const asked = Promise.withResolvers<void>();
+    gate = asked.promise;
     const answers = await Promise.all(Array.from({ length: 10 }, () => running.call("POST", of("/backups"))));
+    asked.resolve();
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 1);
     for (const refused of answers.filter(({ status }) => status !== 201)) {

@@ -71,11 +71,12 @@ describe(
           await client.end().catch(() => {});
         }
       };
-      await query("create table filled (a text)");
+      // What an ended insert wrote stays there.
+      await query("create table filled (a text) with (autovacuum_enabled = false)");
       const fill = (rows: number) =>
         `insert into filled select repeat(md5(g::text), 30) from generate_series(1, ${rows}) g`;
-      // Beyond the limit at once: what goes on to grow after that is closed.
-      await query(fill(80_000));
+      // Beyond the limit at once: what goes on to grow after that is closed. The platform may end the session (57P01) before it is through.
+      await query(fill(80_000)).catch((error: { code?: string }) => assert.equal(error.code, "57P01"));
       await becomes("database", "read_only");
       const refused = async () => {
         const error = await query(fill(1)).then(
@@ -101,7 +102,8 @@ describe(
     });
 
     it("has its storage made read-only, and writes again after files were deleted", async () => {
-      assert.equal((await platform.visit("greedy", "/fill?mib=160")).body, "filled");
+      // The platform may stop the application before it is through.
+      await platform.visit("greedy", "/fill?mib=160").catch(() => undefined);
       await becomes("storage", "read_only");
       assert.ok(await writes("EROFS"), "the application still writes");
       await othersAreFine();
@@ -154,7 +156,7 @@ require("node:http").createServer((request, response) => {
     if (url.pathname === "/database") return response.end(process.env.DATABASE_URL);
     if (url.pathname === "/write") fs.writeFileSync(file("small"), "x");
     if (url.pathname === "/fill") for (let n = 0; n < Number(url.searchParams.get("mib")); n += 1) fs.appendFileSync(file("big"), Buffer.alloc(${mib}));
-    response.end(url.pathname === "/fill" ? "filled" : "written");
+    response.end("written");
   } catch (error) {
     response.end(error.code);
   }
