@@ -26,7 +26,9 @@ const visits: Record<string, string> = {
   "server.js": `const http = require("node:http");
 const { Client } = require("pg");
 async function query(connectionString, sql) {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 3000 });
+  // A server that is closed to this application may leave its packets without an answer.
+  const connectionTimeoutMillis = connectionString === process.env.OTHER_URL ? 3000 : 60_000;
+  const client = new Client({ connectionString, connectionTimeoutMillis });
   client.on("error", () => {});
   try {
     await client.connect();

@@ -25,7 +25,7 @@ import type { Platform } from "../../src/reconcile/platform.ts";
 import { testBuild, testDeployment, testProject } from "./fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./test-platform.ts";
 import { guardMs } from "./eventually.ts";
-import { platformBeside, testSettings } from "./platform-double.ts";
+import { platformBeside } from "./platform-double.ts";
 import { builderDouble, edgeDouble, postgresHostDouble, repositoriesDouble, runtimeDouble } from "./port-doubles.ts";
 
 /** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
@@ -98,8 +98,6 @@ const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_
 
 export interface ReleasePlatformOptions {
   readonly edge?: Edge;
-  /** How long a switch waits for edges; for tests in which one does not confirm. */
-  readonly edgeConfirmMs?: number;
   /** What runs besides the applications that are started here. */
   readonly others?: () => readonly Instance[];
 }
@@ -130,7 +128,6 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
   const rows = platformBeside(api, {
     owner: formatIdentity(ownIdentity()),
     ports: { edge, repositories, builder, postgresHost },
-    settings: { edgeConfirmMs: options.edgeConfirmMs ?? testSettings.edgeConfirmMs },
   });
   const platform = { ...rows, ingestOutput: createIngest(rows) };
   let drivers: Driver[] = [];
