@@ -2,12 +2,13 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
 import { Agent as TlsAgent, request as requestTls } from "node:https";
-import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { WebSocket, WebSocketServer } from "ws";
 import { eventually } from "../../test/support/eventually.ts";
+import { freePort } from "../../test/support/free-port.ts";
 import { runOk } from "../kit/exec.ts";
 import type { EdgeAddress } from "./edge-attack.suite.ts";
 import type { Edge, EdgeCertificate, Route, Target } from "./edge.ts";
@@ -116,10 +117,7 @@ export class Stage {
 
   /** An address at which nothing listens. */
   async deadTarget(): Promise<Target> {
-    const server = createTcpServer();
-    const target = await listening(server);
-    await new Promise((resolve) => server.close(resolve));
-    return target;
+    return { host: "127.0.0.1", port: await freePort() };
   }
 
   /** Puts these hosts in force, each a project of its own; resolves with the table's version. */

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { runOk, start, systemPath, type Command } from "../../src/kit/exec.ts";
@@ -9,6 +8,7 @@ import type { ServerAddress } from "../../src/kit/server-address.ts";
 import { findPostgres } from "../../tools/template-db/find-postgres.ts";
 import { serversFolder } from "../../tools/template-db/servers-folder.ts";
 import { eventually, guardMs } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 
 /** One server of a cluster that a test runs, as an operator has it: no part of the platform. */
 export interface ClusterServer extends ServerAddress {
@@ -55,7 +55,7 @@ export async function startTestCluster(host = "127.0.0.1", { onlyTls = false } =
   const rules = onlyTls ? `local all all scram-sha-256\nhostssl${others.slice("host".length)}` : others;
   writeFileSync(join(data, "pg_hba.conf"), rules, { flag: onlyTls ? "w" : "a" });
   const caFile = await makeCertificate(dir, host);
-  const servers = [serverIn(place, { data, host, port: await freePort(host) })];
+  const servers = [serverIn(place, { data, host, port: await freePort() })];
   const [primary] = servers as [ClusterServer];
   await primary.start();
   return {
@@ -64,7 +64,7 @@ export async function startTestCluster(host = "127.0.0.1", { onlyTls = false } =
       const copy = join(dir, `standby-${servers.length}`);
       const from = [`--host=${host}`, `--port=${primary.port}`, `--username=${superuser}`];
       await run(place, "pg_basebackup", [...from, `--pgdata=${copy}`, "--write-recovery-conf", "--checkpoint=fast"]);
-      const standby = serverIn(place, { data: copy, host, port: await freePort(host) });
+      const standby = serverIn(place, { data: copy, host, port: await freePort() });
       servers.push(standby);
       await standby.start();
       return standby;
@@ -148,15 +148,6 @@ function give(...paths: readonly string[]): void {
 }
 
 const isRoot = () => process.getuid?.() === 0;
-
-async function freePort(host: string): Promise<number> {
-  const probe = createServer().listen(0, host);
-  await once(probe, "listening");
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, "close");
-  return port;
-}
 
 function canFind(): boolean {
   try {
