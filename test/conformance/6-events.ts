@@ -8,11 +8,9 @@ export function events(subject: () => Subject): void {
     await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });
     subject().secrets.add("another-planted-value");
     const { body } = await subject().expect(200, "GET", "/v1/activity?limit=500");
-    const [newest] = body.activity as Json[];
-    assert.deepEqual(
-      [newest.action, newest.project, newest.target, newest.actor.name],
-      ["env.set", "shop", "NOTED", "owner"],
-    );
+    // The platform's own deeds come between.
+    const newest = body.activity.find(({ actor }: Json) => actor.name === "owner");
+    assert.deepEqual([newest.action, newest.project, newest.target], ["env.set", "shop", "NOTED"]);
     const actions = new Set(body.activity.map(({ action }: Json) => action));
     for (const action of [
       "project.created",
@@ -50,13 +48,15 @@ export function events(subject: () => Subject): void {
   });
 
   it("Both go on behind a cursor, without a gap", async () => {
-    const ids = async (path: string) => (await subject().expect(200, "GET", path)).body;
-    const all = await ids("/v1/projects/shop/timeline?limit=6");
-    const first = await ids("/v1/projects/shop/timeline?limit=3");
-    const second = await ids(`/v1/projects/shop/timeline?limit=3&cursor=${encodeURIComponent(first.next_cursor)}`);
-    assert.deepEqual(
-      [...first.timeline, ...second.timeline].map(({ id }: Json) => id),
-      all.timeline.map(({ id }: Json) => id),
-    );
+    const page = async (query: string): Promise<{ ids: string[]; next_cursor: string }> => {
+      const { body } = await subject().expect(200, "GET", `/v1/projects/shop/timeline?${query}`);
+      return { ids: body.timeline.map(({ id }: Json) => id), next_cursor: body.next_cursor };
+    };
+    const first = await page("limit=3");
+    const second = await page(`limit=3&cursor=${encodeURIComponent(first.next_cursor)}`);
+    // The variable that was set above is being deployed: newer entries come meanwhile.
+    const { ids } = await page("limit=500");
+    const from = ids.indexOf(first.ids[0] ?? "");
+    assert.deepEqual([...first.ids, ...second.ids], ids.slice(from, from + 6));
   });
 }
