@@ -15,11 +15,10 @@ import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
-import { until } from "../kit/until.ts";
 import { runOk, systemPath } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxParts, SandboxSpec } from "./spec.ts";
-import { guardMs } from "../../test/support/eventually.ts";
+import { eventually, guardMs } from "../../test/support/eventually.ts";
 
 const find = (name: string) =>
   systemPath
@@ -54,6 +53,18 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
       ...more,
     };
     return sandbox.run(spec, { timeoutMs: guardMs });
+  };
+  /** Runs a script that then waits until `look` has seen it run. */
+  const runWhile = async <T>(script: string, look: () => T, more: Partial<SandboxSpec> = {}) => {
+    const file = (name: string) => join(data, "storage", name);
+    const wait = 'touch "$STORAGE_DIR/begun"; until [ -e "$STORAGE_DIR/seen" ]; do sleep 0.1; done';
+    const running = run(`${script}; ${wait}`, more);
+    await eventually(() => existsSync(file("begun")), "the script runs");
+    const seen = look();
+    writeFileSync(file("seen"), "");
+    const result = await running;
+    for (const name of ["begun", "seen"]) rmSync(file(name));
+    return { seen, result };
   };
   const needs = (part: string, t: { skip(reason: string): void }) => {
     const misses = !sandbox.describe().isolation.includes(part);
@@ -127,20 +138,14 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
     const disk = join(root, "disk");
     mkdirSync(disk);
     await runOk({ file: "mount", args: ["-t", "tmpfs", "disk", disk] });
-    const running = run("sleep 2");
-    const holders = await until(
-      () => {
-        const processes = readdirSync("/proc").filter((pid) =>
-          readQuietly(`/proc/${pid}/cmdline`).startsWith(`${parts.bwrap}\0`),
-        );
-        const ours = processes.filter((pid) => readQuietly(`/proc/${pid}/cmdline`).includes(`build-test${count}\0`));
-        return ours.length > 1 ? ours.filter((pid) => readQuietly(`/proc/${pid}/mountinfo`).includes(disk)) : undefined;
-      },
-      { timeoutMs: guardMs },
-    );
+    const isOurs = (line: string) => line.startsWith(`${parts.bwrap}\0`) && line.includes(`build-test${count}\0`);
+    const { seen } = await runWhile("true", () => {
+      const ours = readdirSync("/proc").filter((pid) => isOurs(readQuietly(`/proc/${pid}/cmdline`)));
+      return { ours, holders: ours.filter((pid) => readQuietly(`/proc/${pid}/mountinfo`).includes(disk)) };
+    });
     await runOk({ file: "umount", args: [disk] });
-    await running;
-    assert.deepEqual(holders, []);
+    assert.ok(seen.ours.length > 1, seen.ours.join());
+    assert.deepEqual(seen.holders, []);
   });
 
   it("writes its storage, its home and /tmp, each its own", async () => {
@@ -180,20 +185,14 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
 
   it("has exactly the environment it is given, byte for byte, and shows it to nobody", async () => {
     const odd = `a'b"c $(id) \\ \n ü`;
-    const running = run('printf "%s" "$ODD"; sleep 1', { env: { ODD: odd, TOKEN: secret } });
-    const lines = await until(
-      () => {
-        const all = readdirSync("/proc").map((pid) => readQuietly(`/proc/${pid}/cmdline`));
-        return all.some((line) => line.startsWith("sleep\x001\x00")) ? all : undefined;
-      },
-      { timeoutMs: guardMs },
+    const commandLines = () => readdirSync("/proc").map((pid) => readQuietly(`/proc/${pid}/cmdline`));
+    const { seen, result } = await runWhile('printf "%s" "$ODD"', commandLines, { env: { ODD: odd, TOKEN: secret } });
+    assert.ok(
+      seen.some((line) => line.includes("STORAGE_DIR/seen")),
+      "the script was running",
     );
-    assert.equal(
-      lines?.some((line) => line.includes(secret)),
-      false,
-      "the secret is in nobody's command line",
-    );
-    assert.equal((await running).stdout, odd);
+    assert.ok(!seen.some((line) => line.includes(secret)), "the secret is in nobody's command line");
+    assert.equal(result.stdout, odd);
   });
 
   it("cannot smuggle a library into the programs that make it", async () => {
