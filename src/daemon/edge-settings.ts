@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { list, optionalChoice } from "./settings.ts";
+import { list, optionalChoice, wholeNumber } from "./settings.ts";
 
 /** Settings of the edge: which kind carries the traffic, and which proxies it trusts. */
 export const edgeSettings = {
@@ -7,6 +7,12 @@ export const edgeSettings = {
     "BERTH_EDGE",
     ["haproxy", "builtin"],
     "What receives the traffic to applications. Default: HAProxy where it is installed (2.6 or later) and Berth runs as root, else the built-in edge.",
+  ),
+  maxBodyMib: wholeNumber(
+    "BERTH_MAX_BODY_MIB",
+    1024,
+    [0, 1024 * 1024],
+    "The largest body of a request to an application; a larger one is answered with 413. 0: no limit. HAProxy does not limit a body that comes without its length.",
   ),
   trustedProxies: list(
     "BERTH_TRUSTED_PROXIES",

@@ -32,6 +32,7 @@ export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
 }
 
 const handOverMs = 2000;
+const mib = 1024 * 1024;
 
 /**
  * Returns which edge carries the traffic: `BERTH_EDGE`, else HAProxy if it is installed and Berth runs as root. Throws `StartRefused` if
@@ -74,6 +75,7 @@ function builtin({ config, parts, log }: EdgeFoundation): Edge {
     // Projects are numbered from 1, so no project uses this uid.
     uid: config.uidBase,
     setpriv: parts.setpriv,
+    maxBodyBytes: config.maxBodyMib * mib,
     log,
   });
 }
@@ -87,6 +89,7 @@ function haproxy({ config, parts, log }: EdgeFoundation): Edge {
     stateDir: pathsIn(config.dataDir).haproxy,
     uid: config.uidBase,
     setpriv: parts.setpriv,
+    maxBodyBytes: config.maxBodyMib * mib,
     trustedProxies: config.trustedProxies,
     log,
   });

@@ -23,6 +23,11 @@ export const pages = {
   },
   method_not_allowed: { status: 405, title: "Method not allowed", text: "This server is not a forward proxy." },
   request_timeout: { status: 408, title: "Request timeout", text: "The request took too long to arrive. Try again." },
+  body_too_large: {
+    status: 413,
+    title: "Request body too large",
+    text: "The request's body is larger than this server accepts. Send less in one request.",
+  },
   headers_too_large: {
     status: 431,
     title: "Request header fields too large",

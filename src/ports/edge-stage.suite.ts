@@ -23,6 +23,9 @@ export interface Asked {
   readonly agent?: Agent;
 }
 
+/** The limit of bodies that an edge under test has: more than any other test sends. */
+export const suiteMaxBodyBytes = 8 * 1024 * 1024;
+
 /** What HTTP leaves to an adapter. */
 export interface EdgeAllowances {
   /**
@@ -36,6 +39,8 @@ export interface EdgeAllowances {
   readonly passesBrokenHeads?: boolean;
   /** An answer that comes before the request's body was read may be lost with its connection, when the rest of the body does not fit the buffers. */
   readonly cutsEarlyAnswers?: boolean;
+  /** A body that does not state its length has no limit. */
+  readonly passesLongChunks?: boolean;
 }
 
 /** How `edgeSuite` meets an adapter. */

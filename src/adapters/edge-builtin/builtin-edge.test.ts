@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { silentLog } from "../../kit/log.ts";
 import { edgeSuite } from "../../ports/edge.suite.ts";
+import { suiteMaxBodyBytes } from "../../ports/edge-stage.suite.ts";
 import { createBuiltinEdge } from "./builtin-edge.ts";
 import { readRecord } from "./edge-record.ts";
 
@@ -16,7 +17,8 @@ for (const over of ["http", "https"] as const) {
   const makeEdge = async () => {
     stateDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
     folders.push(stateDir);
-    return createBuiltinEdge({ listenHost: "127.0.0.1", listenPort: 0, listenTlsPort: 0, stateDir, log: silentLog });
+    const listens = { listenHost: "127.0.0.1", listenPort: 0, listenTlsPort: 0 };
+    return createBuiltinEdge({ ...listens, stateDir, maxBodyBytes: suiteMaxBodyBytes, log: silentLog });
   };
   const peakMemoryMb = async () => peakOf(readRecord(stateDir)?.identity.pid);
   edgeSuite("built in", makeEdge, { peakMemoryMb, over });

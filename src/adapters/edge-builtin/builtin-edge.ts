@@ -29,6 +29,8 @@ export interface BuiltinEdgeOptions {
   readonly setpriv?: string | null;
   /** How long a replica may send nothing, before its response (then 504) or in the middle of it. Default 300 s. */
   readonly upstreamTimeoutMs?: number;
+  /** The most bytes in the body of a request to an application; 0, the default: no limit. */
+  readonly maxBodyBytes?: number;
   /** How long a replaced edge process keeps open requests and WebSockets. Default 1 h. */
   readonly drainLimitMs?: number;
 }
@@ -83,6 +85,7 @@ class ControlledEdge implements BuiltinEdge {
       state_dir: options.stateDir,
       upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
       connect_timeout_ms: 5000,
+      max_body_bytes: options.maxBodyBytes ?? 0,
       drain_limit_ms: options.drainLimitMs ?? 3_600_000,
       probe_key: this.#probeKey,
       uid: options.uid ?? null,

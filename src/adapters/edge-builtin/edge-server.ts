@@ -6,7 +6,7 @@ import type { Server as TlsServer } from "node:tls";
 import { Exchange } from "./exchange.ts";
 import type { PageCode } from "../../ports/edge-pages.ts";
 import { pageStatus, rawPage, redirectHead, sendPage } from "./pages.ts";
-import { hasBody, readTarget, requestFields, type Client, type RequestTarget } from "./request-head.ts";
+import { hasBody, readTarget, requestFields, statedLength, type Client, type RequestTarget } from "./request-head.ts";
 import type { LiveRoute, LiveRoutes } from "./live-routes.ts";
 import { probeHeader, type EdgeSettings } from "./edge-settings.ts";
 import { FailureLog } from "./failure-log.ts";
@@ -37,6 +37,7 @@ export class EdgeServer {
   readonly #tls: TlsServer | undefined;
   readonly #routes: LiveRoutes;
   readonly #settings: EdgeSettings;
+  readonly #maxBodyBytes: number;
   readonly #running = new Set<Exchange | Tunnel>();
   readonly #sockets = new Set<Socket>();
   readonly #beginning = new Set<Socket>();
@@ -49,6 +50,7 @@ export class EdgeServer {
   constructor(routes: LiveRoutes, certificates: LiveCertificates, settings: EdgeSettings) {
     this.#routes = routes;
     this.#settings = settings;
+    this.#maxBodyBytes = settings.max_body_bytes === 0 ? Infinity : settings.max_body_bytes;
     const limits = {
       headersTimeout: headersTimeoutMs,
       requestTimeout: 0,
@@ -169,10 +171,12 @@ export class EdgeServer {
     }
     // If the application sets this field, its value wins.
     if (route.hsts && isEncrypted(request.socket)) response.setHeader("strict-transport-security", hsts);
-    const page = this.#pageFor(route);
+    const maxBodyBytes = route.isControl ? Infinity : this.#maxBodyBytes;
+    const page = this.#pageFor(route) ?? (statedLength(request) > maxBodyBytes ? "body_too_large" : undefined);
     if (page !== undefined) return countPage(route, this.#sendPage(request, response, page, route.notice));
     const [fields, { path }] = [this.#fields(request, found), target];
-    this.#start(new Exchange({ request, response, route, fields, path, expectsContinue, ...this.#common }));
+    const limits = { expectsContinue, maxBodyBytes };
+    this.#start(new Exchange({ request, response, route, fields, path, ...limits, ...this.#common }));
   }
 
   #sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode, notice?: string): number {

@@ -14,6 +14,8 @@ export interface EdgeSettings {
   /** A replica that sends nothing for this long has timed out: 504 before its response, an aborted connection in the middle of it. */
   readonly upstream_timeout_ms: number;
   readonly connect_timeout_ms: number;
+  /** The most bytes in the body of a request to an application; 0: no limit. */
+  readonly max_body_bytes: number;
   /** How long a replaced process keeps its open requests and tunnels. */
   readonly drain_limit_ms: number;
   /** Requests with this value in `probeHeader` come from the platform and are not counted. */

@@ -20,6 +20,7 @@ export interface ExchangeInput {
   readonly path: string;
   /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
+  readonly maxBodyBytes: number;
   readonly failures: FailureLog;
   /** Called once, at the very end. */
   readonly done: (exchange: Exchange) => void;
@@ -43,6 +44,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   readonly #upload: Upload | undefined;
   #download: BodyRelay | undefined;
   #connection: UpstreamConnection | undefined;
+  #uploadedBytes = 0;
   #wasSent = false;
   #finished = false;
 
@@ -151,6 +153,8 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   #uploaded(bytes: number): void {
     this.activeAtMs = performance.now();
     this.#input.route.usage.bytesIn += bytes;
+    this.#uploadedBytes += bytes;
+    if (this.#uploadedBytes > this.#input.maxBodyBytes) this.#fail("body_too_large");
   }
 
   #isRepeatable(): boolean {

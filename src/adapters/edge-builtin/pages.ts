@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
+const lingerMs = 5000;
+
 /** Sends a page in the format the client prefers. Never reveals where an application runs. */
 export function sendPage(request: IncomingMessage, response: ServerResponse, code: PageCode, notice?: string): number {
   const { headers, body } = renderPage(code, request.headers.accept ?? "", notice);
   // Set the reason phrase explicitly: a response of the application that Node refused may have left its own.
   response.writeHead(pages[code].status, pages[code].title, headers);
   response.end(body);
+  // A client that gets this page while it still sends reads it only if the rest of its body is read too, for a while.
+  if (code === "body_too_large") setTimeout(() => request.complete || request.socket.destroy(), lingerMs).unref();
   return pages[code].status;
 }
 

@@ -147,6 +147,11 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
 }
 
+/** Returns how many bytes the request's body has; 0 if the request does not say. */
+export function statedLength({ headers }: IncomingMessage): number {
+  return Number(headers["content-length"] ?? 0);
+}
+
 /** Returns whether a request with a body states its length. */
 export function hasLength({ headers }: IncomingMessage): boolean {
   return headers["content-length"] !== undefined;

@@ -25,7 +25,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...trust(settings),
     ...routing(kind),
     ...counting(settings),
-    ...checks(),
+    ...checks(settings),
     ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
@@ -95,8 +95,12 @@ function answerWith(code: PageCode): string {
 }
 
 /** Refuses what HAProxy's parser accepts. The parser itself refuses contradictory hosts, and transfer codings other than `chunked`. */
-function checks(): string[] {
+function checks({ max_body_bytes }: HaproxySettings): string[] {
+  // A length above 2^63 reads as a negative number. Chunks are not counted: only a filter on every request could do that.
+  const isTooLarge = `!{ req.body_size 0:${max_body_bytes} } !${hasFlag("C")}`;
+  const limit = `http-request set-var(txn.route) str(${answerWith("body_too_large")}) if ${isTooLarge}`;
   return [
+    ...(max_body_bytes === 0 ? [] : [limit]),
     `http-request set-var(txn.route) str(${answerWith("method_not_allowed")}) if { method TRACE CONNECT }`,
     // The parser has checked that the authority of an absolute URL equals `Host`; applications receive only the path.
     "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",

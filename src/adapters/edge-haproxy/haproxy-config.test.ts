@@ -8,7 +8,7 @@ import { changePool, emptyPool, type RoutePool } from "./route-pool.ts";
 const settings: HaproxySettings = {
   ...{ listen_host: "0.0.0.0", listen_port: 80, listen_tls_port: 443, run_dir: "/run/edge" },
   ...{ upstream_timeout_ms: 300_000, drain_limit_ms: 3_600_000, probe_key: "key", trusted_proxies: [] },
-  busy_above_per_second: 100,
+  ...{ busy_above_per_second: 100, max_body_bytes: 0 },
 };
 const section = (config: string, head: string) => config.split(/\n(?=\S)/).find((each) => each.startsWith(head)) ?? "";
 
@@ -64,4 +64,20 @@ test("only requests that may be sent twice are sent again, and with one replica 
   assert.match(section(config, "backend single "), /disable-l7-retry if !\{ method GET HEAD OPTIONS PUT DELETE \}$/m);
   assert.match(section(config, "backend busy "), /retry-on conn-failure$/m);
   assert.match(section(config, "frontend plain "), /use_backend busy if \{ sc0_http_req_rate gt 100 \}$/m);
+});
+
+test("a stated length above the limit leads to a page, except at the control plane, and a limit of 0 costs no rule", () => {
+  assert.doesNotMatch(haproxyConfig(settings, emptyPool(1)), /body_size|if \S*body_too_large/);
+  const config = haproxyConfig({ ...settings, max_body_bytes: 1000 }, emptyPool(1));
+  for (const name of ["plain", "tls"])
+    assert.match(
+      section(config, `frontend ${name} `),
+      /set-var\(txn\.route\) str\(G---\/\/pages\/body_too_large\) if !\{ req\.body_size 0:1000 \} !\{ \S+bytes\(3,1\) -m str C \}$/m,
+    );
+});
+
+test("a client has 15 seconds for a request's head, and 60 between two parts of its body", () => {
+  const base = section(haproxyConfig(settings, emptyPool(1)), "defaults base");
+  assert.match(base, /^ {2}timeout http-request 15s$/m);
+  assert.match(base, /^ {2}timeout client 60s$/m);
 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { edgeSuite } from "../../ports/edge.suite.ts";
+import { suiteMaxBodyBytes } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge } from "./haproxy-edge.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
@@ -18,13 +19,14 @@ function runSuite(bin: string): void {
     const makeEdge = async () => {
       stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
       folders.push(stateDir);
-      return createHaproxyEdge({ ...testOptions(bin), stateDir });
+      return createHaproxyEdge({ ...testOptions(bin), stateDir, maxBodyBytes: suiteMaxBodyBytes });
     };
     const allows = {
       closesKeptOnFailure: true,
       readsChunksBesideLength: true,
       passesBrokenHeads: true,
       cutsEarlyAnswers: true,
+      passesLongChunks: true,
     };
     edgeSuite("HAProxy", makeEdge, { peakMemoryMb: async () => peakMemoryMb(stateDir), over, allows });
   }

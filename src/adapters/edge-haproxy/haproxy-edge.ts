@@ -346,8 +346,8 @@ class ControlledHaproxy implements HaproxyEdge {
       upstream_timeout_ms: this.#options.upstreamTimeoutMs ?? 300_000,
       busy_above_per_second: this.#options.busyAbovePerSecond ?? 100,
       drain_limit_ms: this.#options.drainLimitMs ?? 3_600_000,
-      probe_key: this.#probeKey,
-      trusted_proxies: this.#options.trustedProxies ?? [],
+      max_body_bytes: this.#options.maxBodyBytes ?? 0,
+      ...{ probe_key: this.#probeKey, trusted_proxies: this.#options.trustedProxies ?? [] },
     };
     const isRoot = process.getuid?.() === 0;
     const programs = { haproxy: haproxyBin, setpriv: setpriv ?? null, uid: isRoot ? (uid ?? null) : null };

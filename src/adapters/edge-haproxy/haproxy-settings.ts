@@ -8,6 +8,8 @@ export interface HaproxySettings {
   readonly run_dir: string;
   /** A replica that sends nothing for this long has timed out: 504 before its response, an aborted connection in the middle of it. */
   readonly upstream_timeout_ms: number;
+  /** The most bytes in the body of a request to an application, if it states its length; 0: no limit. */
+  readonly max_body_bytes: number;
   /** How long a replaced worker keeps its open requests and tunnels. */
   readonly drain_limit_ms: number;
   /**
