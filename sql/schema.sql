@@ -1231,6 +1231,8 @@ CREATE INDEX activity_of_project_by_time ON public.activity USING btree (project
 
 CREATE INDEX alert_listed ON public.alert USING btree (id DESC);
 
+CREATE INDEX alert_old ON public.alert USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
+
 CREATE UNIQUE INDEX alert_open ON public.alert USING btree (name, machine, subject) WHERE (resolved_at IS NULL);
 
 CREATE INDEX alert_resolved ON public.alert USING btree (name, machine, subject, resolved_at DESC) WHERE (resolved_at IS NOT NULL);
@@ -1315,6 +1317,8 @@ CREATE INDEX deployment_leased ON public.deployment USING btree (lease_until) WH
 
 CREATE INDEX deployment_of_build ON public.deployment USING btree (build_id);
 
+CREATE INDEX deployment_of_image ON public.deployment USING btree (project_id, image_ref, number DESC);
+
 CREATE INDEX deployment_of_project ON public.deployment USING btree (org_id, project_id, number DESC);
 
 CREATE UNIQUE INDEX deployment_one_active ON public.deployment USING btree (project_id) WHERE (status = 'active'::text);
@@ -1355,6 +1359,10 @@ CREATE INDEX idempotency_key_ending ON public.idempotency_key USING btree (expir
 
 CREATE INDEX notification_due ON public.notification USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 
+CREATE INDEX notification_ended ON public.notification USING btree (finished_at) WHERE (status <> 'queued'::text);
+
+CREATE INDEX notification_leased ON public.notification USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
@@ -1388,6 +1396,8 @@ CREATE INDEX replica_present ON public.replica USING btree (machine) WHERE (stat
 CREATE INDEX replica_usage_of_project ON public.replica_usage USING btree (project_id);
 
 CREATE INDEX route_change_order ON public.route_change USING btree (changed_by);
+
+CREATE INDEX run_leased ON public.run USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE INDEX run_old ON public.run USING btree (created_at);
 

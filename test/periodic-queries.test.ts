@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
+import { deleteOldAlerts } from "../src/features/alerts/queries.ts";
+import {
+  deleteOldActivity,
+  deleteOldBuilds,
+  deleteOldChanges,
+  deleteOldDeployments,
+} from "../src/features/activity/retention.ts";
 import { expireApprovals } from "../src/features/approvals/queries.ts";
 import { takeOperation } from "../src/features/backups/operations.ts";
 import { closeInterrupted, interrupted, takeQueued } from "../src/features/builds/builds.ts";
@@ -9,7 +16,11 @@ import {
   changedHostnames,
   createEdgeCertificates,
 } from "../src/features/certificates/certificates.ts";
+import { claimDue, recentOrders } from "../src/features/certificates/queries.ts";
 import { adoptRuns, closeLostRuns, lockDueJobs, nextMinute } from "../src/features/cron/lifecycle-queries.ts";
+import { wantedDatabases } from "../src/features/database/queries.ts";
+import { deadTunnels, deleteOldTunnels } from "../src/features/database/tunnel-queries.ts";
+import { claimPruning } from "../src/features/deployments/images.ts";
 import {
   changedRoutes,
   changedWorkloads,
@@ -18,12 +29,17 @@ import {
   pushedDeployments,
   takeDeployment,
 } from "../src/features/deployments/deployments.ts";
+import { takeDueProject } from "../src/features/disk/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
+import { deleteOldFollowDeliveries, nextFetchMs, takeFollow, takeStatus } from "../src/features/follow/queries.ts";
 import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
 import { enlistLooks, takeDueLooks } from "../src/features/metrics/metrics.ts";
-import { nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
+import { pruneMetrics } from "../src/features/metrics/sampling.ts";
+import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
-import { nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
+import { deleteExpiredNames } from "../src/features/projects/projects.ts";
+import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
+import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault, type Vault } from "../src/store/vault.ts";
@@ -42,6 +58,7 @@ const history = runsAll ? 100_000 : 10_000;
 const most = 200;
 const owner = "test";
 const now = new Date();
+const kept = { days: 400, perProject: 200 };
 
 /** What the reconcilers ask every few seconds, also when nothing is to be done. */
 const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
@@ -74,10 +91,43 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   takeDelivery: (db) => takeDelivery(db, owner, { deliveries: [], webhooks: [], organizations: [] }),
   takePurge: (db) => takePurge(db, owner, []),
   takeQueued: (db) => takeQueued(db, owner, []),
+  claimDueCertificate: (db) => claimDue(db, owner, []),
+  claimPruning: (db) => claimPruning(savepoints(db), home, { images: ["sha256:0", "sha256:old"], owner }),
+  closeUnopened: (db) => closeUnopened(db),
+  deadTunnels: (db) => deadTunnels(db),
+  deleteExpiredNames: (db) => deleteExpiredNames(db),
+  deleteOldActivity: (db) => deleteOldActivity(db, kept),
+  deleteOldAlerts: (db) => deleteOldAlerts(db as never),
+  deleteOldBuilds: (db) => deleteOldBuilds(db, kept),
+  deleteOldChanges: (db) => deleteOldChanges(db),
+  deleteOldDeliveries: (db) => deleteOldDeliveries(db),
+  deleteOldDeployments: (db) => deleteOldDeployments(savepoints(db), kept),
+  deleteOldFollowDeliveries: (db) => deleteOldFollowDeliveries(db),
+  deleteOldRuns: (db) => deleteOldRuns(db, 400),
+  deleteOldTunnels: (db) => deleteOldTunnels(db),
+  endNotifications: (db) => endNotifications(db),
+  nextFetchMs: (db) => nextFetchMs(db),
+  pruneMetrics: (db) => pruneMetrics(db, { hoursOfMinutes: 24, hoursOfQuarters: 168, days: 400 }),
+  recentOrders: (db) => recentOrders(db),
+  releaseDeadLeasesOfCronRuns: (db) => releaseDeadLeases(db, "cron_run"),
+  releaseDeadLeasesOfFollows: (db) => releaseDeadLeases(db, "project_follow"),
+  releaseDeadLeasesOfRuns: (db) => releaseDeadLeases(db, "run"),
+  takeDueProject: (db) => takeDueProject(db),
+  takeFollow: (db) => takeFollow(db, owner, []),
+  takeRun: (db) => takeRun(db, owner, []),
+  takeStatus: (db) => takeStatus(db, 60),
+  wantedDatabases: (db) => wantedDatabases(db),
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
 };
 
+/** The statements already run in a transaction, which is the one that a query opens itself. */
+function savepoints(tx: Db): Db {
+  const transaction = () => ({ execute: (work: (tx: Db) => unknown) => work(tx) });
+  return new Proxy(tx, { get: (of, name) => (name === "transaction" ? transaction : Reflect.get(of, name, of)) });
+}
+
 let database: TestDatabase;
+const home = { id: "", org_id: "" };
 const folder = mkdtempSync(join(tmpdir(), "berth-history-"));
 
 before(async () => {
@@ -85,6 +135,7 @@ before(async () => {
   const platform = { db: database.db, vault: openVault({ keyFile: join(folder, "key") }) } as HandlerPlatform;
   const org = await testOrganization(database.db, "home");
   const project = await testProject(platform, org);
+  Object.assign(home, { id: project.id, org_id: org.id });
   const of = { org_id: org.id, project_id: project.id };
   const build_id = await testBuild(platform, of, { status: "succeeded" });
   await testDeployment(platform, of, { build_id, number: 1, status: "active" });
@@ -146,7 +197,7 @@ test("the mark of certificates changes with what edges serve and with nothing el
   assert.equal(await marked(() => sql`delete from certificate where id like 'new_%'`.execute(db)), true);
 });
 
-/** Copies the one build and deployment, as ended ones, and adds ended runs and operations. Without triggers and foreign keys, which would take long. */
+/** Copies the one build and deployment, as ended ones, and adds ended rows of all other work. Without triggers and foreign keys, which would take long. */
 async function makeHistory(db: Db): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await sql`set local session_replication_role = replica`.execute(tx);
@@ -157,7 +208,7 @@ async function makeHistory(db: Db): Promise<void> {
     );
     await sql`insert into deployment (id, org_id, project_id, number, status, trigger, build_id, commit, image_ref, image, sealed_variables,
         activated_at, retired_at, finished_at)
-      select id || n, org_id, project_id, n, 'retired', trigger, build_id, commit, image_ref, image, sealed_variables,
+      select id || n, org_id, project_id, n, 'retired', trigger, build_id, commit, image_ref || n, image, sealed_variables,
         now() - interval '1 day', now() - interval '1 day', now() - interval '1 day' from deployment ${copies}`.execute(
       tx,
     );
@@ -175,9 +226,33 @@ async function makeHistory(db: Db): Promise<void> {
       select 'bop_' || n, p.org_id, p.id, 'bak_' || n, 'backup', 'completed', now() from project p ${copies}`.execute(
       tx,
     );
+    for (const rows of endedRows) await sql`${sql.raw(rows)} from project p ${copies}`.execute(tx);
   });
   await sql`analyze`.execute(db);
 }
+
+/** The beginnings of statements that add ended rows; `p` is the project and `n` the number of the row. */
+const endedRows = [
+  `insert into run (id, org_id, project_id, number, status, deployment_id, deployment, command, timeout_seconds, requested_by, lease_owner, finished_at)
+    select 'run_' || n, p.org_id, p.id, n, 'succeeded', 'dep_1', 1, 'true', 60, 'a', 'dead', now()`,
+  `insert into notification (id, org_id, notifier, kind, status, attempts, expires_at, lease_owner, finished_at)
+    select 'ntf_' || n, p.org_id, 'outbox', 'alert', 'delivered', 1, now() + interval '1 day', 'dead', now()`,
+  `insert into webhook_delivery (org_id, webhook_id, event, data, status, lease_owner, finished_at, id)
+    select p.org_id, 'whk_1', 'deployment.live', '{}', 'delivered', 'dead', now(), 'whd_' || n`,
+  `insert into approval (id, org_id, token_id, token_name, fingerprint, route, method, path, resource, request, status, link_hash, expires_at, decided_at)
+    select 'apr_' || n, p.org_id, 'tok_1', 'a', '', 'projects.delete', 'DELETE', '/', '', '{}', 'consumed', n::text::bytea, now(), now()`,
+  `insert into idempotency_key (org_id, token_id, key, request_hash, held_until, committed, expires_at)
+    select p.org_id, 'tok_1', n, '', now(), true, now() + interval '1 day'`,
+  `insert into follow_delivery (id, org_id, follow_id, source, event, status, signed, finished_at)
+    select 'fwd_' || n, p.org_id, 'fol_1', 'hook', 'push', 'deployed', true, now()`,
+  `insert into database_tunnel (id, org_id, project_id, token_id, purpose, status, closed_at)
+    select 'tun_' || n, p.org_id, p.id, 'tok_1', 'session', 'closed', now()`,
+  `insert into alert (id, name, machine, subject, severity, summary, opened_at, resolved_at, notify_at)
+    select 'alt_' || n, 'disk', 'machine', n, 'warning', 'a', now(), now(), now()`,
+  `insert into activity (id, org_id, project_id, actor_name, action) select 'act_' || n, p.org_id, p.id, 'a', 'deployment.live'`,
+  `insert into change (org_id, project_id, noun) select p.org_id, p.id, 'deployment'`,
+  `insert into project_metric (project_id, org_id, bucket_seconds, at) select p.id, p.org_id, 3600, now() - make_interval(mins => n)`,
+];
 
 /** How many rows its statements read, found by index or by reading whole tables. */
 async function rowsRead(db: Db, query: (db: Db) => Promise<unknown>): Promise<number> {

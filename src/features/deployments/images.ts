@@ -39,7 +39,7 @@ export async function claimPruning(
     // Builds are queued under the same lock, so a build comes either before this check or after the claim.
     await lockProject(tx, { org_id: project.org_id, project_id: project.id });
     if (await hasOpenBuild(tx, project)) return undefined;
-    const needed = await neededImages(tx, project);
+    const needed = await neededImages(tx, project, images);
     const doomed = images.filter((image) => !needed.has(image));
     if (doomed.length === 0) return undefined;
     const lease = await claim(tx, project, owner);
@@ -66,14 +66,23 @@ async function hasOpenBuild(tx: Tx, project: { id: string; org_id: string }): Pr
   return found !== undefined;
 }
 
-async function neededImages(tx: Tx, project: { id: string; org_id: string }): Promise<ReadonlySet<string>> {
+/** Returns which of these images are needed. Reads a few rows per image, not the project's whole history. */
+async function neededImages(
+  tx: Tx,
+  { id, org_id }: { id: string; org_id: string },
+  images: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const ofProject = sql`d.org_id = ${org_id} and d.project_id = ${id}`;
   const { rows } = await sql<{ image_ref: string }>`
-    select image_ref from deployment where org_id = ${project.org_id} and project_id = ${project.id} and status in ('pending', 'starting', 'active')
+    select image_ref from deployment d where ${ofProject} and status = 'active'
+    union
+    select image_ref from deployment d where ${ofProject} and status in ('pending', 'starting')
     union
     select image_ref from (
-      select image_ref, max(number) as newest from deployment
-      where org_id = ${project.org_id} and project_id = ${project.id} and activated_at is not null and status <> 'active'
-      group by image_ref order by newest desc limit ${sql.lit(keptGood)}) good`.execute(tx);
+      select i.image_ref, newest.number from unnest(${images}::text[]) as i (image_ref) cross join lateral (
+        select number from deployment d where ${ofProject} and d.image_ref = i.image_ref and activated_at is not null and status <> 'active'
+        order by number desc limit 1) newest
+      order by newest.number desc limit ${sql.lit(keptGood)}) good`.execute(tx);
   return new Set(rows.map((row) => row.image_ref));
 }
 
