@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "../../detection/failures.ts";
 import { mayStartFrom, readDockerfile, scopeArgument } from "./read-dockerfile.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 import { readDockerignore } from "./dockerignore.ts";
 
 test("every stage declares the scope, and lines that BuildKit names are the original's", () => {
@@ -29,6 +30,21 @@ test("Docker's own frontend is left out, another is refused by its line", () => 
   assert.throws(() => readDockerfile("RUN x"), /no `FROM` line/);
 });
 
+test("no other way that BuildKit knows names a frontend: after a line separator, a mark, `#!` or `//`, or as a variable", () => {
+  const frontend = "# syntax=evil.example/frontend\nFROM a";
+  for (const head of ["# x=y\u2028\n", "# x= \n", "\uFEFF\uFEFF"])
+    assert.throws(() => readDockerfile(`${head}${frontend}`), /evil\.example/, JSON.stringify(head));
+  assert.throws(() => readDockerfile("// syntax=evil.example/frontend\nFROM a"), BuildRefused);
+  assert.doesNotMatch(readDockerfile(`#!/bin/sh\n${frontend}`).text, /^#!/);
+  assert.deepEqual(readDockerfile("ARG BUILDKIT_SYNTAX\nFROM a").args, []);
+});
+
+test("only a directive at the head changes how lines are continued", () => {
+  const stages = (text: string) => readDockerfile(text).text.split(`ARG ${scopeArgument}`).length - 1;
+  assert.equal(stages("FROM a\n# escape=`\nRUN x `\nFROM b"), 2);
+  assert.equal(stages("# syntax=docker/dockerfile:1\n# escape=`\nFROM a\nRUN x `\nFROM b"), 1);
+});
+
 test(".dockerignore: folders with all below them, wildcards, exceptions, and the last rule decides", () => {
   const ignores = readDockerignore(
     "# why\nnode_modules\n**/*.log\n/docs/*.md\n!docs/README.md\nbuild/**\nfile?.tx[t]\n",
@@ -45,6 +61,23 @@ test(".dockerignore: folders with all below them, wildcards, exceptions, and the
   ];
   assert.deepEqual(paths.map(ignores), [true, true, true, true, false, false, true, true]);
   assert.equal(ignores("a/node_modules"), false);
+});
+
+test("a stranger's file is read in time, whatever its words repeat", { timeout: guardMs }, () => {
+  const repeated = ["RUN <<A\n", "\n", " ", "RUN from=", "from=", "ARG A=", "\\\n", "# a=", "FROM a\nRUN <<A\nA\n"];
+  for (const words of repeated) {
+    const text = `FROM a\nRUN ${words.repeat(200_000 / words.length)}`;
+    mayStartFrom(`# a=x${words.repeat(10_000)}x\n${text}`, ["node:24"]);
+    assert.ok(readDockerfile(text).args.length <= 1);
+  }
+  const path = `${"a".repeat(200)}/${"a/".repeat(100)}a`;
+  for (const pattern of ["*a".repeat(50), "**/".repeat(50), "**/*".repeat(50), "**/**".repeat(50), "[a-z]*".repeat(50)])
+    assert.equal(readDockerignore(`${pattern}b`)(path), false);
+  assert.equal(readDockerignore("[z-a]")("a"), false);
+  assert.throws(() => readDockerfile(`FROM a\n${"#".repeat(300_000)}`), /more than 256 KiB/);
+  assert.throws(() => readDockerignore("a\n".repeat(30_000)), /more than 32 KiB/);
+  const ignores = readDockerignore("*a*b", 1000);
+  assert.throws(() => Array.from({ length: 100 }, () => ignores("a".repeat(100))), /take too long/);
 });
 
 test("the images that a Dockerfile may start from are those it names, and all where a variable is part of a name", () => {
