@@ -41,7 +41,8 @@ export async function deployExample(options: ExampleOptions): Promise<"deployed"
     await markDone(options.db);
     return "deployed";
   } catch (error) {
-    options.log.error({ err: error }, "the example could not be deployed; the platform runs without it");
+    const fields = error instanceof PushRefused ? { reason: error.message } : { err: error };
+    options.log.error(fields, "the example could not be deployed; the platform runs without it");
     return "failed";
   }
 }
@@ -113,5 +114,10 @@ async function pushLive(options: ExampleOptions, cwd: string, env: Record<string
   const code = await new Promise<number | null>((resolve, reject) =>
     child.once("error", reject).once("close", resolve),
   );
-  if (code !== 0) throw new Error("git push of the example failed; the lines above say why");
+  if (code !== 0) throw new PushRefused("git push of the example failed; the lines above say why");
+}
+
+/** Is no fault of this process, so it is logged without a stack. */
+class PushRefused extends Error {
+  override readonly name = "PushRefused";
 }
