@@ -8,6 +8,8 @@ import type { FailedVertex } from "./vertex-log.ts";
 interface Judged {
   readonly message: string;
   readonly failed: FailedVertex | undefined;
+  /** Whether Berth wrote the Dockerfile, so that its lines mean nothing to the user. */
+  readonly isGenerated: boolean;
   readonly limits: Pick<BuildLimits, "memoryBytes"> & { readonly fileBytes: number };
   readonly originalLine: (line: number) => number;
 }
@@ -15,7 +17,8 @@ interface Judged {
 /** Derives the failure from BuildKit's message and the failed step's output. */
 export function evaluateBuild(judged: Judged): BuildRefused {
   const { failed, originalLine } = judged;
-  const message = judged.message.replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
+  // A message quotes the Dockerfile, of which a line may be long.
+  const message = judged.message.slice(0, 20_000).replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
   const [, line, parse] = /^(?:dockerfile )?parse error (?:on )?line (\d+): (.*)/is.exec(message) ?? [];
   if (line !== undefined)
     return new BuildRefused("dockerfile_invalid", {
@@ -25,7 +28,10 @@ export function evaluateBuild(judged: Judged): BuildRefused {
   const [, code] = /exit code: (\d+)/.exec(`${failed?.error ?? ""} ${message}`) ?? [];
   if (failed !== undefined && code !== undefined) return stepFailure(judged, failed, Number(code));
   if (isPull.test(message) && (failed === undefined || /^(?:FROM|load metadata) /.test(failed.instruction)))
-    return new BuildRefused("parent_image_unavailable", { summary: `${pullText}: ${shortened(message)}` });
+    return new BuildRefused("parent_image_unavailable", {
+      summary: `${judged.isGenerated ? ownPullText : pullText}: ${shortened(message)}`,
+      ...(judged.isGenerated ? { hint: ownPullHint } : {}),
+    });
   if (failed === undefined || /^(?:unknown|invalid|dockerfile)/i.test(message))
     return new BuildRefused("dockerfile_invalid", { summary: `The Dockerfile cannot be built: ${shortened(message)}` });
   return new BuildRefused("dockerfile_step_failed", {
@@ -36,6 +42,9 @@ export function evaluateBuild(judged: Judged): BuildRefused {
 const isPull =
   /failed to (?:do request|resolve|authorize|fetch)|pull access denied|manifest unknown|not found|unauthorized|no such host|access.*denied/i;
 const pullText = "A base image of the Dockerfile could not be pulled";
+const ownPullText = "The base image that Berth builds on could not be pulled";
+const ownPullHint =
+  "Ask the operator: the machine must reach the registry, or have another image that BERTH_NODE_IMAGE, BERTH_PYTHON_IMAGE or the like names.";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 

@@ -26,7 +26,7 @@ interface Performed {
 export async function performBuild(run: BuildRun, engine: BuildEngine, performed: Performed): Promise<string> {
   const { request, log, time } = run;
   const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
-  const progress = createVertexLog(log, generated?.steps ?? []);
+  const progress = createVertexLog(log, generated?.steps ?? null);
   const group = engine.groups.open(args[scopeArgument] ?? scope, request.limits);
   const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
   const tar = start({
@@ -56,6 +56,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     throw evaluateBuild({
       message,
       failed: progress.failed(),
+      isGenerated: generated !== undefined,
       limits: { ...request.limits, fileBytes: run.options.engine.fileBytes },
       originalLine,
     });

@@ -25,18 +25,21 @@ export interface VertexLog {
 
 const keptBytes = 256 * 1024;
 
-/** Writes BuildKit's progress to the build's log: each step once, followed by its output. */
-export function createVertexLog(log: BuildLog, steps: readonly Step[]): VertexLog {
+/**
+ * Writes BuildKit's progress to the build's log: each step once, followed by its output. `steps` are the plan's; null for a project's own
+ * Dockerfile, whose lines are the steps.
+ */
+export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): VertexLog {
   const known = new Map<string, Known>();
   const printed = new Set<string>();
   const take = (vertex: Vertex) => {
     const before = known.get(vertex.digest);
     const now = before ?? { vertex, splitter: log.output(), newest: Buffer.alloc(0), step: undefined };
     now.vertex = { ...vertex, error: vertex.error || now.vertex.error };
-    now.step = steps[stepIn(vertex.name) ?? -1];
+    now.step = steps?.[stepIn(vertex.name) ?? -1];
     known.set(vertex.digest, now);
     if (!vertex.started || printed.has(vertex.digest)) return;
-    const title = now.step?.title ?? (steps.length > 0 ? null : titleOf(vertex.name));
+    const title = now.step?.title ?? (steps === null ? titleOf(vertex.name) : null);
     if (title === null) return;
     printed.add(vertex.digest);
     log.step(title);
