@@ -36,6 +36,8 @@ export interface BuildEngine {
   readonly dataRoot: string;
   /** The control groups of its builds. */
   readonly groups: BuildGroups;
+  /** Whether the frontend reads heredocs, which Docker 23 brought. */
+  readonly readsHeredocs: boolean;
   /** Resolves when the engine has exited, by itself or through `stop`. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
@@ -85,7 +87,9 @@ export async function startBuildEngine(
     await stop();
     throw new Error(`the engine for builds did not start: ${readFileSync(join(dir, "log"), "utf8").slice(-1000)}`);
   }
-  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, groups };
+  const { Version: version } = await api.call<{ readonly Version: string }>({ path: "/version" });
+  const readsHeredocs = Number.parseInt(version, 10) >= 23;
+  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, groups, readsHeredocs };
 }
 
 const dataRootOf = (dir: string): string => join(dir, "data");

@@ -106,6 +106,18 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.ok(second.lines.some((line) => line.includes("taken from an earlier build")));
   });
 
+  it("heredocs run and are copied, whatever the engine's frontend knows of them", async () => {
+    const Dockerfile = [
+      ...["# syntax=docker/dockerfile:1.4", `FROM ${test.images.debian}`, "WORKDIR /app"],
+      ...["RUN <<EOF", "echo first >said", "false", "echo second >>said", "EOF"],
+      ...["RUN cat <<ONE >>said", "third", "ONE", "COPY --link <<'TEXT' copied", "costs $1", "TEXT"],
+      'CMD ["cat", "said", "copied"]',
+    ].join("\n");
+    const { outcome } = await build({ Dockerfile });
+    const said = await runIn(test, imageOf(outcome).image_ref, []);
+    assert.deepEqual(said.trim().split(/\s*\n/), ["first", "second", "third", "costs $1"]);
+  });
+
   it("a failed step is named with what it said, a line that cannot be read with its number", async () => {
     const failed = await failureOf(lines("RUN echo 'Error: no luck today' && exit 3"));
     assert.deepEqual([failed.stage, failed.code], ["build", "dockerfile_step_failed"]);

@@ -1,5 +1,5 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { BuildLog } from "../../building/build-log.ts";
 import { isPlain } from "../../building/is-plain.ts";
 import { remarks } from "../../building/remarks.ts";
@@ -10,7 +10,8 @@ import type { Image, PlannedBuild } from "../../ports/builder.ts";
 import type { ContainerManifest } from "../../ports/image-labels.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { cacheScope } from "./cache-scope.ts";
-import { readDockerfile, scopeArgument } from "./read-dockerfile.ts";
+import { heredocsFolder } from "./heredocs.ts";
+import { readDockerfile, scopeArgument, type Dockerfile } from "./read-dockerfile.ts";
 import { readDockerignore, removeIgnored } from "./dockerignore.ts";
 import { quoted } from "./generate-dockerfile.ts";
 import type { EngineImage } from "./move-image.ts";
@@ -23,13 +24,13 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   const app = join(folder, "app");
   const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
   log.step("Dockerfile detected");
-  const dockerfile = readDockerfile(await readFile(join(app, dockerfileName), "utf8"));
-  for (const note of [...dockerfile.notes, ...remarks(tree)]) log.detail(note);
+  const source = await readFile(join(app, dockerfileName), "utf8");
+  const { args: named, notes } = readDockerfile(source);
+  for (const note of [...notes, ...remarks(tree)]) log.detail(note);
   if (web !== null) log.detail(`The web command comes from the Procfile: ${web}`);
   if (isPlain(app, ignoreName, "file"))
     await removeIgnored(app, ignoring(await readFile(join(app, ignoreName), "utf8")));
-  await writeFile(join(app, dockerfileName), dockerfile.text);
-  const declared = dockerfile.args.filter((name) => request.env[name] !== undefined);
+  const declared = named.filter((name) => request.env[name] !== undefined);
   if (declared.length > 0)
     log.detail(`Variables that ARG names: ${declared.join(", ")}. Their values stay in the image's history.`);
   const scope = await cacheScope(run.scopesDir, request.project_id);
@@ -38,7 +39,9 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
     ...{ format: 1, kind: "dockerfile", web_command: web ?? "the image's own command", uses_own_command: web === null },
     ...{ processes: others, release_command: release },
   };
-  const engine = await run.time.race(run.engine(dockerfile.text));
+  const engine = await run.time.race(run.engine(source));
+  const dockerfile = readDockerfile(source, engine);
+  await writeContext(app, dockerfile);
   const id = await performBuild(run, engine, {
     folder: app,
     args: { ...args, [scopeArgument]: scope },
@@ -53,6 +56,15 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   remarkOnImage(log, image, port);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
   return port === undefined ? published : { ...published, port };
+}
+
+async function writeContext(app: string, { text, files }: Dockerfile): Promise<void> {
+  await writeFile(join(app, dockerfileName), text);
+  if (files.length > 0) await rm(join(app, heredocsFolder), { recursive: true, force: true });
+  for (const { path, content } of files) {
+    await mkdir(dirname(join(app, path)), { recursive: true });
+    await writeFile(join(app, path), content, { flag: "wx" });
+  }
 }
 
 /** Returns what a build from the source's Dockerfile does; null if there is no Dockerfile. */

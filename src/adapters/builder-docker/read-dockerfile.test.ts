@@ -21,6 +21,47 @@ test("what ARG names is found: with and without a value, several in a line, cont
   assert.deepEqual(readDockerfile(source).args, ["TAG", "ONE", "TWO", "THREE"]);
 });
 
+test("heredocs are left to a frontend that reads them, and written out for one that does not", () => {
+  const source = [
+    ...["FROM a AS one", "RUN --mount=type=cache,target=/c <<EOF", "echo one", 'echo "two"', "EOF"],
+    ...['SHELL ["/bin/bash", "-ec"]', "RUN python3 <<'PY' >/out", "FROM x", "PY"],
+    ...["FROM one", "RUN <<-END", "\techo in", "\tEND", "RUN <<EOF", "#!/usr/bin/perl", "print", "EOF"],
+    "RUN unknown",
+  ];
+  const plain = readDockerfile(source.join("\n"));
+  assert.deepEqual(
+    plain.text.split("\n").filter((line) => line !== `ARG ${scopeArgument}`),
+    source,
+  );
+  const { text, files, originalLine } = readDockerfile(source.join("\n"), { readsHeredocs: false });
+  assert.deepEqual(files, []);
+  const lines = text.split("\n");
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith("RUN")),
+    [
+      String.raw`RUN --mount=type=cache,target=/c ["/bin/sh","-c","echo one\necho \"two\"\n"]`,
+      String.raw`RUN ["/bin/bash","-ec","python3 <<'PY' >/out\nFROM x\nPY\n"]`,
+      String.raw`RUN ["/bin/bash","-ec","echo in\n"]`,
+      String.raw`RUN ["/bin/bash","-ec","printf %s '#!/usr/bin/perl\nprint\n' > /tmp/berth-heredoc && chmod +x /tmp/berth-heredoc && /tmp/berth-heredoc; code=$?; rm -f /tmp/berth-heredoc; exit $code"]`,
+      "RUN unknown",
+    ],
+  );
+  assert.equal(source[originalLine(lines.indexOf("RUN unknown") + 1) - 1], "RUN unknown");
+});
+
+test("a heredoc that COPY takes becomes a file, and one with variables is refused where nothing replaces them", () => {
+  const read = (text: string) => readDockerfile(`FROM a\n${text}`, { readsHeredocs: false });
+  const { text, files } = read("COPY --link --chmod=600 <<'ONE' <<TWO /dir/\n$x\nONE\nplain\nTWO");
+  assert.match(text, /COPY --chmod=600 \.berth-heredocs\/2-0\/ONE \.berth-heredocs\/2-1\/TWO \/dir\/$/);
+  assert.deepEqual(
+    files.map(({ content }) => content),
+    ["$x\n", "plain\n"],
+  );
+  assert.throws(() => read("COPY <<EOF /x\n$HOME\nEOF"), /Line 2 .*no variables in `<<EOF`/);
+  for (const other of ['RUN sh -c "cat <<EOF"', "RUN cat <<<EOF", "RUN cat <<EOF", "RUN x<<EOF"])
+    assert.ok(read(`${other}\n  EOF`).text.includes(other), other);
+});
+
 test("Docker's own frontend is left out, another is refused by its line", () => {
   const { text, notes } = readDockerfile("# syntax=docker/dockerfile:1.7\n# escape=`\nFROM a");
   assert.doesNotMatch(text, /syntax/);

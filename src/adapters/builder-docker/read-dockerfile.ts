@@ -1,4 +1,5 @@
 import { BuildRefused } from "../../detection/failures.ts";
+import { heredocsOf, writeOutHeredocs, type ContextFile, type Heredoc, type HeredocInstruction } from "./heredocs.ts";
 
 /** What the builder must know about a project's Dockerfile before the build. */
 export interface Dockerfile {
@@ -9,29 +10,112 @@ export interface Dockerfile {
   /** Maps a line of `text` to the line of the source. */
   readonly originalLine: (line: number) => number;
   readonly notes: readonly string[];
+  /** Files that the text needs in the build's context besides the source's. */
+  readonly files: readonly ContextFile[];
+}
+
+/** What an engine's frontend can read. */
+export interface Frontend {
+  /** Heredocs and `COPY --link`, which Docker 23 brought. */
+  readonly readsHeredocs: boolean;
 }
 
 /**
  * Reads a Dockerfile. A line `# syntax=` makes BuildKit fetch and run an image as its frontend: Docker's own images are removed, because
  * the engine includes that frontend; all others are refused. Takes time linear in the source's length, as this is a stranger's file.
  */
-export function readDockerfile(source: string): Dockerfile {
+export function readDockerfile(source: string, frontend: Frontend = { readsHeredocs: true }): Dockerfile {
   if (source.length > maxLength) throw invalid(`The Dockerfile has more than ${maxLength / 1024} KiB.`);
   const lines = linesOf(source);
   const { notes, escape } = takeDirectives(lines);
   const found = readInstructions(lines, escape);
-  const ends = found.filter(({ name }) => name === "FROM").map(({ end }) => end);
   const args = found
     .filter(({ name }) => name === "ARG")
     .flatMap(({ rest }) => [...rest.matchAll(/(?:^|\s)([A-Za-z_]\w*)(?==|\s|$)/g)].map(([, name = ""]) => name));
-  if (ends.length === 0) throw invalid("The Dockerfile has no `FROM` line.");
-  const added = new Set(ends);
+  if (!found.some(({ name }) => name === "FROM")) throw invalid("The Dockerfile has no `FROM` line.");
+  const { written, files } = writeText(lines, found, frontend);
   return {
-    text: lines.flatMap((line, index) => (added.has(index) ? [line, `ARG ${scopeArgument}`] : [line])).join("\n"),
+    text: written.map(({ text }) => text).join("\n"),
     args: [...new Set(args)].filter((name) => name !== scopeArgument && !name.startsWith(settingsPrefix)),
-    originalLine: (line) => line - ends.filter((end, count) => end + 1 + count < line).length,
+    originalLine: (line) => written[line - 1]?.line ?? line,
     notes,
+    files,
   };
+}
+
+interface WrittenLine {
+  readonly text: string;
+  /** Line of the source. */
+  readonly line: number;
+}
+
+/** Declares the scope in each stage, and writes out what the frontend cannot read. */
+function writeText(lines: readonly string[], found: readonly Instruction[], { readsHeredocs }: Frontend) {
+  const written: WrittenLine[] = [];
+  const files: ContextFile[] = [];
+  const shells = createShells();
+  const copy = (start: number, end: number) => {
+    for (let index = start; index < end; index += 1) written.push({ text: lines[index] ?? "", line: index + 1 });
+  };
+  let next = 0;
+  for (const instruction of found) {
+    const { name, start, end } = instruction;
+    copy(next, start);
+    next = end + 1;
+    shells.read(instruction);
+    const line = start + 1;
+    const other = readsHeredocs ? undefined : writtenOut(lines, instruction, shells.current());
+    if (other === undefined) copy(start, next);
+    else written.push({ text: other.text, line });
+    files.push(...(other?.files ?? []));
+    if (name === "FROM") written.push({ text: `ARG ${scopeArgument}`, line: end + 1 });
+  }
+  copy(next, lines.length);
+  return { written, files };
+}
+
+function writtenOut(lines: readonly string[], instruction: Instruction, shell: readonly string[]) {
+  const { name, rest, start } = instruction;
+  const isCopy = name === "COPY" || name === "ADD";
+  // Layers that no longer depend on those below them are only faster to build again.
+  const linked = isCopy ? rest.replace(/^((?:--\S+\s+)*?)--link(?:=\w+)?\s+/, "$1") : rest;
+  if (instruction.heredocs.length === 0) return linked === rest ? undefined : { text: `${name} ${linked}`, files: [] };
+  const heredocs = instruction.heredocs.map((each) => ({ ...each, lines: lines.slice(each.start, each.end) }));
+  return writeOutHeredocs({ name, rest: linked, heredocs, line: start + 1 } satisfies HeredocInstruction, shell);
+}
+
+const usualShell = ["/bin/sh", "-c"];
+
+/** Follows which shell runs a stage's commands: its own SHELL, else that of the stage that it starts from. */
+function createShells() {
+  const byStage = new Map<string, readonly string[]>();
+  let stage = "";
+  let current: readonly string[] = usualShell;
+  return {
+    current: () => current,
+    read({ name, rest }: Instruction) {
+      if (name === "FROM") {
+        const [from = "", , as = ""] = rest
+          .replace(/^(?:--\S+\s+)*/, "")
+          .toLowerCase()
+          .split(/\s+/);
+        current = byStage.get(from) ?? usualShell;
+        stage = as;
+      }
+      if (name === "SHELL") current = shellIn(rest) ?? current;
+      if (stage !== "") byStage.set(stage, current);
+    },
+  };
+}
+
+/** BuildKit itself refuses a SHELL that is no list. */
+function shellIn(rest: string): string[] | undefined {
+  try {
+    const words: unknown = JSON.parse(rest);
+    return Array.isArray(words) ? words.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const maxLength = 256 * 1024;
@@ -81,14 +165,24 @@ function takeDirectives(lines: string[]): Directives {
 interface Instruction {
   readonly name: string;
   readonly rest: string;
+  /** Index of the instruction's first line. */
+  readonly start: number;
   /** Index of the instruction's last line. */
+  readonly end: number;
+  readonly heredocs: readonly PlacedHeredoc[];
+}
+
+/** A heredoc whose lines begin at index `start` and end before index `end`, where its name stands. */
+interface PlacedHeredoc extends Heredoc {
+  readonly start: number;
   readonly end: number;
 }
 
 function readInstructions(lines: readonly string[], escape: string): Instruction[] {
-  const heredocEnds = Map.groupBy([...lines.keys()].toReversed(), (index) => lines[index]?.trim() ?? "");
+  const findEnd = createEndFinder(lines);
   const found: Instruction[] = [];
   for (let index = 0; index < lines.length; index += 1) {
+    const start = index;
     const line = (lines[index] as string).trim();
     if (line === "" || line.startsWith("#")) continue;
     const parts = [line];
@@ -100,25 +194,36 @@ function readInstructions(lines: readonly string[], escape: string): Instruction
       parts.push(next);
     }
     const text = parts.map((part) => (isContinued(part, escape) ? part.slice(0, -1) : part)).join(" ");
-    index = afterHeredocs(heredocEnds, index, text);
-    const [, name = "", rest = ""] = /^(\w+)\s*(.*)$/s.exec(text) ?? [];
-    found.push({ name: name.toUpperCase(), rest, end: index });
+    const [, word = "", rest = ""] = /^(\w+)\s*(.*)$/s.exec(text) ?? [];
+    const name = word.toUpperCase();
+    const heredocs: PlacedHeredoc[] = [];
+    for (const heredoc of heredocsOf(name, rest)) {
+      const end = findEnd(heredoc, index);
+      if (end === undefined) continue;
+      heredocs.push({ ...heredoc, start: index + 1, end });
+      index = end;
+    }
+    found.push({ name, rest, start, end: index, heredocs });
   }
   return found;
 }
 
 const isContinued = (line: string, escape: string): boolean => line.endsWith(escape);
 
-/** Takes the last line of each heredoc from `ends`, which holds the lines of each text from the bottom up. */
-function afterHeredocs(ends: ReadonlyMap<string, number[]>, index: number, text: string): number {
-  if (!/^(?:RUN|COPY|ADD)\s/i.test(text)) return index;
-  let last = index;
-  for (const [, word = ""] of text.matchAll(/<<-?["']?([A-Za-z_]\w*)["']?/g)) {
-    const places = ends.get(word) ?? [];
-    while ((places.at(-1) ?? last + 1) <= last) places.pop();
-    last = places.at(-1) ?? last;
-  }
-  return last;
+/** Finds the line after `index` that ends a heredoc. To take linear time it forgets the lines before. */
+function createEndFinder(lines: readonly string[]) {
+  const group = (textOf: (line: string) => string) =>
+    Map.groupBy([...lines.keys()].toReversed(), (index) => textOf(lines[index] ?? ""));
+  let plain: Map<string, number[]> | undefined;
+  let indented: Map<string, number[]> | undefined;
+  return ({ name, isIndented }: Heredoc, index: number): number | undefined => {
+    const ends = isIndented
+      ? (indented ??= group((line) => line.replace(/^\t+/, "")))
+      : (plain ??= group((line) => line));
+    const places = ends.get(name) ?? [];
+    while ((places.at(-1) ?? index + 1) <= index) places.pop();
+    return places.at(-1);
+  };
 }
 
 /** Returns the images that a Dockerfile may name: all of them if a variable is part of a name. */
