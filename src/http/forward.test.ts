@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { createServer, request, type IncomingMessage } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { testProject } from "../../test/support/fixtures.ts";
@@ -104,6 +106,32 @@ test("an upgrade that the primary refuses is refused with its words", async () =
   await eventually(() => text.includes("not_found"), "the refusal");
   assert.match(text, /^HTTP\/1\.1 404 /);
   socket.destroy();
+});
+
+test("a process without the API hands everything to the primary, whatever host the request line names", async () => {
+  const forward = createForward({ db: primary.database.db, servesApi: false, log: silentLog });
+  const edge = createHttpServer({ platform: primary.platform, log: silentLog, checks: [], roles: ["edge"], forward });
+  const elsewhere: (string | undefined)[] = [];
+  const other = createServer((request, response) => {
+    elsewhere.push(request.url);
+    response.end("elsewhere");
+  }).listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const host = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const { port } = await edge.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    for (const path of [`//${host}/latest`, `http://${host}/latest`, `http://${host}/v1/me`]) {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        request({ host: "127.0.0.1", port, path }, resolve).once("error", reject).end();
+      });
+      assert.notEqual(await text(answer), "elsewhere", path);
+      assert.ok((answer.statusCode ?? 0) >= 400, path);
+    }
+    assert.deepEqual(elsewhere, []);
+  } finally {
+    await edge.close();
+    other.close();
+  }
 });
 
 test("without a live primary its rows are unavailable, and the others are not", async () => {

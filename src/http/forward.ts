@@ -31,11 +31,13 @@ export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 32 });
   const findTarget = createTargets(db);
   async function open(request: IncomingMessage) {
-    const target = new URL(request.url ?? "/", await findTarget());
+    const target = new URL(await findTarget());
     const headers = { ...withoutHops(request), host: target.host, [mark]: "1" };
     const isSecure = target.protocol === "https:";
     const send = isSecure ? requestHttps : requestHttp;
-    return send(target, { method: request.method, headers, ...(isSecure ? {} : { agent }) });
+    // As sent, and not resolved against the target: `//host/` and `http://host/` would lead to a host that the client names.
+    const path = request.url ?? "/";
+    return send(target, { method: request.method, path, headers, ...(isSecure ? {} : { agent }) });
   }
   return {
     wants({ method = "GET", url = "/", headers }) {
