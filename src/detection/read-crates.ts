@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { createGlob, type Glob } from "../kit/glob.ts";
 import { asTable, parseToml } from "./parse-toml.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -21,15 +22,19 @@ export function readCrates(tree: SourceTree): readonly Crate[] {
   const root = readManifest(tree, "Cargo.toml");
   const workspace = asTable(root["workspace"]);
   const members = textsIn(workspace["members"]).map(memberPattern);
-  const isMember = (path: string) => members.some((pattern) => pattern.test(posix.dirname(path)));
+  const work = { steps: 0 };
+  const isMember = (path: string) =>
+    members.some((pattern) => work.steps <= mostSteps && pattern.matches(posix.dirname(path), work));
   const manifests = tree.paths.filter((path) => path.endsWith("/Cargo.toml") && isMember(path));
   const shared = asTable(workspace["package"])["rust-version"];
   return ["Cargo.toml", ...manifests].flatMap((path) => crateOf(tree, path, shared) ?? []);
 }
 
-function memberPattern(member: string): RegExp {
-  const parts = posix.normalize(member).replace(/\/$/, "").slice(0, 200).split("*");
-  return new RegExp(`^${parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join("[^/]*")}$`);
+// Beyond this, the rest of a source's manifests counts as no members.
+const mostSteps = 5_000_000;
+
+function memberPattern(member: string): Glob {
+  return createGlob(posix.normalize(member).replace(/\/$/, "").slice(0, 200), "plain");
 }
 
 function readManifest(tree: SourceTree, path: string): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deployRef, isWatched, type PushedRef } from "./rules.ts";
+import { deployRef, hasWatched, type PushedRef } from "./rules.ts";
 
 const commit = "a".repeat(40);
 const pushed = (...names: string[]): PushedRef[] =>
@@ -45,7 +45,7 @@ test("the deploy branch cannot be deleted", () => {
 });
 
 test("a watched path is a file, a folder with all in it, or a pattern", () => {
-  const watches = (pattern: string, path: string) => isWatched(path, [pattern]);
+  const watches = (pattern: string, path: string) => hasWatched([path], [pattern]);
   assert.ok(
     watches("apps/web/**", "apps/web/src/index.js") &&
       watches("apps/web", "apps/web/a") &&
@@ -56,4 +56,12 @@ test("a watched path is a file, a folder with all in it, or a pattern", () => {
       !watches("apps/web/**", "apps/website/a") &&
       !watches("apps/web", "apps/website/a"),
   );
+  assert.ok(watches("apps/**", "apps/.env") && watches("{apps,libs}/web", "libs/web"));
+});
+
+test("patterns that take too long to match deploy", () => {
+  const path = "a".repeat(200);
+  assert.ok(!hasWatched([path], ["*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"]));
+  const patterns = Array.from({ length: 100 }, () => `${"*a".repeat(200)}b`);
+  assert.ok(hasWatched(Array<string>(1000).fill(path), patterns));
 });

@@ -1,11 +1,25 @@
-import { matchesGlob } from "node:path/posix";
+import { createGlob } from "../../kit/glob.ts";
 
-/** Returns whether a path matches one of the patterns; a pattern without a wildcard matches the file, or everything in the folder. */
-export function isWatched(path: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => {
+// A fraction of a second, in which the control plane does nothing else.
+const mostSteps = 5_000_000;
+
+/**
+ * Returns whether one of the paths matches one of the patterns; a pattern without a wildcard matches the file, or everything in the folder.
+ * Also returns true once matching has taken too long: a deploy too many is better than one that never comes.
+ */
+export function hasWatched(paths: readonly string[], patterns: readonly string[]): boolean {
+  const watched = patterns.map((pattern) => {
     const plain = pattern.replace(/^\.?\/+|\/+$/g, "");
-    return path === plain || path.startsWith(`${plain}/`) || matchesGlob(path, plain);
+    return { plain, glob: createGlob(plain, "braces") };
   });
+  const work = { steps: 0 };
+  return paths.some((path) =>
+    watched.some(({ plain, glob }) => {
+      work.steps += 1;
+      if (work.steps > mostSteps || path === plain || path.startsWith(`${plain}/`)) return true;
+      return glob.matches(path, work);
+    }),
+  );
 }
 
 /**

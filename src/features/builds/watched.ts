@@ -3,7 +3,7 @@ import type { Db } from "../../store/database.ts";
 import { deployedCommit } from "../deployments/deployments.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { readSourceSettings } from "./read-source-settings.ts";
-import { isWatched, watchedPatterns } from "./rules.ts";
+import { hasWatched, watchedPatterns } from "./rules.ts";
 
 interface Watched {
   readonly root: string | null;
@@ -28,5 +28,5 @@ export async function watchedButUntouched(
   const patterns = watchedPatterns(watch, read.file, read.root);
   if (patterns === null) return null;
   const changed = await repositories.changedPaths(project_id, { from, to, quarantine }, mostChanges);
-  return changed === null || changed.some((path) => isWatched(path, [...patterns, read.path])) ? null : patterns;
+  return changed === null || hasWatched(changed, [...patterns, read.path]) ? null : patterns;
 }
