@@ -37,6 +37,7 @@ export const limits = {
   log_lines: 5000,
   streams_per_token: 20,
   large_reads_per_token: 16,
+  source_requests_per_organization: 16,
   entries_listed: 500,
   table_rows: 500,
   query_characters: 65_536,

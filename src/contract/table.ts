@@ -44,6 +44,8 @@ export interface Row {
   readonly changes_rights: boolean;
   /** The response may occupy megabytes until its client has read it, so each token may have only a few open at once. */
   readonly large: boolean;
+  /** The request starts programs that read or write the project's source, so each organization may have only a few in progress. */
+  readonly handles_source: boolean;
   /** With `follow=true` the response is `text/event-stream`; each event's data has the shape of the result. */
   readonly streams: boolean;
   /** The same request may be upgraded to a WebSocket of the protocol `berth.tunnel.v1`, which carries bytes instead of a response. */
@@ -93,6 +95,7 @@ type Defaults = {
   waits: false;
   changes_rights: false;
   large: false;
+  handles_source: false;
   streams: false;
   upgrades: false;
 };
@@ -117,6 +120,7 @@ const defaults: Defaults = {
   waits: false,
   changes_rights: false,
   large: false,
+  handles_source: false,
   streams: false,
   upgrades: false,
 };

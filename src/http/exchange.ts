@@ -49,6 +49,8 @@ export interface PipelineOptions {
   readonly streams: OpenCount;
   /** Counts requests of large rows that are unanswered, or whose clients have not received the whole response. */
   readonly large: OpenCount;
+  /** Counts an organization's requests of rows with `handles_source`, until their work has ended. */
+  readonly sourceRequests: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   /** How long a request waits for an outcome. */

@@ -4,6 +4,7 @@ import { authenticate, limitRate, parse, requireRights } from "./admit.ts";
 import { Call } from "./call.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
 import { claimKey, type HeldKey } from "./handlers.ts";
+import type { ParsedInput } from "./parse.ts";
 import { idempotencyKeyOf, isDryRun } from "./write-options.ts";
 
 /**
@@ -17,21 +18,34 @@ export async function runPipeline(options: PipelineOptions, row: Row, request: P
   const close = row.large && caller !== undefined ? options.large.open(caller.token_id) : undefined;
   if (close !== undefined) request.whenOver(close);
   const input = await parse(options, row, request, caller);
+  const end = row.handles_source && caller !== undefined ? options.sourceRequests.open(caller.org_id) : undefined;
+  try {
+    const answer = await handle({ options, row, request, caller }, input);
+    // Streams are counted under their own limit.
+    if (answer.stream !== undefined) close?.();
+    return answer;
+  } finally {
+    end?.();
+  }
+}
+
+async function handle({ options, row, request, caller }: Incoming, input: ParsedInput): Promise<Answer> {
   const call = new Call(options, row, request, caller);
   if (caller !== undefined && changes(row)) {
     if (isDryRun(request)) return call.dryRun(input);
     return changeOnce({ options, row, request, caller }, (key) => call.change(input, key));
   }
-  const read = await call.read(input);
-  // Streams are counted under their own limit.
-  if (read.stream !== undefined) close?.();
-  return read;
+  return call.read(input);
 }
 
-interface Write {
+interface Incoming {
   readonly options: PipelineOptions;
   readonly row: Row;
   readonly request: PipelineRequest;
+  readonly caller: Caller | undefined;
+}
+
+interface Write extends Incoming {
   readonly caller: Caller;
 }
 

@@ -75,6 +75,8 @@ export interface HttpLimits extends RateLimits {
   readonly streamsPerToken: number;
   /** How many requests of large rows each token may have open, until the response has been received. */
   readonly largeReadsPerToken: number;
+  /** How many uploads, changes and plans of a source each organization may have in progress. */
+  readonly sourceRequestsPerOrganization: number;
   /** How long a client may stop reading its response; streams and mounts are exempt. */
   readonly stalledAnswerTimeoutMs: number;
 }
@@ -108,12 +110,15 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const limiter = createRateLimiter(limits);
   const streams = createOpenCount(limits.streamsPerToken, "streams");
   const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
+  const ofSource = limits.sourceRequestsPerOrganization;
+  const sourceRequests = createOpenCount(ofSource, "uploads, changes or plans", "organization");
   const pipeline = {
     platform,
     authenticator,
     limiter,
     streams,
     large,
+    sourceRequests,
     closing: closing.signal,
     outcomeDeadlineMs,
     log,
@@ -160,6 +165,7 @@ const standard: HttpLimits = {
   refusedPerMinute: apiLimits.writes_per_minute,
   streamsPerToken: apiLimits.streams_per_token,
   largeReadsPerToken: apiLimits.large_reads_per_token,
+  sourceRequestsPerOrganization: apiLimits.source_requests_per_organization,
   stalledAnswerTimeoutMs: 30_000,
 };
 
@@ -173,6 +179,7 @@ function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
     writes_per_minute: limits.writesPerMinute,
     streams_per_token: limits.streamsPerToken,
     large_reads_per_token: limits.largeReadsPerToken,
+    source_requests_per_organization: limits.sourceRequestsPerOrganization,
   };
 }
 
