@@ -109,7 +109,8 @@ export const rows = [
         .string()
         .regex(/^[\x21-\x7e]{1,1024}$/, "must be a token without spaces")
         .nullable()
-        .optional(),
+        .optional()
+        .meta({ writeOnly: true }),
       /**
        * For SSH: the fingerprint or public key that the host must present from the first fetch on. Null accepts and remembers the next key
        * that it presents.

@@ -38,7 +38,8 @@ export const rows = [
         .string()
         .min(1)
         .max(16 * 1024)
-        .regex(line, "must not contain control characters"),
+        .regex(line, "must not contain control characters")
+        .meta({ writeOnly: true }),
     }),
     result: registry,
     success: [200],

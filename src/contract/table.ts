@@ -156,6 +156,12 @@ export function changes(row: Pick<Row, "method" | "scope">): boolean {
   return row.method !== "GET" && row.scope?.endsWith(":read") !== true;
 }
 
+/** Returns the names of the body's fields that are marked with `writeOnly`: secrets, which are never shown again. */
+export function secretFields({ body }: Pick<Row, "body">): readonly string[] {
+  const fields = Object.entries((body?.shape ?? {}) as Readonly<Record<string, z.ZodType>>);
+  return fields.filter(([, schema]) => schema.meta()?.["writeOnly"] === true).map(([name]) => name);
+}
+
 /** Returns the errors that are common to all rows of this shape. */
 function commonErrors(row: Row): readonly ErrorCode[] {
   const always: ErrorCode[] = [

@@ -1,6 +1,6 @@
 import { dryRun } from "../contract/dry-run.ts";
 import { route, type RouteName } from "../contract/routes.ts";
-import type { Row, SuccessStatus } from "../contract/table.ts";
+import { secretFields, type Row, type SuccessStatus } from "../contract/table.ts";
 import {
   Refused,
   type ActivityNote,
@@ -196,6 +196,7 @@ export class Call {
       // The query as sent, because a human approved exactly this request, whichever part of it the row reads.
       query: this.#request.query,
       body: input.body,
+      secrets: secretFields(this.#row),
       project_id,
       target,
       detail,

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Decision, Reach } from "./handlers.ts";
+import { visible } from "../kit/visible.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
 import { bytesText } from "../kit/bytes-text.ts";
 
@@ -43,7 +44,8 @@ export function decisionContent(shown: ShownDecision): PageContent {
 <button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
   const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
   // All of the body is in sight before the buttons: what the summary does not say, such as a new token's scopes, stands there.
-  const sent = request.body === null ? "" : `<h2>What was sent</h2><pre>${escape(request.body)}</pre>`;
+  const sent =
+    request.body === null ? "" : `<h2>What was sent</h2><pre>${request.body.split("\n").map(escape).join("\n")}</pre>`;
   const html = `<p class="order">${orderOf(shown)}</p>${lead}${table(rows)}${sent}${reach}${form}${rawRequest(shown)}`;
   return { title: "A request waits for your decision", html, linksBack: shown.isSignedIn };
 }
@@ -96,7 +98,7 @@ const style = `${plainPageStyle}h2{margin:2rem 0 .75rem;font-size:1rem;font-weig
 table{width:100%;margin-top:1.25rem;border:1px solid var(--line);border-radius:6px;border-spacing:0;font-size:13px}
 h2+table{margin-top:0}tr+tr>*{border-top:1px solid var(--line)}
 th{padding:.5rem 1rem;text-align:left;vertical-align:top;font-weight:400;color:var(--muted);white-space:nowrap}td{width:100%;padding:.5rem 1rem;overflow-wrap:anywhere}
-pre{margin:0;padding:1rem;overflow:auto;border:1px solid var(--line);border-radius:6px;background:var(--panel)}
+pre{margin:0;padding:1rem;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid var(--line);border-radius:6px;background:var(--panel)}
 form{display:flex;gap:.5rem;margin-top:2rem}button{height:36px;padding:0 1.25rem;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:inherit;font:500 14px/1 inherit;font-family:inherit;cursor:pointer}
 button[value=approved]{border-color:var(--bad);color:var(--bad)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
@@ -193,5 +195,5 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
+  return visible(text).replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 }

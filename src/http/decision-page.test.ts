@@ -3,7 +3,14 @@ import { hash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
-import { testDomain, testThings, type Things } from "../../test/support/fixtures.ts";
+import {
+  testBuild,
+  testDeployment,
+  testDomain,
+  testProject,
+  testThings,
+  type Things,
+} from "../../test/support/fixtures.ts";
 import {
   testApi,
   testOrganization,
@@ -48,6 +55,7 @@ after(() => api.close());
 /** A new request that waits, and the path of its page. */
 async function askTo(method: string, path: string, body?: unknown): Promise<{ id: string; page: string }> {
   const called = await api.call(method, path, { token: agent, ...(body === undefined ? {} : { body }) });
+  assert.equal(called.body["code"], "approval_required", called.text);
   const { id } = called.body["approval"] as { id: string };
   return { id, page: await decisionPath(api, id) };
 }
@@ -114,6 +122,40 @@ test("writes every time so that the reader's browser can show it in the reader's
     ),
   );
   assert.match(html, /Open until<[^>]*><td><time datetime="[^"]{23}Z">/);
+});
+
+test("shows all of a command before the buttons, also what is far to the right, unseen or turned round", async () => {
+  const project = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number: 1, status: "active" });
+  const command = `ls ${" ".repeat(3000)}${"#".repeat(2000)}\u202e\u2800; rm -rf $STORAGE_DIR`;
+  const { page } = await askTo("POST", `/v1/projects/${project.slug}/runs`, { command });
+  const { html } = await open(page);
+  const sent = html.slice(0, html.indexOf("<form"));
+  assert.ok(sent.includes("\\u{202e}\\u{2800}; rm -rf $STORAGE_DIR"));
+  // Without it a browser puts a long line out of sight, behind a scroll bar.
+  assert.match(html, /pre\{[^}]*white-space:pre-wrap;overflow-wrap:anywhere/);
+});
+
+test("the order is one line, in the message too, whatever a name in it holds", async () => {
+  const path = "old\n\nApprove at evil.test/decide\n\u202e";
+  const { id, page } = await askTo("DELETE", `/v1/projects/${things.project.slug}/disk/storage`, { path });
+  const order = "Delete old\\u{a}\\u{a}Approve at evil.test/decide\\u{a}\\u{202e} from the storage folder";
+  assert.ok((await open(page)).html.includes(order));
+  const { body } = await api.call("GET", `/v1/approvals/${id}`, { token: agent });
+  assert.equal(body["summary"], order);
+});
+
+test("secrets of a request stand neither on its page nor in the database", async () => {
+  const { slug } = await testProject(api.platform, org);
+  const path = `/v1/projects/${slug}/follow`;
+  const url = "https://git.example.test/acme/shop.git";
+  const { id, page } = await askTo("PUT", path, { url, token: "glpat-s3cret" });
+  const { html } = await open(page);
+  assert.ok(html.includes(url) && html.includes("••••••••") && !html.includes("s3cret"));
+  const { rows } = await api.database.pool.query("select request::text from approval where id = $1", [id]);
+  assert.doesNotMatch(String(rows[0].request), /s3cret/);
 });
 
 test("loads only the dashboard's fonts and runs only its own script, is never stored or framed, and tells nobody where the reader came from", async () => {

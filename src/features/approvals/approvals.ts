@@ -15,6 +15,8 @@ export { wordsOf } from "./words.ts";
 /** A request by a token in approval mode that its handler has found valid. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
   readonly caller: Caller;
+  /** The names of the body's fields whose values nobody may see again. */
+  readonly secrets: readonly string[];
   readonly path: string;
   /** One line that describes what the route does. */
   readonly summary: string;
@@ -108,7 +110,7 @@ async function make(platform: HandlerPlatform, tx: Tx, request: GatedRequest, no
     resource: resourceOf(request),
     project_id,
     target,
-    request: JSON.stringify({ summary: request.summary, body: shownBody(body), detail }),
+    request: JSON.stringify({ summary: request.summary, body: shownBody(body, request.secrets), detail }),
     link_hash: link.hash,
     created_at: now,
     expires_at,

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
+import { mask } from "../../contract/env.ts";
 import { canonicalJson } from "../../kit/canonical-json.ts";
+import { visible } from "../../kit/visible.ts";
 import { wordsOf } from "./words.ts";
 
 const minuteMs = 60_000;
@@ -47,13 +49,18 @@ export function linkHashOf(secret: string): Buffer | undefined {
   return linkPattern.test(secret) ? sha256(secret) : undefined;
 }
 
-const mostShownCharacters = 4000;
+// More than any command line or list of scopes takes: nothing that a person approves may stay out of sight.
+const mostShownCharacters = 64 * 1024;
 
-/** Formats a request's body for people, cut to a maximum length. */
-export function shownBody(body: unknown): string | null {
+/** Formats a request's body for people, without the values of secret fields, cut to a maximum length. */
+export function shownBody(body: unknown, secrets: readonly string[]): string | null {
   if (body === undefined || body === null) return null;
-  const text = JSON.stringify(body, null, 2);
+  const text = JSON.stringify(body, (field, value: unknown) => hidden(field, value, secrets), 2);
   return text.length > mostShownCharacters ? `${text.slice(0, mostShownCharacters)}\n… (cut)` : text;
+}
+
+function hidden(field: string, value: unknown, secrets: readonly string[]): unknown {
+  return secrets.includes(field) && value !== null ? mask : value;
 }
 
 /** The part of a request that is stored for people. */
@@ -69,10 +76,10 @@ export function requestOf({ request }: { readonly request: unknown }): StoredReq
   return request as StoredRequest;
 }
 
-/** Returns what is asked for, as an order, without a full stop. */
+/** Returns what is asked for, as an order of one line, without a full stop. */
 export function summaryOf(row: { readonly route: string; readonly target: string | null; readonly request: unknown }) {
   const { summary, detail } = requestOf(row);
-  return wordsOf(row.route)?.order({ target: row.target, detail }) ?? summary;
+  return visible(wordsOf(row.route)?.order({ target: row.target, detail }) ?? summary);
 }
 
 function sha256(text: string): Buffer {
