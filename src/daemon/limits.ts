@@ -1,6 +1,6 @@
 import type { ApiLimits } from "../contract/limits.ts";
 import type { DiskLimits } from "../features/disk/disk.ts";
-import type { HttpLimits } from "../http/server.ts";
+import type { HttpLimits } from "../http/http-limits.ts";
 import { mibToBytes, type Config } from "./config.ts";
 
 /** Returns the limits of requests at the control port. */

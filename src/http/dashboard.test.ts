@@ -82,3 +82,29 @@ test("a page of another origin neither signs in nor out nor learns the token", a
     assert.equal((await api.call("DELETE", "/session", { headers: { ...from, cookie } })).status, 403);
   }
 });
+
+test("over HTTPS only this host can set the session's cookie: one of an application below the same domain is not taken", async () => {
+  const https = { origin: `https://${new URL(api.baseUrl).host}`, "x-berth-dashboard": "1" };
+  const { headers } = await api.call("POST", "/session", { headers: https, body: { token: org.member } });
+  const set = headers.get("set-cookie") ?? "";
+  assert.match(set, /^__Host-berth_session=[^;]+; Path=\/; Secure; Max-Age=\d+; HttpOnly; SameSite=Strict$/);
+  const own = set.split(";")[0] ?? "";
+  const resume = (cookie: string) => api.call("POST", "/session/resume", { headers: { ...https, cookie } });
+  const planted = own.replace("__Host-", "");
+  assert.equal((await resume(planted)).body["token"], null);
+  assert.equal((await resume(`${planted}; ${own}`)).body["token"], org.member);
+  const left = await api.call("DELETE", "/session", { headers: https });
+  assert.match(left.headers.get("set-cookie") ?? "", /^__Host-berth_session=; Path=\/; Secure; Max-Age=0/);
+});
+
+test("a token's links push out its own oldest one, never those of others", async () => {
+  const link = async (token: string) =>
+    String((await api.call("POST", "/session/link", { token })).body["url"]).split("#")[1] ?? "";
+  const first = await link(org.owner);
+  const flood = await Promise.all(Array.from({ length: 12 }, () => link(org.member)));
+  const open = async (code: string) =>
+    (await api.call("POST", "/session", { headers: ownPage(), body: { code } })).status;
+  const opened = await Promise.all(flood.map(open));
+  assert.equal(opened.filter((status) => status === 200).length, 5);
+  assert.equal(await open(first), 200);
+});

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { limits as apiLimits, type ApiLimits } from "../contract/limits.ts";
 import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 import { Refused, type HandlerPlatform } from "../features/context.ts";
@@ -19,15 +18,15 @@ import { authenticate, recordUse } from "./handlers.ts";
 import type { Forward } from "./forward.ts";
 import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
+import { createOpenCounts, standardLimits, toldLimits, type HttpLimits } from "./http-limits.ts";
 import { readJsonBody } from "./json-body.ts";
 import { methodsOf } from "./methods-of.ts";
 import { createHeadCheck, type CheckHead } from "./head-check.ts";
 import { addOperatorText, type OperatorText } from "./operator-texts.ts";
 import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
-import { createOpenCount } from "./open-count.ts";
 import { refuseRaw } from "./refuse-raw.ts";
-import { createRateLimiter, type RateLimits } from "./rate-limiter.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
 import { addSignIn, createSignInLinks, sessionOf, type SignInLinks } from "./sign-in.ts";
@@ -63,24 +62,6 @@ export interface Mount {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-export interface HttpLimits extends RateLimits {
-  readonly bodyBytes: number;
-  readonly urlBytes: number;
-  readonly headersTimeoutMs: number;
-  /** Time limit for receiving a whole request; mounts are exempt. */
-  readonly requestTimeoutMs: number;
-  /** How long a request waits for the outcome of a change. After that the client has to ask again. */
-  readonly outcomeDeadlineMs: number;
-  /** How many streams each token may have open. */
-  readonly streamsPerToken: number;
-  /** How many requests of large rows each token may have open, until the response has been received. */
-  readonly largeReadsPerToken: number;
-  /** How many uploads, changes and plans of a source each organization may have in progress. */
-  readonly sourceRequestsPerOrganization: number;
-  /** How long a client may stop reading its response; streams and mounts are exempt. */
-  readonly stalledAnswerTimeoutMs: number;
-}
-
 export interface HttpServer {
   /** Resolves with the port; port 0 lets the system choose one. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly port: number }>;
@@ -91,7 +72,7 @@ export interface HttpServer {
 /** Creates the control port's server: the API of the contract, health checks, and the mounts. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const { log } = options;
-  const limits: HttpLimits = { ...standard, ...options.limits };
+  const limits: HttpLimits = { ...standardLimits, ...options.limits };
   const platform = { ...options.platform, limits: { ...options.platform.limits, ...toldLimits(limits) } };
   const find = (text: string) => authenticate(platform.db, text);
   const authenticator = createAuthenticator({
@@ -108,17 +89,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const closing = new AbortController();
   const { outcomeDeadlineMs } = limits;
   const limiter = createRateLimiter(limits);
-  const streams = createOpenCount(limits.streamsPerToken, "streams");
-  const large = createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs");
-  const ofSource = limits.sourceRequestsPerOrganization;
-  const sourceRequests = createOpenCount(ofSource, "uploads, changes or plans", "organization");
   const pipeline = {
     platform,
     authenticator,
     limiter,
-    streams,
-    large,
-    sourceRequests,
+    ...createOpenCounts(limits),
     closing: closing.signal,
     outcomeDeadlineMs,
     log,
@@ -128,14 +103,15 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const checks = { checkHead: headCheckOf(options), addressOf, forward: options.forward ?? null };
   addTunnels(app.server, pipeline, checks, { ...tunnelLimits, ...options.tunnels });
   for (const text of options.operatorTexts ?? []) addOperatorText(app, text, authenticator);
-  const sessionOfRequest = (request: FastifyRequest) => sessionOf({ vault: platform.vault, authenticator }, request);
+  const controlUrl = () => platform.addresses.controlUrl;
+  const session = { vault: platform.vault, authenticator, controlUrl };
+  const sessionOfRequest = (request: FastifyRequest) => sessionOf(session, request);
   const bundle = options.dashboard?.bundle ?? (() => "failed");
   addDecisionPage(app, { platform, log, sessionOf: sessionOfRequest, fonts: () => fontFaces(bundle()) });
   addHooks(app, { platform, limiter, log });
   const servePage = addDashboard(app, bundle);
-  const controlUrl = () => platform.addresses.controlUrl;
   const links = options.dashboard?.links ?? createSignInLinks(controlUrl);
-  addSignIn(app, { vault: platform.vault, authenticator, limiter, controlUrl, links });
+  addSignIn(app, { ...session, limiter, links });
   addFallbacks(app, log, servePage);
   const endUnused = watchUnused(app.server);
   return {
@@ -150,36 +126,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       await closed;
       authenticator.close();
     },
-  };
-}
-
-// Semantics, "Limits".
-const standard: HttpLimits = {
-  bodyBytes: apiLimits.request_body_bytes,
-  urlBytes: apiLimits.url_bytes,
-  headersTimeoutMs: 15_000,
-  requestTimeoutMs: 30_000,
-  outcomeDeadlineMs: 240_000,
-  readsPerMinute: apiLimits.reads_per_minute,
-  writesPerMinute: apiLimits.writes_per_minute,
-  refusedPerMinute: apiLimits.writes_per_minute,
-  streamsPerToken: apiLimits.streams_per_token,
-  largeReadsPerToken: apiLimits.large_reads_per_token,
-  sourceRequestsPerOrganization: apiLimits.source_requests_per_organization,
-  stalledAnswerTimeoutMs: 30_000,
-};
-
-/** Returns the limits in force, as the API reports them. */
-function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
-  return {
-    request_body_bytes: limits.bodyBytes,
-    row_body_bytes: Math.max(apiLimits.row_body_bytes, limits.bodyBytes),
-    url_bytes: limits.urlBytes,
-    reads_per_minute: limits.readsPerMinute,
-    writes_per_minute: limits.writesPerMinute,
-    streams_per_token: limits.streamsPerToken,
-    large_reads_per_token: limits.largeReadsPerToken,
-    source_requests_per_organization: limits.sourceRequestsPerOrganization,
   };
 }
 

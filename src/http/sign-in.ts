@@ -26,14 +26,20 @@ export interface SignInLinks {
 }
 
 const linkMs = 15 * 60_000;
-const mostLinks = 1000;
+const mostLinks = 10_000;
+// So that no token's links push out those of others. The oldest of its own go first.
+const mostLinksOfToken = 5;
 
 /** Creates the store of sign-in links. `baseUrl` returns the control plane's current URL. */
 export function createSignInLinks(baseUrl: () => string): SignInLinks {
   const tokens = new LRUCache<string, string>({ max: mostLinks, ttl: linkMs });
+  const codes = new LRUCache<string, readonly string[]>({ max: mostLinks, ttl: linkMs });
   return {
     create(token) {
       const code = randomBytes(32).toString("base64url");
+      const own = [...(codes.get(token) ?? []), code];
+      for (const old of own.splice(0, own.length - mostLinksOfToken)) tokens.delete(old);
+      codes.set(token, own);
       tokens.set(code, token);
       // In the URL's fragment, so that it reaches neither server logs nor a Referer.
       return `${baseUrl()}/sign-in#${code}`;
@@ -48,7 +54,7 @@ export function createSignInLinks(baseUrl: () => string): SignInLinks {
 
 /**
  * Adds `/session`, where a browser gets its token, also after a reload. The cookie never authenticates the API: it holds the sealed token,
- * is sent only to this path, and is exchanged here for the token, which the page keeps in memory and sends like any other client. Below the
+ * is read only here, and is exchanged here for the token, which the page keeps in memory and sends like any other client. Below the
  * path stands one page that takes the cookie itself: the one that decides an approval.
  */
 export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
@@ -57,7 +63,7 @@ export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.post("/session/link", (request, reply) => makeLink(signIn, request, reply));
   app.delete("/session", (request, reply) => {
     requireOwnPage(signIn, request);
-    return answer(reply.header("set-cookie", cookie(request, "", 0)), 204);
+    return answer(reply.header("set-cookie", cookie(request, { value: "", ms: 0 })), 204);
   });
 }
 
@@ -72,17 +78,18 @@ async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply
 
 /** Returns who is signed in in the browser that sent this request, which must be below `/session`. Suspended organizations have no session. */
 export async function sessionOf(
-  { vault, authenticator }: Pick<SignIn, "vault" | "authenticator">,
-  { headers }: FastifyRequest,
+  signIn: Pick<SignIn, "vault" | "authenticator" | "controlUrl">,
+  request: FastifyRequest,
 ): Promise<Caller | undefined> {
-  const token = tokenOfCookie(vault, headers.cookie);
+  const { authenticator } = signIn;
+  const token = tokenOfCookie(signIn, request);
   const found = token === undefined ? undefined : await authenticator.authenticate(token);
   return found?.suspended === false ? found.caller : undefined;
 }
 
 async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireOwnPage(signIn, request);
-  const token = tokenOfCookie(signIn.vault, request.headers.cookie);
+  const token = tokenOfCookie(signIn, request);
   // Not an error: this tells the page that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
   return startSession(signIn, request, reply, token);
@@ -104,27 +111,49 @@ function refusedSignIn({ limiter }: SignIn, { clientAddress }: FastifyRequest, e
   return limiter.count("refusedPerMinute", addressKey(clientAddress)).refused ?? new Refused("unauthorized", { error });
 }
 
-function startSession({ vault }: SignIn, request: FastifyRequest, reply: FastifyReply, token: string): FastifyReply {
-  const sealed = vault.seal(sealedFor, cookieName, JSON.stringify({ token, until: Date.now() + sessionMs }));
-  return answer(reply.header("set-cookie", cookie(request, sealed.toString("base64url"), sessionMs / 1000)), 200, {
-    token,
-  });
+function startSession(signIn: SignIn, request: FastifyRequest, reply: FastifyReply, token: string): FastifyReply {
+  const sealed = signIn.vault.seal(sealedFor, cookieName, JSON.stringify({ token, until: Date.now() + sessionMs }));
+  const value = sealed.toString("base64url");
+  return answer(reply.header("set-cookie", cookie(request, { value, ms: sessionMs })), 200, { token });
 }
 
 const cookieName = "berth_session";
 const sealedFor = "dashboard";
 const sessionMs = 12 * 3_600_000;
 
-function cookie(request: FastifyRequest, value: string, seconds: number): string {
-  const secure = String(request.headers.origin).startsWith("https:") ? "; Secure" : "";
-  return `${cookieName}=${value}; Path=/session; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+// Browsers take a cookie with this prefix, which needs HTTPS and the path `/`, from this host alone. An application below the same domain
+// could otherwise plant a session of its owner's, in which a visitor of the dashboard would then work.
+const secureName = `__Host-${cookieName}`;
+
+interface Cookie {
+  readonly value: string;
+  readonly ms: number;
 }
 
-function tokenOfCookie(vault: Vault, header: string | undefined): string | undefined {
-  const value = new RegExp(`(?:^|; *)${cookieName}=([\\w-]+)`).exec(header ?? "")?.[1];
+function cookie({ headers }: FastifyRequest, { value, ms }: Cookie): string {
+  const isSecure = headers.origin?.startsWith("https:") === true;
+  const place = isSecure ? `${secureName}=${value}; Path=/; Secure` : `${cookieName}=${value}; Path=/session`;
+  return `${place}; Max-Age=${ms / 1000}; HttpOnly; SameSite=Strict`;
+}
+
+/** Returns the names that the cookie of this request may have: where it came over HTTPS, only the one that no other host can set. */
+function namesOfCookie({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: FastifyRequest): readonly string[] {
+  const own = [headers.origin ?? "", controlUrl()]
+    .map((url) => URL.parse(url))
+    .find((url) => url?.host === headers.host);
+  // Behind a proxy with a name of its own, what only opens a page does not say how the browser called it.
+  if (!own) return [secureName, cookieName];
+  return [own.protocol === "https:" ? secureName : cookieName];
+}
+
+function tokenOfCookie(signIn: Pick<SignIn, "vault" | "controlUrl">, request: FastifyRequest): string | undefined {
+  const values = namesOfCookie(signIn, request).map(
+    (name) => new RegExp(`(?:^|; *)${name}=([\\w-]+)`).exec(request.headers.cookie ?? "")?.[1],
+  );
+  const value = values.find((each) => each !== undefined);
   if (value === undefined) return undefined;
   try {
-    const opened = vault.open(sealedFor, cookieName, Buffer.from(value, "base64url"));
+    const opened = signIn.vault.open(sealedFor, cookieName, Buffer.from(value, "base64url"));
     const { token, until } = JSON.parse(opened) as { readonly token: string; readonly until: number };
     return until > Date.now() ? token : undefined;
   } catch {
