@@ -32,7 +32,7 @@ export const rows = [
     }),
     result: sshKey,
     success: [201],
-    errors: ["key_taken"],
+    errors: ["key_taken", "conflict"],
     activity: "ssh_key.created",
     summary: "Register a public SSH key for pushing code; it works as long as the token that registered it is valid",
   }),

@@ -36,7 +36,7 @@ export const rows = [
     result: apiToken.extend({ token: z.string().nullable() }),
     secret: "token",
     success: [201],
-    errors: ["forbidden"],
+    errors: ["forbidden", "conflict"],
     activity: "token.created",
     summary: "Create a token with a part of your own rights; its text is shown only once",
   }),

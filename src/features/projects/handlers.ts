@@ -12,8 +12,13 @@ import { hostnamesFor } from "./rules.ts";
 
 export const projects: Handlers<"projects"> = {
   async create(ctx, { body }) {
-    const { fits, is_first } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
+    const { fits, fits_deleted, most_deleted, is_first } = await queries.lockProjectLimit(ctx.tx, ctx.caller.org_id);
     if (!fits) return ctx.fail("project_limit_reached");
+    if (!fits_deleted)
+      return ctx.fail("project_limit_reached", {
+        error: `The organization keeps ${most_deleted} deleted projects, which is the most.`,
+        hint: "Purge one that is no longer needed: berth projects purge <slug>",
+      });
     const id = await insert(ctx, body, hostnamesFor(body.slug, ctx.platform.addresses.appsDomain, is_first));
     ctx.note({ project_id: id, target: body.slug });
     return show(ctx, body.slug);

@@ -85,6 +85,19 @@ test("a deleted project makes room, and undelete asks for room again, also when 
   );
 });
 
+test("deleted projects take space until they are purged, so an organization keeps only so many", async () => {
+  const org = await testOrganization(api.database.db, "hoarding", { maxProjects: 1 });
+  for (const slug of ["a", "b", "c", "d", "e"]) {
+    assert.equal((await create(org.member, slug)).status, 201);
+    await api.call("DELETE", `/v1/projects/${slug}`, { token: org.member });
+  }
+  const refused = await create(org.member, "f");
+  assert.deepEqual([refused.status, refused.body["code"]], [403, "project_limit_reached"]);
+  assert.match(String(refused.body["error"]), /keeps 5 deleted projects/);
+  await api.database.pool.query("update project set purged_at = now() where org_id = $1 and slug = 'a'", [org.id]);
+  assert.equal((await create(org.member, "f")).status, 201);
+});
+
 test("a deleted project still answers, is hidden from the list, keeps its slug, and refuses everything else", async () => {
   const org = await testOrganization(api.database.db, "deleting");
   const { token } = { token: org.owner };

@@ -1,4 +1,5 @@
 import { CompiledQuery, sql, type Selectable } from "kysely";
+import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectTable } from "../../store/tables.ts";
@@ -121,24 +122,36 @@ export async function lockProject(tx: Tx, { org_id, project_id }: ProjectKey): P
   return query.forNoKeyUpdate().executeTakeFirst();
 }
 
-/**
- * Returns whether one more living project fits, and whether this is the first organization. Locks the organization, so that concurrent
- * creations wait.
- */
-export async function lockProjectLimit(tx: Tx, orgId: string): Promise<{ fits: boolean; is_first: boolean }> {
+/** How many projects an organization has of those that it may have. */
+export interface ProjectRoom {
+  /** One more living project fits. */
+  readonly fits: boolean;
+  /** How many deleted projects it may keep, which take disk space until they are purged. */
+  readonly most_deleted: number;
+  /** It keeps fewer deleted projects than that. */
+  readonly fits_deleted: boolean;
+  readonly is_first: boolean;
+}
+
+/** Returns the organization's room for projects. Locks the organization, so that concurrent creations wait. */
+export async function lockProjectLimit(tx: Tx, orgId: string): Promise<ProjectRoom> {
   const { max_projects, is_first } = await tx
     .selectFrom("organization")
     .select(["max_projects", "is_first"])
     .where("id", "=", orgId)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
-  const { count } = await tx
+  const { living, deleted } = await tx
     .selectFrom("project")
-    .select(sql<number>`count(*)`.as("count"))
+    .select([
+      sql<number>`count(*) filter (where deleted_at is null)`.as("living"),
+      sql<number>`count(*) filter (where deleted_at is not null)`.as("deleted"),
+    ])
     .where("org_id", "=", orgId)
-    .where("deleted_at", "is", null)
+    .where("purged_at", "is", null)
     .executeTakeFirstOrThrow();
-  return { fits: count < max_projects, is_first };
+  const most_deleted = limits.deleted_projects_per_project * max_projects;
+  return { fits: living < max_projects, fits_deleted: deleted < most_deleted, most_deleted, is_first };
 }
 
 export interface NewProject {

@@ -1,7 +1,8 @@
+import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Handlers } from "../context.ts";
 import { mayRevoke } from "../tokens/tokens.ts";
-import { deleteKey, insertKey, listKeys, selectRegistrant } from "./queries.ts";
+import { deleteKey, insertKey, listKeys, lockKeyCount, selectRegistrant } from "./queries.ts";
 import { parsePublicKey } from "./rules.ts";
 
 export const sshKeys: Handlers<"ssh-keys"> = {
@@ -12,6 +13,11 @@ export const sshKeys: Handlers<"ssh-keys"> = {
       return ctx.fail("invalid_request", {
         error: parsed.refused,
         details: [{ path: "public_key", message: parsed.refused }],
+      });
+    if ((await lockKeyCount(ctx.tx, caller.org_id)) >= limits.ssh_keys_per_organization)
+      return ctx.fail("conflict", {
+        error: `An organization has at most ${limits.ssh_keys_per_organization} SSH keys.`,
+        hint: "Remove one that is no longer used: berth keys remove <name>",
       });
     const id = newId("key", now.getTime());
     const key = await insertKey(ctx.tx, {

@@ -78,6 +78,17 @@ export async function insertKey(tx: Tx, key: NewKey) {
   return inserted && selectKey(tx, key.org_id, inserted.id);
 }
 
+/** Locks the organization, so that concurrent registrations wait, and returns how many keys it has. */
+export async function lockKeyCount(tx: Tx, orgId: string): Promise<number> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
+  const { count } = await tx
+    .selectFrom("ssh_key")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", orgId)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Returns the rights of the token that registered a key; undefined when there is no such key. */
 export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
   return withToken(tx)

@@ -1,4 +1,5 @@
 import { knownScopes, type Scope } from "../../contract/access.ts";
+import { limits } from "../../contract/limits.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
 import type { Handlers } from "../context.ts";
 import * as queries from "./queries.ts";
@@ -17,6 +18,11 @@ export const tokens: Handlers<"tokens"> = {
     });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
     const { name, expires_in_days } = body;
+    if ((await queries.lockTokenCount(tx, caller.org_id)) >= limits.tokens_per_organization)
+      return ctx.fail("conflict", {
+        error: `An organization has at most ${limits.tokens_per_organization} tokens, expired ones included.`,
+        hint: "Revoke one that is no longer used: berth tokens revoke <name>",
+      });
     const own = await queries.selectToken(tx, caller.org_id, caller.token_id);
     const expires_at = new Date(now.getTime() + expires_in_days * dayMs);
     const made = await issueToken(tx, {

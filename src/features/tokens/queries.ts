@@ -101,6 +101,18 @@ export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): P
   return count;
 }
 
+/** Locks the organization, so that concurrent creations wait, and returns how many tokens it has that are not revoked. */
+export async function lockTokenCount(tx: Tx, orgId: string): Promise<number> {
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
+  const { count } = await tx
+    .selectFrom("api_token")
+    .select(sql<number>`count(*)`.as("count"))
+    .where("org_id", "=", orgId)
+    .where("revoked_at", "is", null)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Revokes a token; returns false when it was already revoked. */
 export async function revokeToken(tx: Tx, orgId: string, id: string): Promise<boolean> {
   const done = await tx

@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { scopesOf } from "../../contract/routes.ts";
 import { scopes } from "../../contract/access.ts";
+import { limits } from "../../contract/limits.ts";
 import { testDatabase } from "../../../test/support/database.ts";
 import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
 import { hashOf, isTokenText, newTokenText } from "./rules.ts";
@@ -58,6 +59,24 @@ test("a new token is shown once, and only its hash is kept", async () => {
   assert.ok(!listed.text.includes(text));
   assert.ok(!JSON.stringify(await db.selectFrom("activity").selectAll().execute()).includes(text));
   assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
+});
+
+test("an organization has a limited number of tokens, each of which has limits of its own", async () => {
+  const { db, pool } = api.database;
+  const org = await testOrganization(db, "minting");
+  const most = limits.tokens_per_organization;
+  await pool.query(
+    `insert into api_token (id, org_id, name, role, platform_admin, scopes, approval_mode, prefix, hash)
+    select 'tok_many' || n, $1, 'many', 'member', false, '{}', false, 'x', sha256(n::text::bytea)
+    from generate_series(1, $2::integer - (select count(*) from api_token where org_id = $1)) n`,
+    [org.id, most - 1],
+  );
+  const made = await create(org.member, { name: "last" });
+  assert.equal(made.status, 201, made.text);
+  const refused = await create(org.owner, { name: "one more" });
+  assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
+  await api.call("DELETE", `/v1/api-tokens/${String(made.body["id"])}`, { token: org.owner });
+  assert.equal((await create(org.owner, { name: "one more" })).status, 201);
 });
 
 test("a new token never may more than its creator", async () => {
