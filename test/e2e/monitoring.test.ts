@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Result } from "../../src/contract/routes.ts";
@@ -27,25 +27,27 @@ async function get<T>(path: string): Promise<T> {
   return body;
 }
 
+/** None before the first one: it makes the folder. Drafts are no messages yet. */
 function messages(): string[] {
   const outbox = join(platform.dataDir, "outbox");
-  return readdirSync(outbox)
-    .sort()
-    .map((name) => readFileSync(join(outbox, name), "utf8"));
+  if (!existsSync(outbox)) return [];
+  const names = readdirSync(outbox).filter((name) => name.endsWith(".txt"));
+  return names.toSorted().map((name) => readFileSync(join(outbox, name), "utf8"));
 }
 
 test("a platform that runs finds nothing wrong with its own parts", async () => {
-  const looked = await until(async () => {
-    const { checks } = await get<Status>("/v1/status");
-    return checks.length > 0 && checks.every(({ check, status }) => check !== "edge" || status === "ok")
-      ? checks
-      : undefined;
-  }, limits);
   const parts = ["control_database", "edge", "git", "reconcilers", "scheduler", "databases", "backups", "clock"];
-  const found = looked?.filter(({ check, subject }) => parts.includes(check) && subject === null);
+  let found: Status["checks"] = [];
+  // A part that starts, or that a busy machine lets wait, may be slow at one look.
+  const isWell = async () => {
+    const { checks } = await get<Status>("/v1/status");
+    found = checks.filter(({ check, subject }) => parts.includes(check) && subject === null);
+    return (found.length > 0 && found.every(({ status }) => status === "ok")) || undefined;
+  };
+  await until(isWell, limits);
   assert.deepEqual(
-    found?.map(({ check, status }) => [check, status]).sort(),
-    parts.sort().map((part) => [part, "ok"]),
+    found.map(({ check, status }) => `${check} ${status}`).toSorted(),
+    parts.map((part) => `${part} ok`).toSorted(),
   );
 });
 
