@@ -27,7 +27,7 @@ export async function chooseConfinement(asked: Confinement): Promise<Confinement
 async function confinementWorks(confinement: Confinement): Promise<boolean> {
   if (confinement.bwrap === null) return false;
   const probe = lightCommand({ ...sandboxOf(confinement), binds: [] }, { file: "/usr/bin/env", args: ["true"] });
-  const result = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
+  const result = await run(probe, { timeoutMs: 60_000 }).catch(() => undefined);
   return result?.exitCode === 0;
 }
 

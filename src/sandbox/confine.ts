@@ -57,7 +57,7 @@ export async function createConfinement(
     return lightCommand({ bwrap, user, binds, hasTmp: true, isDetached, cwd }, command);
   };
   const probe = confine({ file: program, args: ["--version"] }, { writable: [] }, "/");
-  const tried = await run(probe, { timeoutMs: 10_000 }).catch(() => undefined);
+  const tried = await run(probe, { timeoutMs: 60_000 }).catch(() => undefined);
   if (tried?.exitCode !== 0) return unconfined;
   if (!isRoot) return { ...unconfined, hasOwnNetwork: true, confine };
   // Depth first: the folder itself changes last, so if the user owns it, everything below is done. -h: chown must not follow a planted

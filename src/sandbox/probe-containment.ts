@@ -78,7 +78,7 @@ function specOf(folder: string, { layer }: Containment): SandboxSpec {
 async function enter(composed: Composed): Promise<string | undefined> {
   const { command, fds } = composed;
   try {
-    const result = await run(command, { env: { PATH: systemPath }, cwd: "/", fds, timeoutMs: 20_000 });
+    const result = await run(command, { env: { PATH: systemPath }, cwd: "/", fds, timeoutMs: 60_000 });
     if (result.exitCode === 0 && result.stdout === mark) return undefined;
     return result.stderr.trim().slice(-500) || `it ended with ${result.exitCode ?? result.signal}`;
   } catch (fault) {

@@ -91,7 +91,7 @@ async function client(bin: string, name: string, serverMajor: number): Promise<s
 /** Returns the major version that `--version` prints; null if the program is absent or can't run (a library is missing). */
 async function majorOf(program: string): Promise<number | null> {
   if (!isExecutableFile(program)) return null;
-  const result = await run({ file: program, args: ["--version"] }, { timeoutMs: 10_000 }).catch(() => null);
+  const result = await run({ file: program, args: ["--version"] }, { timeoutMs: 60_000 }).catch(() => null);
   const match = /\(PostgreSQL\) (\d+)/.exec(result?.stdout ?? "");
   return result?.exitCode === 0 && match ? Number(match[1]) : null;
 }

@@ -117,6 +117,6 @@ function packageOptions({ toolsDir, nodeBin, npmDir, packageEnv, ownPackageEnv, 
 }
 
 async function versionOf(file: string, args: readonly string[], pattern: RegExp): Promise<string | null> {
-  const result = await run({ file, args }, { timeoutMs: 10_000 }).catch(() => null);
+  const result = await run({ file, args }, { timeoutMs: 60_000 }).catch(() => null);
   return pattern.exec(`${result?.stdout}${result?.stderr}`)?.[1] ?? null;
 }
