@@ -100,7 +100,7 @@ async function startNetwork(parts: DockerParts, { workload, key, role }: Run, na
   if (reach.length === 0) return id;
   const { Pid: pid } = (await readContainer(parts.api, id)).State;
   const listens = () => (reach.every(({ port }) => isListening(pid, port)) ? true : undefined);
-  if (!(await until(listens, { timeoutMs: 10_000, firstMs: 5, atMostMs: 50 })))
+  if (!(await until(listens, { timeoutMs: 60_000, firstMs: 5, atMostMs: 50 })))
     throw new Error("the forwarder to the project's database did not start; is socat installed?");
   return id;
 }

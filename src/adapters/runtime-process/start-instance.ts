@@ -54,6 +54,6 @@ async function launch(folder: InstanceFolder, { command, options, close }: Sandb
   } finally {
     close();
   }
-  const started = await until(() => folder.shim(), { timeoutMs: 10_000, firstMs: 2 });
+  const started = await until(() => folder.shim(), { timeoutMs: 60_000, firstMs: 2 });
   if (!started && folder.giveUp()) throw new Error("the shim of an application did not start");
 }

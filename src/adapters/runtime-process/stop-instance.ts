@@ -44,7 +44,7 @@ export async function killInstance(folder: InstanceFolder, sandbox: Sandbox, shi
     for (const { pid } of readProcessTree().descendantsOf(shim.pid)) signal(pid, "SIGKILL");
     return undefined;
   };
-  if (await until(kill, { timeoutMs: 3000, firstMs: 20, atMostMs: 100 })) return;
+  if (await until(kill, { timeoutMs: 30_000, firstMs: 20, atMostMs: 100 })) return;
   sendSignal(shim, "SIGKILL");
   if (!(await hasEnded(shim, 5000))) throw new Error(`an instance of ${folder.record.workload_id} does not end`);
 }
