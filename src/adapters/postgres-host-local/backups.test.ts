@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { readProcessTree } from "../../kit/process-tree.ts";
 import { until } from "../../kit/until.ts";
 import { postgresHostBackupsSuite } from "../../ports/postgres-host-backups.suite.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
@@ -64,11 +65,12 @@ describe("backups of local instances", { skip: missingPart }, () => {
   });
 });
 
+/** This process' own pg_dump; other test files have theirs. */
 function dumping() {
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+  for (const { pid, name } of readProcessTree().descendantsOf(process.pid)) {
     try {
-      if (readFileSync(`/proc/${pid}/comm`, "utf8").trim() !== "pg_dump") continue;
-      const read = (name: string) => readFileSync(`/proc/${pid}/${name}`, "utf8");
+      if (name !== "pg_dump") continue;
+      const read = (file: string) => readFileSync(`/proc/${pid}/${file}`, "utf8");
       return {
         line: read("cmdline"),
         status: read("status"),
