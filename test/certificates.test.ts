@@ -260,8 +260,9 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     platformWith(pebble);
     return now;
   }
-  const inMinutes = ({ ssl_next_attempt_at }: Shown) =>
-    Math.round((Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 60_000);
+  /** From the failure to the next attempt. */
+  const inMinutes = ({ ssl_next_attempt_at, ssl_steps }: Shown) =>
+    Math.round((Date.parse(ssl_next_attempt_at ?? "") - Date.parse(ssl_steps.at(-1)?.at ?? "")) / 60_000);
 
   test("a name whose port is closed is not ordered for", async () => {
     const [before, httpPort] = [pebble.orders(), await freePort()];

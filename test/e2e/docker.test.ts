@@ -9,7 +9,7 @@ import { startTestEngine, withoutDocker, type TestEngine } from "../support/dock
 import { startTestRegistry, withoutRegistry, type TestRegistry } from "../support/registry.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
 import { failures, startTraffic } from "./traffic.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
@@ -90,7 +90,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
         assert.ok(["queued", "running", "none", "pending", "starting", "active", "failed"].includes(status), status);
         return ["active", "failed"].includes(status) ? { status, code: build.failure?.code } : undefined;
       };
-      return until(outcome, { timeoutMs: 240_000 });
+      return until(outcome, { timeoutMs: guardMs });
     };
     assert.deepEqual(await deploy(), { status: "failed", code: "parent_image_unavailable" });
     await platform.call("PUT", `/v1/registries/${host}`, { username, password });

@@ -36,7 +36,6 @@ export interface TestEngine {
 }
 
 const prefix = "berth-engine-";
-const startMs = 60_000;
 
 /** Starts one; `settings` go into its daemon.json. `enter` runs it inside of something, such as a network of its own. */
 export async function startTestEngine(
@@ -71,7 +70,7 @@ export async function startTestEngine(
         () => true as const,
         () => undefined,
       );
-    if (!(await until(isUp, { timeoutMs: startMs })))
+    if (!(await until(isUp, { timeoutMs: guardMs })))
       throw new Error(`dockerd did not start: ${(await readFile(join(dir, "log"), "utf8")).slice(-2000)}`);
   };
   const end = (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => endEngine(dir, signal);
