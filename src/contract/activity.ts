@@ -91,7 +91,7 @@ export const rows = [
     query: z.object({
       after: z
         .string()
-        .regex(/^\d{1,19}$/, "use the next_cursor of an earlier response")
+        .regex(/^\d{1,18}$/, "use the next_cursor of an earlier response")
         .optional(),
       follow: queryFlag,
     }),

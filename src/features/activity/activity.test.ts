@@ -227,6 +227,22 @@ async function newestChange(orgId: string): Promise<number> {
   return Math.max(...rows.map(({ xid }) => Number(xid)));
 }
 
+test("a cursor beyond all that the database can count is refused, and begins a stream anew", async () => {
+  const org = await testOrganization(api.database.db, "far");
+  const after = "9".repeat(19);
+  const refused = await api.call("GET", `/v1/activity/changes?after=${after}`, { token: org.member });
+  assert.deepEqual([refused.status, refused.body["code"]], [400, "invalid_request"]);
+  const response = await fetch(`${api.baseUrl}/v1/activity/changes?follow=true`, {
+    headers: { authorization: `Bearer ${org.member}`, "last-event-id": after },
+  });
+  let text = "";
+  for await (const part of response.body ?? []) {
+    text += Buffer.from(part).toString();
+    if (text.includes("data:")) break;
+  }
+  assert.match(text, /event: changes/);
+});
+
 test("a stream of changes tells one as it happens, and goes on behind the last event", async () => {
   const mine = await testOrganization(api.database.db, "watched");
   const project = await testProject(api.platform, mine);

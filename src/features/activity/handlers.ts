@@ -13,7 +13,7 @@ export const activity: Handlers<"activity"> = {
     const read = (after: string | undefined) => selectChanges(ctx.tx, org_id, after);
     if (!query.follow) return read(query.after);
     const last = ctx.lastEventId;
-    const after = last !== undefined && /^\d{1,19}$/.test(last) ? last : query.after;
+    const after = last !== undefined && /^\d{1,18}$/.test(last) ? last : query.after;
     return ctx.stream(followChanges({ read, after, org_id, wakeups: ctx.platform.wakeups, signal: ctx.signal }));
   },
 };
