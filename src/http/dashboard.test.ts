@@ -87,14 +87,17 @@ test("over HTTPS only this host can set the session's cookie: one of an applicat
   const https = { origin: `https://${new URL(api.baseUrl).host}`, "x-berth-dashboard": "1" };
   const { headers } = await api.call("POST", "/session", { headers: https, body: { token: org.member } });
   const set = headers.get("set-cookie") ?? "";
-  assert.match(set, /^__Host-berth_session=[^;]+; Path=\/; Secure; Max-Age=\d+; HttpOnly; SameSite=Strict$/);
+  assert.match(set, /^__Host-berth_session=[^;]+; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/);
   const own = set.split(";")[0] ?? "";
   const resume = (cookie: string) => api.call("POST", "/session/resume", { headers: { ...https, cookie } });
   const planted = own.replace("__Host-", "");
   assert.equal((await resume(planted)).body["token"], null);
   assert.equal((await resume(`${planted}; ${own}`)).body["token"], org.member);
   const left = await api.call("DELETE", "/session", { headers: https });
-  assert.match(left.headers.get("set-cookie") ?? "", /^__Host-berth_session=; Path=\/; Secure; Max-Age=0/);
+  assert.match(
+    left.headers.get("set-cookie") ?? "",
+    /^__Host-berth_session=; Path=\/; Max-Age=0; HttpOnly; SameSite=Strict; Secure$/,
+  );
 });
 
 test("a token's links push out its own oldest one, never those of others", async () => {

@@ -132,8 +132,8 @@ interface Cookie {
 
 function cookie({ headers }: FastifyRequest, { value, ms }: Cookie): string {
   const isSecure = headers.origin?.startsWith("https:") === true;
-  const place = isSecure ? `${secureName}=${value}; Path=/; Secure` : `${cookieName}=${value}; Path=/session`;
-  return `${place}; Max-Age=${ms / 1000}; HttpOnly; SameSite=Strict`;
+  const place = isSecure ? `${secureName}=${value}; Path=/` : `${cookieName}=${value}; Path=/session`;
+  return `${place}; Max-Age=${ms / 1000}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
 }
 
 /** Returns the names that the cookie of this request may have: where it came over HTTPS, only the one that no other host can set. */
