@@ -54,10 +54,14 @@ test(
     await page.getByRole("link", { name: /Watch/ }).click();
     await heading(/^(Build 1|Deployment #1)$/).waitFor();
     await page.getByText("Node.js app detected").waitFor();
+    const stages = page.getByRole("list", { name: "Stages" }).getByRole("listitem");
+    await stages.filter({ hasText: "Release" }).getByText("under way").waitFor();
+    await stages.filter({ hasText: "Health" }).getByText("not yet").waitFor();
     await openGate(platform);
     assert.equal((await pushed).exitCode, 0);
     await heading("Deployment #1").waitFor();
     await page.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+    await stages.filter({ hasText: "Live" }).getByText("done").waitFor();
     await page.getByText(`${branch}@`).first().waitFor();
     await page.getByText(author).waitFor();
     await looksRight(page);
