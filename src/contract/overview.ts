@@ -25,6 +25,12 @@ export const attentions = [
   "storage_over_limit",
   "database_over_limit",
   "images_over_limit",
+  /** A hostname that is served points elsewhere. */
+  "hostname_lost",
+  /** A hostname has no valid certificate although one was ordered. */
+  "certificate_failed",
+  /** A certificate ends within 14 days, or within the last quarter of a shorter lifetime. */
+  "certificate_ending",
 ] as const;
 
 const project = z.object({

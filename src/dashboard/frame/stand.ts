@@ -33,4 +33,7 @@ export const attentionTexts: Record<OverviewProject["attention"][number], string
   storage_over_limit: "Storage is over its limit",
   database_over_limit: "The database is over its limit",
   images_over_limit: "Images are over their limit",
+  hostname_lost: "A hostname points elsewhere",
+  certificate_failed: "A hostname has no valid certificate",
+  certificate_ending: "A certificate ends soon",
 };

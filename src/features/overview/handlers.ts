@@ -75,6 +75,9 @@ function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
     storage_over_limit: row.storage_over_limit,
     database_over_limit: row.database_over_limit,
     images_over_limit: row.images_over_limit,
+    hostname_lost: row.hostname_lost,
+    certificate_failed: row.certificate_failed,
+    certificate_ending: row.certificate_ending,
   };
   return (Object.keys(reasons) as (typeof attentions)[number][]).filter((reason) => reasons[reason]);
 }

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
+import { testBuild, testDeployment, testDomain, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 
 let api: TestApi;
@@ -102,6 +102,40 @@ test("a project is shown with its deployments, replicas, traffic, database, back
   assert.equal((await overviewOf(org.operator)).totals.alerts, 0);
   assert.deepEqual([totals.requests_last_hour, totals.errors_last_hour, totals.storage_bytes], [10, 2, 4096]);
 });
+
+test("a hostname that points elsewhere and a certificate that failed or ends soon need attention", async () => {
+  const { db } = api.database;
+  const own = await testOrganization(db, "names");
+  const attach = async (name: string, lost_at: Date | null = null) => {
+    const { id } = await testProject(api.platform, own);
+    const hostname = await testDomain(api.platform, { org_id: own.id, project_id: id }, `${name}.example.com`);
+    const served = { verified_at: new Date(), lost_at };
+    await db.updateTable("domain").set(served).where("hostname", "=", hostname).execute();
+    const attention = async () => (await overviewOf(own.member)).projects.find((each) => each.id === id)?.attention;
+    return { hostname, attention };
+  };
+  const certify = (hostname: string, days: number | null) => {
+    const [not_before, not_after] = days === null ? [null, null] : [daysFromNow(days - 90), daysFromNow(days)];
+    const status = days === null ? "failed" : "active";
+    const row = { id: newId("crt"), hostname, challenge: "http-01", status, not_before, not_after } as const;
+    return db.insertInto("certificate").values(row).execute();
+  };
+  const lost = await attach("lost", new Date());
+  assert.deepEqual(await lost.attention(), ["hostname_lost"]);
+  for (const [name, days, expected] of [
+    ["good", 60, []],
+    ["ending", 10, ["certificate_ending"]],
+    ["ended", -1, ["certificate_failed"]],
+    ["failed", null, ["certificate_failed"]],
+  ] as const) {
+    const { hostname, attention } = await attach(name);
+    assert.deepEqual(await attention(), []);
+    await certify(hostname, days);
+    assert.deepEqual(await attention(), expected, name);
+  }
+});
+
+const daysFromNow = (days: number) => new Date(Date.now() + days * 86_400_000);
 
 test("deleted projects and those of others are not in it", async () => {
   const mine = await testOrganization(api.database.db, "mine");

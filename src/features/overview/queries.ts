@@ -31,6 +31,9 @@ export interface OverviewRow {
   readonly storage_over_limit: boolean;
   readonly database_over_limit: boolean;
   readonly images_over_limit: boolean;
+  readonly hostname_lost: boolean;
+  readonly certificate_failed: boolean;
+  readonly certificate_ending: boolean;
 }
 
 export interface DeploymentFacts {
@@ -80,7 +83,12 @@ export async function selectOverview(
       where org_id = ${orgId} and restarts >= ${crashesInARow} and exited_at > now() - interval '5 minutes'),
     wanted as (
       select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
-      where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id)
+      where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id),
+    hostnames as (
+      select d.project_id, bool_or(d.verified_at is not null and d.lost_at is not null) as lost,
+        bool_or((e.status = 'failed' or e.not_after is not null) and coalesce(e.not_after <= now(), true)) as failed,
+        bool_or(e.not_after > now() and e.not_after - now() < least(interval '14 days', (e.not_after - e.not_before) / 4)) as ending
+      from domain d left join certificate e on e.hostname = d.hostname and e.wanted where d.org_id = ${orgId} group by d.project_id)
     select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.maintenance_since is not null as maintenance, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
       coalesce(b.status = 'failed', false) as build_failed, c.deployment_id is not null as crashing,
@@ -88,7 +96,8 @@ export async function selectOverview(
       case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
       s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
       coalesce(s.database_access <> 'open', false) as database_over_limit,
-      coalesce(s.images_bytes > coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), false) as images_over_limit
+      coalesce(s.images_bytes > coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), false) as images_over_limit,
+      coalesce(h.lost, false) as hostname_lost, coalesce(h.failed, false) as certificate_failed, coalesce(h.ending, false) as certificate_ending
     from project p
     left join lateral (select a.*, split_part(b.message, E'\\n', 1) as message from deployment a join build b on b.id = a.build_id
       where a.project_id = p.id and a.status = 'active') a on true
@@ -105,6 +114,7 @@ export async function selectOverview(
     left join crashing c on c.deployment_id = a.id
     left join traffic t on t.project_id = p.id
     left join disk_use s on s.project_id = p.id
+    left join hostnames h on h.project_id = p.id
     where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);
   return rows;
 }

@@ -74,7 +74,15 @@ function Active({ project }: { readonly project: Project }) {
 }
 
 // Left out below, because the failure box and the findings above show them with their reasons.
-const explained = ["deploy_failed", "build_failed", "crashing", "replicas_missing", "database_failed", "backup_failed"];
+const explained = [
+  "deploy_failed",
+  "build_failed",
+  "crashing",
+  "replicas_missing",
+  "database_failed",
+  "backup_failed",
+  "hostname_lost",
+];
 
 function Facts({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
