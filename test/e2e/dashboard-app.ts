@@ -3,6 +3,9 @@ import { eventually } from "../support/eventually.ts";
 
 // Through names, log lines, cells, commit messages: all of it must be shown as text.
 export const script = `<img src=x onerror="document.title='broken in'">`;
+// A mark that changes the direction of text, in names and messages, with which they could look like others.
+const markedTable = "in\u202evoices";
+export const markedMessage = `${script} \u202etrac`;
 export const branch = "<b>main</b>";
 // git takes angle brackets out of names, and quotes from their ends.
 export const author = `Ada" onmouseover="document.title='broken in'" x`;
@@ -32,6 +35,7 @@ const { Client } = require("pg");
   await client.connect();
   await client.query("create table if not exists orders (id int primary key, customer text not null)");
   await client.query("insert into orders values (1, $1) on conflict do nothing", [${JSON.stringify(script)}]);
+  await client.query('create table if not exists "${markedTable}" (id int primary key)');
   await client.query("create table if not exists gate (id int primary key)");
   while ((await client.query("select from gate")).rowCount === 0) await new Promise((resolve) => setTimeout(resolve, 100));
   await client.end();

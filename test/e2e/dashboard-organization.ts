@@ -45,6 +45,28 @@ test("what a token in approval mode wants to delete waits for a person, and the 
   await page.getByText("No request with the state “Waiting”").waitFor();
 });
 
+test("what a token may not do is off, and says why", { skip }, async () => {
+  const scopes = ["projects:read", "data:read", "data:write", "tokens:read", "cron:read"];
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "intern", role: "member", scopes });
+  const visitor = await visitorWith(String(made.body["token"]));
+  await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  faults.expect(/403/);
+  for (const [path, name, why] of [
+    ["/projects/demo/database/public/orders", "Delete row 1", "Only an owner of the organization may do this."],
+    ["/access", "Revoke intern", /^Your token lacks the scope tokens:write;/],
+    ["/projects/demo/cron", "Delete clean-up", /^Your token lacks the scope cron:write;/],
+  ] as const) {
+    await visitor.goto(at(path));
+    const button = visitor.getByRole("button", { name, exact: true });
+    await button.and(visitor.locator("[aria-disabled=true]")).waitFor();
+    assert.match((await button.getAttribute("title")) ?? "", new RegExp(why));
+    await button.press("Enter");
+    assert.equal(await visitor.getByRole("dialog").count(), 0);
+  }
+  await visitor.context().close();
+  faults.expect(undefined);
+});
+
 test(
   "an organization that the operator makes sees that it is suspended, and goes on when it is enabled",
   { skip },

@@ -56,7 +56,16 @@ new PerformanceObserver((list) => {
     if (!hadRecentInput) window.shiftScore += value, window.shifted.push(value.toFixed(4) + " " + sources.map(({ node }) => node?.className ?? "").join(" | "));
 }).observe({ type: "layout-shift", buffered: true });`;
 
-/** It breaks no rule of accessibility, and on a wide screen as on a phone nothing has to be scrolled sideways: neither the page nor a table in it. */
+/** No mark that changes the direction of text is in the page as itself. */
+export async function showsMarks(page: Page): Promise<void> {
+  assert.deepEqual(await page.evaluate(rawMarks), [], page.url());
+}
+
+// Runs in the page.
+const rawMarks = `[document.title, document.body.textContent, ...Array.from(document.querySelectorAll("[title], [aria-label]"), (each) => each.title + each.ariaLabel)]
+  .filter((text) => /[\\u202a-\\u202e\\u2066-\\u2069]/.test(text)).map((text) => text.slice(0, 500))`;
+
+/** It breaks no rule of accessibility, shows marks that change the direction of text, and on a wide screen as on a phone nothing has to be scrolled sideways: neither the page nor a table in it. */
 export async function looksRight(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
     .options({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })
@@ -65,6 +74,7 @@ export async function looksRight(page: Page): Promise<void> {
     .analyze();
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
   assert.deepEqual(found, [], page.url());
+  await showsMarks(page);
   const before = page.viewportSize() ?? screens.usual;
   for (const screen of [screens.phone, screens.wide]) {
     await page.setViewportSize(screen);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
-import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
-import { looksRight, screens, tabTo } from "./dashboard-page.ts";
+import { author, branch, files, markedMessage, openGate, script, server } from "./dashboard-app.ts";
+import { looksRight, screens, showsMarks, tabTo } from "./dashboard-page.ts";
 import { at, faults, heading, openPage, page, platform, press, skip, takeFromPalette } from "./dashboard-stage.ts";
 import { createApp, type TestApp } from "./platform.ts";
 
@@ -36,7 +36,7 @@ test(
   async () => {
     app = await createApp(platform, "demo", files);
     await app.git("config", "user.name", author);
-    await app.commit({}, script);
+    await app.commit({}, markedMessage);
     await platform.call("POST", "/v1/projects/demo/database");
     await page.goto(at("/projects/demo/deployments"));
     await page.getByText("git remote add berth").waitFor();
@@ -219,11 +219,17 @@ test("a cron job is made and run now", { skip }, async () => {
 
 test("rows are shown as text, inserted, and deleted when their key is typed", { skip }, async () => {
   await page.goto(at("/projects/demo/database"));
-  await page.getByLabel("SQL statement").fill("select id + 41 as answer, customer from orders");
+  await page.getByLabel("SQL statement").fill('select id + 41 as answer, customer, 1 as "\u202elatot" from orders');
   await press("Run");
   await page.getByRole("cell", { name: "42" }).waitFor();
   await page.getByRole("cell", { name: script }).waitFor();
   await looksRight(page);
+  await page.getByRole("link", { name: "in⟨202E⟩voices" }).click();
+  await heading("in⟨202E⟩voices").waitFor();
+  await press("Insert a row");
+  await page.getByRole("dialog", { name: "Insert into in⟨202E⟩voices" }).waitFor();
+  await showsMarks(page);
+  await page.goto(at("/projects/demo/database"));
   await page.getByRole("link", { name: "orders" }).click();
   await heading("orders").waitFor();
   await page.getByRole("cell", { name: script }).waitFor();

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
-import { shortCommit } from "../data/format.ts";
+import { shortCommit, visible } from "../data/format.ts";
 import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
 import { useScrollFade } from "../ui/use-scroll-fade.ts";
@@ -98,7 +98,7 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       {project.state === "deleted" && <Status tone="off">Deleted</Status>}
       {project.state === "active" && stand !== undefined && <Status tone={stand.tone}>{stand.word}</Status>}
       {last !== null && last !== undefined && (
-        <span className="max-w-[26rem] truncate text-muted max-sm:hidden" title={last.message}>
+        <span className="max-w-[26rem] truncate text-muted max-sm:hidden" title={visible(last.message)}>
           #{last.number} · <Ago at={last.at} /> · <Mono>{shortCommit(last.commit)}</Mono> ·{" "}
           <Plain>{last.message}</Plain>
         </span>

@@ -2,6 +2,7 @@ import { useState, type ReactNode } from "react";
 import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { useAction } from "../data/api.ts";
+import { visible } from "../data/format.ts";
 import { useWhyNot } from "../data/me.ts";
 import { Dialog, type DialogProps } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
@@ -65,12 +66,19 @@ interface ConfirmActionProps<N extends RouteName> {
 /** A dialog for what can't be undone: the user types the name first. */
 export function ConfirmAction<N extends RouteName>({ typed, input, children, ...rest }: ConfirmActionProps<N>) {
   const [text, setText] = useState("");
+  // Invisible characters are typed as they are shown.
+  const shown = visible(typed);
   return (
-    <ActionDialog look="danger" {...rest} why={text === typed ? undefined : `Type ${typed} first.`} input={() => input}>
+    <ActionDialog
+      look="danger"
+      {...rest}
+      why={visible(text) === shown ? undefined : `Type ${shown} first.`}
+      input={() => input}
+    >
       <div className="text-sm text-muted">{children}</div>
       <TextField
         name="typed"
-        label={`Type ${typed} to confirm`}
+        label={`Type ${shown} to confirm`}
         value={text}
         autoComplete="off"
         mono

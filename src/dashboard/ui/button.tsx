@@ -1,5 +1,8 @@
-import { LoaderCircle } from "lucide-react";
+import { LoaderCircle, Trash2 } from "lucide-react";
 import type { ComponentProps, ReactNode } from "react";
+import type { RouteName } from "../../contract/routes.ts";
+import { visible } from "../data/format.ts";
+import { useWhyNot } from "../data/me.ts";
 
 const looks = {
   primary: "bg-accent text-on-accent hover:bg-accent-hover",
@@ -62,22 +65,31 @@ export function Button({
   );
 }
 
+type IconButtonProps = Omit<ComponentProps<"button">, "title"> & Pick<ButtonProps, "why"> & { readonly label: string };
+
 /** A button with an icon. The label is for screen readers and appears on hover. */
-export function IconButton({
-  label,
-  children,
-  className = "",
-  ...rest
-}: ComponentProps<"button"> & { readonly label: string }) {
+export function IconButton({ label, why, children, onClick, className = "", ...rest }: IconButtonProps) {
+  const name = visible(label);
   return (
     <button
       type="button"
-      aria-label={label}
-      title={label}
+      aria-label={name}
       {...rest}
-      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-md text-muted transition-colors hover:bg-hover hover:text-text max-sm:size-11 ${className}`}
+      {...(why === undefined ? {} : { "aria-disabled": true })}
+      title={why ?? name}
+      onClick={(event) => (why === undefined ? onClick?.(event) : event.preventDefault())}
+      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-md transition-colors max-sm:size-11 ${why === undefined ? "text-muted hover:bg-hover hover:text-text" : offQuiet} ${className}`}
     >
       {children}
     </button>
+  );
+}
+
+/** A button that opens the dialog in which this route removes something. */
+export function RemoveButton({ row, ...rest }: Omit<IconButtonProps, "why"> & { readonly row: RouteName }) {
+  return (
+    <IconButton {...rest} why={useWhyNot(row)}>
+      <Trash2 size={14} />
+    </IconButton>
   );
 }

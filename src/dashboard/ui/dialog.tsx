@@ -1,5 +1,6 @@
 import { X } from "lucide-react";
 import { useId, type ReactNode } from "react";
+import { visible } from "../data/format.ts";
 import { IconButton } from "./button.tsx";
 import { useModal } from "./use-modal.ts";
 
@@ -32,7 +33,7 @@ export function Dialog({ title, onClose, children, shape = "dialog" }: DialogPro
       <div className="flex max-h-[inherit] flex-col">
         <header className="flex items-center justify-between gap-4 border-b border-line py-2.5 pr-2.5 pl-5">
           <h2 id={id} className="text-lg font-semibold">
-            {title}
+            {visible(title)}
           </h2>
           <IconButton label="Close" onClick={onClose}>
             <X size={16} />

@@ -1,4 +1,5 @@
 import { useEffect, type ReactNode } from "react";
+import { visible } from "../data/format.ts";
 
 interface PageProps {
   readonly title: string;
@@ -13,7 +14,7 @@ interface PageProps {
 /** The layout of a page: its only h1, with the actions at the right. */
 export function Page({ title, lead, actions, children, full = false }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · Berth`;
+    document.title = `${visible(title)} · Berth`;
   }, [title]);
   return (
     <div
@@ -21,7 +22,7 @@ export function Page({ title, lead, actions, children, full = false }: PageProps
     >
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
-          <h1 className="text-xl font-semibold tracking-[-0.01em]">{title}</h1>
+          <h1 className="text-xl font-semibold tracking-[-0.01em]">{visible(title)}</h1>
           {lead !== undefined && <p className="mt-1 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}

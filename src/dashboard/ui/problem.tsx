@@ -1,5 +1,6 @@
 import { CircleAlert } from "lucide-react";
 import { ApiError, ConnectionError } from "../../contract/client.ts";
+import { visible } from "../data/format.ts";
 import { Button } from "./button.tsx";
 import { Command } from "./copy.tsx";
 import { Prose } from "./text.tsx";
@@ -25,9 +26,7 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
         {details.length > 1 && (
           <ul className="mt-1 list-disc pl-4 text-muted">
             {details.map(({ path, message }) => (
-              <li key={`${path} ${message}`}>
-                {path}: {message}
-              </li>
+              <li key={`${path} ${message}`}>{visible(`${path}: ${message}`)}</li>
             ))}
           </ul>
         )}

@@ -3,6 +3,7 @@ import { ShieldCheck } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { approvalStates, statesOf } from "../../../contract/states.ts";
+import { visible } from "../../data/format.ts";
 import { useMe, whyNotDecide } from "../../data/me.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { buttonLook } from "../../ui/button.tsx";
@@ -175,7 +176,11 @@ function Review({ of: { id, route: name, summary } }: { readonly of: Approval })
   if (why !== undefined)
     return <p className="w-56 text-right text-xs text-muted max-sm:order-2 max-sm:w-full max-sm:text-left">{why}</p>;
   return (
-    <a href={`/session/decide/${id}`} aria-label={`Review: ${summary}`} className={`${buttonLook("plain")} ml-auto`}>
+    <a
+      href={`/session/decide/${id}`}
+      aria-label={`Review: ${visible(summary)}`}
+      className={`${buttonLook("plain")} ml-auto`}
+    >
       Review
     </a>
   );

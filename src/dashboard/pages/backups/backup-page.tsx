@@ -2,7 +2,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
-import { bytes, count, duration } from "../../data/format.ts";
+import { bytes, count, duration, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -80,9 +80,9 @@ function One({ backup }: { readonly backup: Backup }) {
           {backup.sha256 === null ? "–" : <Mono className="wrap-anywhere">{`${backup.sha256.slice(0, 16)}…`}</Mono>}
         </Fact>
       </dl>
-      {backup.failure !== null && <p className="text-sm text-bad">{backup.failure.summary}</p>}
+      {backup.failure !== null && <p className="text-sm text-bad">{visible(backup.failure.summary)}</p>}
       {backup.verification?.reason !== null && backup.verification?.reason !== undefined && (
-        <p className="text-sm text-bad">{backup.verification.reason}</p>
+        <p className="text-sm text-bad">{visible(backup.verification.reason)}</p>
       )}
       <Section title="Tables">
         <Tables backup={backup} />

@@ -56,13 +56,13 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
 }
 
 function Actions({ database, onOpen }: { readonly database: string; readonly onOpen: (open: Open) => void }) {
-  const why = useWhyNot("backups.promote");
+  const [promoteRefused, dropRefused] = [useWhyNot("backups.promote"), useWhyNot("backups.drop")];
   return (
     <span className="inline-flex gap-1">
-      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "promote", database })}>
+      <Button look="quiet" className="h-7" why={promoteRefused} onClick={() => onOpen({ kind: "promote", database })}>
         Promote
       </Button>
-      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "drop", database })}>
+      <Button look="quiet" className="h-7" why={dropRefused} onClick={() => onOpen({ kind: "drop", database })}>
         Drop
       </Button>
     </span>

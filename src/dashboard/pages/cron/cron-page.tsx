@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
-import { CalendarClock, Play, Plus, Trash2 } from "lucide-react";
+import { CalendarClock, Play, Plus } from "lucide-react";
 import { useState } from "react";
 import { useAction } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
 import { Older } from "../../ui/older.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -212,6 +212,7 @@ interface JobActionsProps extends Pick<ColumnsOf, "onOpen" | "onRun"> {
 
 function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
   const why = useWhyNot("cron.run");
+  const editRefused = useWhyNot("cron.set");
   return (
     <span className="inline-flex items-center">
       <Button
@@ -225,16 +226,20 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
       >
         <span className="max-sm:hidden">Run now</span>
       </Button>
-      <Button look="quiet" className="h-7 max-sm:hidden" onClick={() => onOpen({ kind: "edit", job })}>
+      <Button
+        look="quiet"
+        className="h-7 max-sm:hidden"
+        why={editRefused}
+        onClick={() => onOpen({ kind: "edit", job })}
+      >
         Edit
       </Button>
-      <IconButton
+      <RemoveButton
+        row="cron.delete"
         label={`Delete ${job.name}`}
         className="max-sm:hidden"
         onClick={() => onOpen({ kind: "delete", job })}
-      >
-        <Trash2 size={14} />
-      </IconButton>
+      />
     </span>
   );
 }

@@ -30,18 +30,24 @@ export function JobPage() {
   const run = useAction("cron.run");
   const [open, setOpen] = useState<"edit" | "delete">();
   const why = useWhyNot("cron.set");
+  const [runRefused, deleteRefused] = [useWhyNot("cron.run"), useWhyNot("cron.delete")];
   const navigate = useNavigate();
   const close = () => setOpen(undefined);
   const job = jobs.data?.jobs.find((each) => each.name === name);
   const actions = (
     <>
-      <Button look="danger" why={why} onClick={() => setOpen("delete")}>
+      <Button look="danger" why={deleteRefused} onClick={() => setOpen("delete")}>
         Delete
       </Button>
       <Button why={why} onClick={() => setOpen("edit")}>
         Edit
       </Button>
-      <Button look="primary" why={why} busy={run.isPending} onClick={() => run.mutate({ params: { slug, name } })}>
+      <Button
+        look="primary"
+        why={runRefused}
+        busy={run.isPending}
+        onClick={() => run.mutate({ params: { slug, name } })}
+      >
         Run now
       </Button>
     </>

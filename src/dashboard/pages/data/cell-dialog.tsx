@@ -14,10 +14,10 @@ export function CellDialog({ cell, onClose }: { readonly cell: Cell; readonly on
   const { value } = cell;
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return (
-    <Dialog title={visible(cell.name)} onClose={onClose} shape="wide">
+    <Dialog title={cell.name} onClose={onClose} shape="wide">
       <div className="mb-2 flex items-center justify-between text-sm text-faint">
         <span>
-          {cell.type}
+          {visible(cell.type)}
           {cell.isCut && " · only the first 4 KiB are shown"}
         </span>
         <CopyButton text={text} label="Copy the value" />

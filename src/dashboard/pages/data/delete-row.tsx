@@ -1,3 +1,4 @@
+import { visible } from "../../data/format.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { keyOf, keyText } from "./row-key.ts";
 import type { Row, TablePageRows } from "./table-rows.ts";
@@ -20,8 +21,8 @@ export function DeleteRow({ slug, page, row, onClose }: DeleteProps) {
       input={{ params: { slug, schema: page.schema, table: page.name }, body: { key } }}
       onClose={onClose}
     >
-      The one row of <code>{page.name}</code> with {Object.keys(key).join(", ")} = <code>{keyText(key)}</code>. Only a
-      backup has it afterwards.
+      The one row of <code>{visible(page.name)}</code> with {visible(Object.keys(key).join(", "))} ={" "}
+      <code>{visible(keyText(key))}</code>. Only a backup has it afterwards.
     </ConfirmAction>
   );
 }

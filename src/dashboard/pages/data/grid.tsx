@@ -1,7 +1,7 @@
-import { ArrowDown, ArrowUp, KeyRound, Trash2 } from "lucide-react";
+import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
 import type { KeyboardEvent } from "react";
 import { visible } from "../../data/format.ts";
-import { IconButton } from "../../ui/button.tsx";
+import { RemoveButton } from "../../ui/button.tsx";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
@@ -26,7 +26,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
     <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
       <div tabIndex={-1} className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg" onKeyDown={moveFocus}>
         <table className="min-w-full border-separate border-spacing-0 text-sm">
-          <caption className="sr-only">Rows of {page.name}</caption>
+          <caption className="sr-only">Rows of {visible(page.name)}</caption>
           <thead className="sticky top-0 z-[1]">
             <tr>
               <th scope="col" className="w-12 border-r border-b border-line bg-panel">
@@ -57,7 +57,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                         ))}
                     </span>
                     <span className="text-xs font-normal whitespace-nowrap text-faint">
-                      {column.type}
+                      {visible(column.type)}
                       {column.nullable ? "" : " · not null"}
                     </span>
                   </button>
@@ -124,13 +124,12 @@ function RowHead({ number, onDelete }: RowHeadProps) {
   return (
     <td className="relative h-9 w-12 min-w-12 border-r border-b border-line p-0 text-center group-hover:bg-panel">
       {onDelete !== undefined && (
-        <IconButton
+        <RemoveButton
+          row="data.delete"
           label={`Delete row ${number}`}
           className="peer absolute inset-0 m-auto opacity-0 group-hover:opacity-100 focus-visible:opacity-100 max-sm:h-9 pointer-coarse:opacity-100"
           onClick={onDelete}
-        >
-          <Trash2 size={14} />
-        </IconButton>
+        />
       )}
       <span
         aria-hidden

@@ -66,7 +66,7 @@ function ColumnField({ column, value, onChange }: ColumnFieldProps) {
   return (
     <Field
       label={visible(column.name)}
-      hint={`${type} · ${value === undefined ? left : value.kind === "null" ? "null" : "given"}`}
+      hint={visible(`${type} · ${value === undefined ? left : value.kind === "null" ? "null" : "given"}`)}
       name={`values.${column.name}`}
     >
       {(ids) => (

@@ -2,7 +2,7 @@ import { Play } from "lucide-react";
 import { useState, type KeyboardEvent } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
-import { plural } from "../../data/format.ts";
+import { plural, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -77,8 +77,8 @@ function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
           <tr>
             {columns.map(({ name, type }, index) => (
               <th key={index} scope="col" className="border-b border-line px-3 py-1.5 leading-4 font-medium">
-                {name}
-                <span className="block text-xs font-normal text-faint">{type}</span>
+                {visible(name)}
+                <span className="block text-xs font-normal text-faint">{visible(type)}</span>
               </th>
             ))}
           </tr>

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { Database } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
-import { bytes, count } from "../../data/format.ts";
+import { bytes, count, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
@@ -122,7 +122,7 @@ function columnsFor(slug: string): readonly Column<TableRow>[] {
           params={{ slug, schema, table: name }}
           className="font-mono font-medium hover:text-accent"
         >
-          {schema === "public" ? name : `${schema}.${name}`}
+          {visible(schema === "public" ? name : `${schema}.${name}`)}
         </Link>
       ),
     },

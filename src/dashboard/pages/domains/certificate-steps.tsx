@@ -1,4 +1,4 @@
-import { duration, exact } from "../../data/format.ts";
+import { duration, exact, visible } from "../../data/format.ts";
 import { Ago, useNow } from "../../ui/text.tsx";
 import type { Domain } from "./domain.ts";
 
@@ -17,7 +17,7 @@ export function CertificateSteps({ domain }: { readonly domain: Domain }) {
                 {clock.format(new Date(at))}
               </time>
               <span className={`min-w-0 flex-1 break-words ${of === "failed" ? "text-bad" : "text-muted"}`}>
-                {detail}
+                {visible(detail)}
               </span>
               <span className="shrink-0 text-xs leading-4.5 text-faint">
                 <Took from={at} to={steps[index + 1]?.at} isUnderWay={of === "issuing"} />

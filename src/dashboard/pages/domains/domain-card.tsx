@@ -1,6 +1,7 @@
-import { Check, Clock, Trash2, TriangleAlert } from "lucide-react";
+import { Check, Clock, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
-import { IconButton } from "../../ui/button.tsx";
+import { visible } from "../../data/format.ts";
+import { RemoveButton } from "../../ui/button.tsx";
 import { Copied } from "../../ui/copy.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
@@ -22,9 +23,7 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
             <Status tone={dns === "mismatch" ? "warn" : "busy"}>Not served yet</Status>
           )}
         </span>
-        <IconButton label={`Detach ${domain.hostname}`} onClick={onDetach}>
-          <Trash2 size={15} />
-        </IconButton>
+        <RemoveButton row="domains.detach" label={`Detach ${domain.hostname}`} onClick={onDetach} />
       </div>
       <ol className="divide-y divide-line">
         <Step
@@ -96,7 +95,7 @@ function Step({
         <p className="font-medium">
           {title} <span className="sr-only">({spoken[mark]})</span>
         </p>
-        <p className="max-w-[80ch] text-muted">{detail}</p>
+        <p className="max-w-[80ch] text-muted">{visible(detail)}</p>
         {children}
       </div>
     </li>

@@ -1,4 +1,4 @@
-import { KeyRound, Plus, Trash2 } from "lucide-react";
+import { KeyRound, Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
@@ -6,7 +6,7 @@ import { compareNames } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -176,9 +176,7 @@ function Actions({ name, onOpen }: { readonly name: string; readonly onOpen: (op
       <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "set", key: name })}>
         Replace
       </Button>
-      <IconButton label={`Remove ${name}`} onClick={() => onOpen({ kind: "delete", key: name })}>
-        <Trash2 size={14} />
-      </IconButton>
+      <RemoveButton row="env.delete" label={`Remove ${name}`} onClick={() => onOpen({ kind: "delete", key: name })} />
     </span>
   );
 }

@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
-import { compareNames, count, plural, shortCommit } from "../../data/format.ts";
+import { compareNames, count, plural, shortCommit, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
@@ -173,7 +173,7 @@ function Last({ of }: { readonly of: OverviewProject }) {
         </span>{" "}
         · <Ago at={last.at} /> · <Mono>{shortCommit(last.commit)}</Mono>
       </span>
-      <span className="truncate text-xs text-faint" title={last.message}>
+      <span className="truncate text-xs text-faint" title={visible(last.message)}>
         <Plain>{last.message}</Plain>
       </span>
     </span>

@@ -153,10 +153,11 @@ function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls &
         ))}
       </Select>
       <IconButton
-        label={restartRefused ?? `Restart ${type}`}
-        aria-disabled={busy || restartRefused !== undefined}
+        label={`Restart ${type}`}
+        why={restartRefused}
+        aria-disabled={busy}
         className="max-sm:hidden"
-        onClick={() => (busy || restartRefused !== undefined ? undefined : onRestart(type))}
+        onClick={() => busy || onRestart(type)}
       >
         <RefreshCw size={14} />
       </IconButton>

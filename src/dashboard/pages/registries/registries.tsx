@@ -1,11 +1,11 @@
-import { Plus, Trash2 } from "lucide-react";
+import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -75,9 +75,7 @@ function columnsFor(onRemove: (registry: Registry) => void): readonly Column<Reg
       head: "",
       end: true,
       cell: (registry) => (
-        <IconButton label={`Remove ${registry.host}`} onClick={() => onRemove(registry)}>
-          <Trash2 size={14} />
-        </IconButton>
+        <RemoveButton row="registries.delete" label={`Remove ${registry.host}`} onClick={() => onRemove(registry)} />
       ),
     },
   ];

@@ -1,11 +1,11 @@
-import { Plus, Trash2 } from "lucide-react";
+import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
 import { Field, TextArea, TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -71,11 +71,7 @@ function columnsFor(onRemove: (key: Key) => void): readonly Column<Key>[] {
     {
       head: "",
       end: true,
-      cell: (key) => (
-        <IconButton label={`Remove ${key.name}`} onClick={() => onRemove(key)}>
-          <Trash2 size={14} />
-        </IconButton>
-      ),
+      cell: (key) => <RemoveButton row="ssh-keys.delete" label={`Remove ${key.name}`} onClick={() => onRemove(key)} />,
     },
   ];
 }

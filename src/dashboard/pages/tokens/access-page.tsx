@@ -1,10 +1,10 @@
-import { Plus, Trash2 } from "lucide-react";
+import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useMe, useWhyNot } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, RemoveButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -119,9 +119,5 @@ function Role({ of: { role, platform_admin: admin, approval_mode: approval } }: 
 }
 
 function RevokeButton({ token, onRevoke }: { readonly token: Token; readonly onRevoke: (token: Token) => void }) {
-  return (
-    <IconButton label={`Revoke ${token.name}`} onClick={() => onRevoke(token)}>
-      <Trash2 size={14} />
-    </IconButton>
-  );
+  return <RemoveButton row="tokens.delete" label={`Revoke ${token.name}`} onClick={() => onRevoke(token)} />;
 }

@@ -1,5 +1,6 @@
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
+import { visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { Button } from "../../ui/button.tsx";
@@ -78,7 +79,7 @@ const columns: readonly Column<Delivery>[] = [
         <span className="truncate">
           <Plain>{delivery.event}</Plain>
         </span>
-        <span className="truncate text-xs text-faint" title={answerOf(delivery)}>
+        <span className="truncate text-xs text-faint" title={visible(answerOf(delivery))}>
           <Plain>{answerOf(delivery)}</Plain>
         </span>
       </span>

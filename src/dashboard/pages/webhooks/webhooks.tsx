@@ -1,10 +1,10 @@
-import { Plus, Send, Trash2 } from "lucide-react";
+import { Plus, Send } from "lucide-react";
 import { useState } from "react";
 import { webhookEvents } from "../../../contract/webhooks.ts";
 import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -109,9 +109,7 @@ function columnsFor({ onShow, onRemove }: Acts): readonly Column<Webhook>[] {
           <IconButton label={`Deliveries of ${webhook.name}`} onClick={() => onShow(webhook)}>
             <Send size={14} />
           </IconButton>
-          <IconButton label={`Remove ${webhook.name}`} onClick={() => onRemove(webhook)}>
-            <Trash2 size={14} />
-          </IconButton>
+          <RemoveButton row="webhooks.delete" label={`Remove ${webhook.name}`} onClick={() => onRemove(webhook)} />
         </span>
       ),
     },
