@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { loadPart } from "./data/load-part.ts";
 import { Frame } from "./frame/frame.tsx";
 import { NotFound } from "./frame/not-found.tsx";
+import type { AlertsSearch } from "./pages/alerts/alerts.tsx";
 import type { ApprovalsSearch } from "./pages/approvals/approvals-page.tsx";
 import type { SourceSearch } from "./pages/builds/source-page.tsx";
 import type { TableSearch } from "./pages/data/table-rows.ts";
@@ -113,7 +114,11 @@ const routes = [
   }),
   createRoute({ ...at("/access"), component: page(() => import("./pages/tokens/access-page.tsx"), "AccessPage") }),
   createRoute({ ...at("/account"), component: page(() => import("./pages/me/account-page.tsx"), "AccountPage") }),
-  createRoute({ ...at("/api"), component: page(() => import("./pages/self-description/api-page.tsx"), "ApiPage") }),
+  createRoute({
+    ...at("/api"),
+    validateSearch: search<FilterSearch>(),
+    component: page(() => import("./pages/self-description/api-page.tsx"), "ApiPage"),
+  }),
   createRoute({
     ...at("/operator"),
     component: page(() => import("./pages/platform/platform-page.tsx"), "PlatformPage"),
@@ -124,6 +129,7 @@ const routes = [
   }),
   createRoute({
     ...at("/operator/status"),
+    validateSearch: search<AlertsSearch>(),
     component: page(() => import("./pages/status/status-page.tsx"), "StatusPage"),
   }),
 ] as const;

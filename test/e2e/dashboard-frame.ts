@@ -60,6 +60,17 @@ test("the address keeps what a list is filtered by", { skip }, async () => {
   }
 });
 
+test("the address keeps the filter of the API and whether resolved alerts are shown", { skip }, async () => {
+  await page.goto(at("/api?q=backups.verify"));
+  await page.getByRole("row", { name: /\/verify/ }).waitFor();
+  assert.equal(await page.getByRole("row", { name: /overview/ }).count(), 0);
+  await page.goto(at("/operator/status"));
+  await page.getByLabel("Resolved ones too").check();
+  await page.waitForURL(/\?all=true$/);
+  await page.reload();
+  assert.ok(await page.getByLabel("Resolved ones too").isChecked());
+});
+
 test("going back shows a page where it was left", { skip }, async () => {
   await page.goto(at("/api"));
   await page.getByRole("heading", { level: 2 }).first().waitFor();

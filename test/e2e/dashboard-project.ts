@@ -51,7 +51,6 @@ test(
       assert.equal(exitCode, 0, `${line}: ${stderr}`);
     }
     const pushed = app.push(branch);
-    await page.getByRole("link", { name: /Watch/ }).click();
     await heading(/^(Build 1|Deployment #1)$/).waitFor();
     await page.getByText("Node.js app detected").waitFor();
     const stages = page.getByRole("list", { name: "Stages" }).getByRole("listitem");
@@ -224,6 +223,16 @@ test("rows are shown as text, inserted, and deleted when their key is typed", { 
   await page.getByRole("cell", { name: "42" }).waitFor();
   await page.getByRole("cell", { name: script }).waitFor();
   await looksRight(page);
+  // One table a page, as with more than 500.
+  const ofTables = /\/data\/tables\?.*limit=500/;
+  await page.route(ofTables, (route) => route.continue({ url: route.request().url().replace("limit=500", "limit=1") }));
+  await page.reload();
+  const tables = page.getByRole("table", { name: "Tables" }).getByRole("row");
+  await press("Show more tables");
+  await tables.nth(2).waitFor();
+  assert.equal(await tables.count(), 3);
+  await page.unroute(ofTables);
+  await page.reload();
   await page.getByRole("link", { name: "in⟨202E⟩voices" }).click();
   await heading("in⟨202E⟩voices").waitFor();
   await press("Insert a row");
@@ -285,6 +294,12 @@ test("a failed push is explained, and the dialog of a rollback says what changes
   await page.getByRole("region", { name: "Failure" }).getByText("crash_on_boot", { exact: true }).waitFor();
   await page.getByText("still serves").waitFor();
   await page.getByRole("button", { name: "Deploy this commit again" }).waitFor();
+  const begins = page.getByRole("log").locator("[aria-current=true]").filter({ hasText: "crashed" });
+  const isInSight = async () => {
+    const [line, log] = [await begins.boundingBox(), await page.getByRole("log").boundingBox()];
+    return line !== null && log !== null && line.y >= log.y && line.y + line.height <= log.y + log.height;
+  };
+  await eventually(isInSight, "the log begins at the line that says why");
   await page.getByText(script, { exact: true }).first().waitFor();
   await looksRight(page);
   await page.goto(at("/projects/demo/deployments"));

@@ -20,9 +20,12 @@ export function useClient(): Client {
   return client;
 }
 
-interface CallOptions {
+/** Every how many ms a list or thing is read again beside the stream of changes, for what is no event in it; false: never. */
+export type PollMs<A> = number | ((answer: A | undefined) => number | false);
+
+interface CallOptions<A> {
   readonly enabled?: boolean;
-  readonly refetchInterval?: number;
+  readonly pollMs?: PollMs<A>;
   readonly keep?: boolean;
 }
 
@@ -30,14 +33,14 @@ interface CallOptions {
 export function useCall<N extends RouteName>(
   name: N,
   input: CallInput<N>,
-  { enabled = true, refetchInterval, keep = false }: CallOptions = {},
+  { enabled = true, pollMs = () => false, keep = false }: CallOptions<Answer<N>> = {},
 ): UseQueryResult<Answer<N>> {
   const client = useClient();
   return useQuery<Answer<N>>({
     queryKey: [name, input],
     queryFn: ({ signal }) => call(client, name, { ...input, signal }),
     enabled,
-    ...(refetchInterval === undefined ? {} : { refetchInterval }),
+    refetchInterval: typeof pollMs === "number" ? pollMs : ({ state }) => pollMs(state.data),
     ...(keep ? { placeholderData: (before: unknown) => before as never } : {}),
   });
 }

@@ -3,20 +3,34 @@ import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { call, useClient } from "./api.ts";
 
-/** The routes whose responses come in pages. */
-type PagedName = { [N in RouteName]: Answer<N> extends { readonly next_cursor: string | null } ? N : never }[RouteName];
+/** The routes whose responses come in pages: the next one is named by a cursor or an offset. */
+type PagedName = {
+  [N in RouteName]: Answer<N> extends { readonly next_cursor: string | null } | { readonly next_offset: number | null }
+    ? N
+    : never;
+}[RouteName];
+
+interface Page {
+  readonly next_cursor?: string | null;
+  readonly next_offset?: number | null;
+}
 
 /** Reads a list in pages: the newest one, and older ones on demand. Cached and refreshed like `useCall`. */
-export function usePages<N extends PagedName>(name: N, input: CallInput<N>, refetchInterval: number | false = false) {
+export function usePages<N extends PagedName>(
+  name: N,
+  input: CallInput<N>,
+  pollMs: (pages: readonly Answer<N>[]) => number | false = () => false,
+) {
   const client = useClient();
   return useInfiniteQuery({
     queryKey: [name, input, "pages"],
-    queryFn: ({ pageParam: cursor, signal }) => {
-      const query = { ...(input as { readonly query?: object }).query, cursor };
+    queryFn: ({ pageParam, signal }) => {
+      const next = typeof pageParam === "number" ? { offset: pageParam } : { cursor: pageParam };
+      const query = { ...(input as { readonly query?: object }).query, ...next };
       return call(client, name, { ...input, query, signal } as CallInput<N>);
     },
-    refetchInterval,
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined,
+    refetchInterval: ({ state }) => pollMs(state.data?.pages ?? []),
+    initialPageParam: undefined as string | number | undefined,
+    getNextPageParam: (page: Page) => page.next_cursor ?? page.next_offset ?? undefined,
   });
 }

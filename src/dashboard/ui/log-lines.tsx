@@ -203,6 +203,7 @@ function Row({ line, wraps, query, isHit }: RowProps) {
   return (
     <div
       ref={isHit ? showHit : undefined}
+      aria-current={isHit || undefined}
       className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
     >
       {at !== null && (

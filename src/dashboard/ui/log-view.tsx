@@ -20,6 +20,8 @@ interface LogViewProps {
   readonly height: string;
   /** The control that loads the lines before the first one. */
   readonly older?: ReactNode;
+  /** The index of the line at which the reader begins, once it is known, instead of at the end. */
+  readonly startsAt?: number | undefined;
   /** The initial search text, and a listener for changes of it. */
   readonly searched?: string;
   readonly onSearch?: (text: string) => void;
@@ -29,7 +31,17 @@ interface LogViewProps {
 const phone = "(width < 640px)";
 
 /** A log with its controls. It follows the end until the reader scrolls up. */
-export function LogView({ of = "", lines, first = 0, fileName, controls, height, older, ...given }: LogViewProps) {
+export function LogView({
+  of = "",
+  lines,
+  first = 0,
+  fileName,
+  controls,
+  height,
+  older,
+  startsAt,
+  ...given
+}: LogViewProps) {
   const { searched = "", onSearch, ...rest } = given;
   const [follows, setFollows] = useState(searched === "");
   const [wraps, setWraps] = useState(() => matchMedia(phone).matches);
@@ -41,6 +53,9 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
     setFollows(search.text === "");
     setSeen(0);
   }
+  useEffect(() => {
+    if (startsAt !== undefined && search.text === "") setFollows(false);
+  }, [startsAt]);
   const end = first + lines.length;
   useEffect(() => {
     if (follows || seen === 0) setSeen(end);
@@ -90,7 +105,7 @@ export function LogView({ of = "", lines, first = 0, fileName, controls, height,
           follows={follows}
           onFollows={setFollows}
           query={search.text}
-          hit={search.line}
+          hit={search.text === "" ? startsAt : search.line}
           beginning={older}
         />
         {!follows && unseen > 0 && (

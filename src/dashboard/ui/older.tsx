@@ -7,10 +7,11 @@ interface OlderProps {
     readonly isFetchingNextPage: boolean;
     readonly fetchNextPage: () => unknown;
   }[];
+  readonly label?: string;
 }
 
 /** A button that loads the next page of each list that has one. */
-export function Older({ of }: OlderProps) {
+export function Older({ of, label = "Show older" }: OlderProps) {
   const more = of.filter(({ hasNextPage }) => hasNextPage);
   if (more.length === 0) return null;
   const read = () => {
@@ -19,7 +20,7 @@ export function Older({ of }: OlderProps) {
   return (
     <div>
       <Button busy={more.some(({ isFetchingNextPage }) => isFetchingNextPage)} onClick={read}>
-        Show older
+        {label}
       </Button>
     </div>
   );

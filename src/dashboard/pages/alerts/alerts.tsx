@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Older } from "../../ui/older.tsx";
@@ -11,13 +11,23 @@ import { View } from "../../ui/view.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
 
+export interface AlertsSearch {
+  /** Also those that are resolved. */
+  readonly all?: boolean;
+}
+
+const route = getRouteApi("/operator/status");
+
 export function Alerts() {
-  const [all, setAll] = useState(false);
+  const { all = false } = route.useSearch();
+  const navigate = route.useNavigate();
+  const show = (next: boolean) =>
+    void navigate({ search: next ? { all: true } : {}, replace: true, resetScroll: false });
   const alerts = usePages("alerts.list", { query: { all } });
   return (
     <Section
       title="Alerts"
-      actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => setAll(event.target.checked)} />}
+      actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => show(event.target.checked)} />}
     >
       <View of={alerts}>
         {({ pages }) =>

@@ -12,7 +12,7 @@ import { State } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
-import { BackupState } from "./backups-page.tsx";
+import { BackupState, progressMs } from "./backups-page.tsx";
 import { Download } from "./download.tsx";
 
 type Backup = Answer<"backups.get">;
@@ -22,7 +22,7 @@ const route = getRouteApi("/projects/$slug/backups/$id");
 /** The page of one backup: its content, whether it is verified, and the actions on it. */
 export function BackupPage() {
   const { id } = route.useParams();
-  const backup = useCall("backups.get", { params: { id } }, { refetchInterval: 3000 });
+  const backup = useCall("backups.get", { params: { id } }, { pollMs: (found) => progressMs([found]) });
   return <View of={backup}>{(data) => <One backup={data} />}</View>;
 }
 

@@ -24,7 +24,9 @@ export function BackupsPage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);
   const hasNone = has === false;
-  const backups = usePages("backups.list", { params: { slug } }, 5000);
+  const backups = usePages("backups.list", { params: { slug } }, (pages) =>
+    progressMs(pages.flatMap((page) => page.backups)),
+  );
   const all = backups.data?.pages.flatMap((page) => page.backups) ?? [];
   const isWorking = all.some(({ operation }) => operation !== null);
   const create = useAction("backups.create");
@@ -111,6 +113,11 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
     },
     { head: "Size", end: true, wide: true, cell: ({ size_bytes: size }) => bytes(size) },
   ];
+}
+
+/** How often a backup's progress is read: only its phases are in the stream of changes, not its tables. */
+export function progressMs(backups: readonly (Pick<Backup, "operation"> | undefined)[]): number | false {
+  return backups.some((backup) => (backup?.operation ?? null) !== null) && 3000;
 }
 
 /** Shows a backup's state, or the progress of the operation on it. */

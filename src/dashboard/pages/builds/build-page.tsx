@@ -8,6 +8,7 @@ import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
+import type { LogLine } from "../../ui/log-lines.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
@@ -25,7 +26,7 @@ const running = ["queued", "running", "pending", "starting"];
 /** The page of a build, to watch while it runs and to read when it failed. */
 export function BuildPage() {
   const { id } = route.useParams();
-  const build = useCall("builds.get", { params: { id } }, { refetchInterval: 1500 });
+  const build = useCall("builds.get", { params: { id } });
   return <View of={build}>{(data) => <Build build={data} />}</View>;
 }
 
@@ -71,6 +72,7 @@ function Build({ build }: { readonly build: Build }) {
       {log.error !== null && <Problem error={log.error} />}
       <LogView
         lines={lines}
+        startsAt={failure !== null && log.complete ? failingLine(lines) : undefined}
         label={`Log of build ${build.number}`}
         fileName={`${slug}-build-${build.number}.log`}
         height="clamp(20rem, calc(100dvh - 21rem), 60rem)"
@@ -78,6 +80,14 @@ function Build({ build }: { readonly build: Build }) {
       />
     </Page>
   );
+}
+
+/** Returns the index of the first line of the last problem that the log names. */
+function failingLine(lines: readonly LogLine[]): number | undefined {
+  const isProblem = ({ text }: LogLine) => text.startsWith(" !     ");
+  const last = lines.findLastIndex(isProblem);
+  const before = lines.findLastIndex((line, index) => index < last && !isProblem(line));
+  return last < 0 ? undefined : before + 1;
 }
 
 /** Shows who wrote the commit, unless it is the same name as the token's that sent it. */

@@ -2,8 +2,6 @@ import type { Answer } from "../../../contract/client.ts";
 
 export type Mark = "done" | "now" | "failed" | "open";
 
-export const stages = ["Received", "Detected", "Installing", "Building", "Release", "Health", "Live"] as const;
-
 // The log lines with which each stage begins. The failed stage is not found this way: the failure names it.
 const begins: readonly (readonly [RegExp, number])[] = [
   [/^-----> .* detected$/m, 1],
@@ -41,6 +39,8 @@ export function marksOf(build: Answer<"builds.get">, log: string): Mark[] {
     return isOver ? (end === stages.length - 1 ? "done" : "open") : "now";
   });
 }
+
+export const stages = ["Received", "Detected", "Installing", "Building", "Release", "Health", "Live"] as const;
 
 /** Returns the index of the last stage whose first line is in the log. */
 export function stageReached(log: string): number {

@@ -6,7 +6,9 @@ import { bytes, count, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
+import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
+import { Older } from "../../ui/older.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
@@ -88,22 +90,25 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
 }
 
 function Tables({ slug }: { readonly slug: string }) {
-  const tables = useCall("data.tables", { params: { slug }, query: { limit: 500 } });
+  const tables = usePages("data.tables", { params: { slug }, query: { limit: 500 } });
   return (
     <Section title="Tables">
       <View of={tables}>
-        {(data) =>
-          data.tables.length === 0 ? (
+        {({ pages }) =>
+          pages[0]?.tables.length === 0 ? (
             <Empty title="No tables yet">
               Migrations of the application make them; they can run as its release command.
             </Empty>
           ) : (
-            <Table
-              caption="Tables"
-              rows={data.tables}
-              columns={columnsFor(slug)}
-              keyOf={({ schema, name }) => `${schema}.${name}`}
-            />
+            <>
+              <Table
+                caption="Tables"
+                rows={pages.flatMap((page) => page.tables)}
+                columns={columnsFor(slug)}
+                keyOf={({ schema, name }) => `${schema}.${name}`}
+              />
+              <Older of={[tables]} label="Show more tables" />
+            </>
           )
         }
       </View>

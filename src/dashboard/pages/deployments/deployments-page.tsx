@@ -228,7 +228,7 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
         </p>
         {failure === null ? (
           <Mono className="block truncate text-xs text-faint">
-            {`${build?.branch ?? ""}@${(deployment?.commit ?? build?.commit ?? "").slice(0, 7)}`}
+            {`${build?.branch ?? ""}@${shortCommit(deployment?.commit ?? build?.commit)}`}
           </Mono>
         ) : (
           <p className="line-clamp-2 text-bad">

@@ -1,5 +1,6 @@
 import { Globe } from "lucide-react";
 import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -15,7 +16,7 @@ import { DomainCard } from "./domain-card.tsx";
 /** The page of the project's own hostnames, each with the steps until it is served. */
 export function DomainsPage() {
   const slug = useSlug();
-  const domains = useCall("domains.list", { params: { slug } }, { refetchInterval: 30_000 });
+  const domains = useCall("domains.list", { params: { slug } }, { pollMs: lookupsMs });
   const [detaching, setDetaching] = useState<string>();
   return (
     <Page
@@ -57,6 +58,10 @@ export function DomainsPage() {
     </Page>
   );
 }
+
+// What a lookup finds is in the stream of changes only where it decides something.
+const lookupsMs = (found: Answer<"domains.list"> | undefined) =>
+  found?.domains.some(({ dns_status: status }) => status !== "ok") === true && 30_000;
 
 /** Says where the project answers without a hostname of its own. */
 function Meanwhile() {

@@ -32,11 +32,7 @@ export function MetricsPage() {
   const slug = useSlug();
   const { range = "1h", from, to } = route.useSearch();
   const navigate = route.useNavigate();
-  const metrics = useCall(
-    "metrics.get",
-    { params: { slug }, query: { range } },
-    { refetchInterval: 20_000, keep: true },
-  );
+  const metrics = useCall("metrics.get", { params: { slug }, query: { range } }, { pollMs: 20_000, keep: true });
   const zoom = useMemo(
     () => (typeof from === "number" && typeof to === "number" ? { from, to } : undefined),
     [from, to],

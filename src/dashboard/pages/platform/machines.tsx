@@ -22,7 +22,7 @@ const refreshMs = 5000;
 
 /** Lists the machines of the swarm. Shows nothing on a platform without a swarm. */
 export function Machines() {
-  const machines = useCall("platform.machines", {}, { refetchInterval: refreshMs });
+  const machines = useCall("platform.machines", {}, { pollMs: refreshMs });
   return (
     <View of={machines} skeleton={null}>
       {(data) => data.machines.length > 0 && <Swarm machines={data.machines} />}

@@ -12,7 +12,7 @@ type Overview = Answer<"platform.overview">;
 
 /** The operator's page: what runs on the platform, on which machines, and which projects fail most. */
 export function PlatformPage() {
-  const overview = useCall("platform.overview", {}, { refetchInterval: 15_000 });
+  const overview = useCall("platform.overview", {}, { pollMs: 15_000 });
   return (
     <Page title="Platform">
       <View of={overview}>

@@ -1,5 +1,6 @@
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
 import { count, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
@@ -22,7 +23,7 @@ export function ProjectPage() {
     <View of={project}>
       {(data) => (
         <Page title={data.name}>
-          {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active project={data} />}
+          {data.state === "deleted" ? <Deleted slug={data.slug} /> : <Active key={data.id} project={data} />}
         </Page>
       )}
     </View>
@@ -47,6 +48,7 @@ function Active({ project }: { readonly project: Project }) {
   // What runs or failed is at the top, so the rest waits for it instead of being pushed down later.
   const deployments = useCall("deployments.list", { params: { slug } });
   const attention = overview.data?.projects.find(({ id }) => id === project.id)?.attention ?? [];
+  useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
   const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: attention.length > 0 });
   if (builds.isPending || deployments.isPending || overview.isPending || diagnosis.isLoading)
     return <div aria-busy="true" />;
@@ -71,6 +73,23 @@ function Active({ project }: { readonly project: Project }) {
       )}
     </>
   );
+}
+
+/** Goes to the newest build if it came while the page was open and nothing serves yet: a first push is watched without a click. */
+function useShowFirst(
+  { slug, active_deployment: active }: Project,
+  newest: string | undefined,
+  isPending: boolean,
+): void {
+  const navigate = useNavigate();
+  const known = useRef<string | undefined | null>(null);
+  useEffect(() => {
+    if (isPending) return;
+    const isNew = known.current !== null && known.current !== newest;
+    known.current = newest;
+    if (isNew && newest !== undefined && active === null)
+      void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id: newest } });
+  }, [newest, isPending]);
 }
 
 // Left out below, because the failure box and the findings above show them with their reasons.

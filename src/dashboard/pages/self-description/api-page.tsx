@@ -1,10 +1,9 @@
-import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { useMe, whyNot } from "../../data/me.ts";
 import type { RouteName } from "../../../contract/routes.ts";
 import { Command } from "../../ui/copy.tsx";
-import { Input } from "../../ui/field.tsx";
+import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -16,7 +15,7 @@ type Route = Answer<"self-description.capabilities">["routes"][number];
 /** The page that shows an agent or a script how to do everything that this dashboard does. */
 export function ApiPage() {
   const capabilities = useCall("self-description.capabilities", {});
-  const [text, setText] = useState("");
+  const text = useFilter();
   const me = useMe();
   return (
     <Page
@@ -27,15 +26,7 @@ export function ApiPage() {
         <Command>{`curl -H "Authorization: Bearer $BERTH_TOKEN" ${location.origin}/v1/overview`}</Command>
         <Command>berth mcp</Command>
       </div>
-      <Input
-        type="search"
-        aria-label="Filter routes"
-        placeholder="Filter"
-        data-search
-        className="max-w-64"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-      />
+      <FilterBox label="Filter routes" />
       <View of={capabilities}>
         {({ routes }) => (
           <Table

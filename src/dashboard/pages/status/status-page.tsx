@@ -14,7 +14,7 @@ const order = ["fail", "unknown", "warn", "ok", "off"];
 
 /** The page of the platform's open alerts and of every check, with what helps. */
 export function StatusPage() {
-  const status = useCall("status.get", {}, { refetchInterval: 15_000 });
+  const status = useCall("status.get", {}, { pollMs: 15_000 });
   return (
     <Page title="Status" lead={<Lead checkedAt={status.data?.checked_at ?? null} />}>
       <Alerts />
