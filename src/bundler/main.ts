@@ -30,6 +30,6 @@ if (verb === "build" && given !== undefined) {
 function proxyTo(target: string) {
   const { origin } = new URL(target);
   return Object.fromEntries(
-    ["/v1", "/session"].map((path) => [path, { target: origin, changeOrigin: true, headers: { origin } }]),
+    ["/v1", "/session"].map((path) => [path, { target: origin, changeOrigin: true, ws: true, headers: { origin } }]),
   );
 }

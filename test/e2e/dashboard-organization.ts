@@ -155,6 +155,26 @@ test("what happens while one reads further down a list waits behind a button", {
   await newer.click();
   await entry.waitFor();
   await newer.waitFor({ state: "detached" });
+  await page.getByLabel("Kind", { exact: true }).selectOption("access");
+  await page.waitForURL(/\?kind=access$/);
+  await entry.waitFor({ state: "detached" });
+  await page
+    .getByRole("listitem")
+    .filter({ hasText: /Token .* created/ })
+    .first()
+    .waitFor();
+  // A table in a project, whose header is higher.
+  await page.setViewportSize({ ...screens.usual, height: 300 });
+  await page.goto(at("/projects/demo/processes"));
+  const commands = page.getByRole("table", { name: "One-off commands" });
+  await commands.waitFor();
+  await page.mouse.wheel(0, 400);
+  await eventually(() => page.evaluate("scrollY > 100"), "the page is scrolled");
+  await platform.call("POST", "/v1/projects/demo/runs", { command: "echo newer" });
+  await newer.waitFor();
+  assert.equal(await commands.getByText("echo newer").count(), 0);
+  await newer.click();
+  await commands.getByText("echo newer").waitFor();
   await page.setViewportSize(screens.usual);
 });
 

@@ -7,12 +7,12 @@ import { useProject, useSlug, type Project } from "../data/project.ts";
 import { shortCommit, visible } from "../data/format.ts";
 import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
-import { useScrollFade } from "../ui/use-scroll-fade.ts";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { projectTabs } from "./places.ts";
 import { standOf } from "./stand.ts";
+import { useScrollFade } from "./use-scroll-fade.ts";
 
 /** Shows a project's header and tabs above each of its pages. */
 export function ProjectFrame() {
@@ -49,7 +49,7 @@ function Header({ project }: { readonly project: Project }) {
   const isDeployment = /\/(?:builds\/|compare$)/.test(path);
   return (
     <div className="sticky top-0 z-10 bg-bg px-4 max-md:top-12 sm:px-8">
-      <div className="mx-auto max-w-[1136px] border-b border-line">
+      <div className="border-b border-line">
         <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 pt-2">
           <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
             {slug}

@@ -1,14 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { ArrowUp } from "lucide-react";
-import { useEffect, useState, useSyncExternalStore } from "react";
 import type { Answer } from "../../contract/client.ts";
 import { entryKinds } from "../../contract/activity.ts";
-import { plural } from "../data/format.ts";
 import { Button } from "./button.tsx";
 import { Select } from "./field.tsx";
 import { Problem } from "./problem.tsx";
 import { Dot, Tag, type Tone } from "./status.tsx";
+import { Newer, useHeld } from "./table.tsx";
 import { Ago, Dated, Plain } from "./text.tsx";
 import { Empty, Skeleton } from "./view.tsx";
 
@@ -40,7 +38,7 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next ?? undefined,
   });
-  const { entries, held } = useHeld(pages.data?.pages.flatMap((page) => page.entries) ?? []);
+  const { rows: entries, held } = useHeld(pages.data?.pages.flatMap((page) => page.entries) ?? [], ({ id }) => id);
   return (
     <>
       <div className="w-48">
@@ -64,18 +62,7 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
           <Skeleton />
         </div>
       )}
-      <div role="status" className={held === 0 ? "sr-only" : "sticky top-16 z-[1] flex justify-center md:top-4"}>
-        {held > 0 && (
-          <Button
-            look="primary"
-            className="shadow-float"
-            icon={<ArrowUp size={14} />}
-            onClick={() => scrollTo({ top: 0 })}
-          >
-            {plural(held, "newer entry", "newer entries")}
-          </Button>
-        )}
-      </div>
+      <Newer count={held} />
       {pages.data !== undefined && entries.length === 0 && <Empty title={empty} />}
       {daysOf(entries).map(({ day, entries: own }) => (
         <section key={day} className="flex flex-col gap-2">
@@ -96,29 +83,6 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
       )}
     </>
   );
-}
-
-const belowTopPx = 100;
-const onScroll = (listener: () => void) => {
-  addEventListener("scroll", listener, { passive: true });
-  return () => removeEventListener("scroll", listener);
-};
-
-/** Holds newer entries back while the reader has scrolled down, so that the text does not move. */
-function useHeld(all: readonly Entry[]): { readonly entries: readonly Entry[]; readonly held: number } {
-  const isReading = useSyncExternalStore(onScroll, () => scrollY > belowTopPx);
-  const [top, setTop] = useState<string>();
-  const held = isReading
-    ? Math.max(
-        0,
-        all.findIndex(({ id }) => id === top),
-      )
-    : 0;
-  const newest = all[0]?.id;
-  useEffect(() => {
-    if (held === 0) setTop(newest);
-  }, [held, newest]);
-  return { entries: all.slice(held), held };
 }
 
 const dayFormat = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long" });

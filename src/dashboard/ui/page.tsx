@@ -9,16 +9,18 @@ interface PageProps {
   readonly children: ReactNode;
   /** Fills the height of the window; its content scrolls inside. */
   readonly full?: boolean;
+  /** Uses the width of the window, for charts, logs and tables of any number of columns. */
+  readonly wide?: boolean;
 }
 
 /** The layout of a page: its only h1, with the actions at the right. */
-export function Page({ title, lead, actions, children, full = false }: PageProps) {
+export function Page({ title, lead, actions, children, full = false, wide = false }: PageProps) {
   useEffect(() => {
     document.title = `${visible(title)} · Berth`;
   }, [title]);
   return (
     <div
-      className={`mx-auto flex w-full max-w-[1200px] min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${full ? "h-full min-h-0" : ""}`}
+      className={`mx-auto flex w-full min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${wide ? "" : "max-w-[1200px]"} ${full ? "h-full min-h-0" : ""}`}
     >
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">

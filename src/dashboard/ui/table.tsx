@@ -1,4 +1,7 @@
-import { useState, type ReactNode } from "react";
+import { useParams } from "@tanstack/react-router";
+import { ArrowUp } from "lucide-react";
+import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
+import { plural } from "../data/format.ts";
 import { useIsPhone } from "../data/use-is-phone.ts";
 import { Button } from "./button.tsx";
 import { Ago } from "./text.tsx";
@@ -20,6 +23,8 @@ interface TableProps<T> {
   readonly keyOf: (row: T) => string;
   /** Shows a row below 640 px, where the table becomes a list. Left out: phones show the table without its wide columns. */
   readonly phone?: (row: T) => ReactNode;
+  /** The newest row comes first: newer ones wait behind a button while the reader is further down. */
+  readonly grows?: boolean;
 }
 
 const rowsAtOnce = 100;
@@ -28,7 +33,8 @@ const rowsAtOnce = 100;
  * A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. Pages handle
  * empty lists themselves, so a table without rows means that the filter matches nothing.
  */
-export function Table<T>({ rows, ...rest }: TableProps<T>) {
+export function Table<T>({ rows: all, grows = false, ...rest }: TableProps<T>) {
+  const { rows, held } = useHeld(all, rest.keyOf, grows);
   const [most, setMost] = useState(rowsAtOnce);
   const isPhone = useIsPhone();
   if (rows.length === 0)
@@ -39,7 +45,12 @@ export function Table<T>({ rows, ...rest }: TableProps<T>) {
     );
   const hidden = rows.length - most;
   const shown = { ...rest, rows: rows.slice(0, most) };
-  const table = isPhone && rest.phone !== undefined ? <Items {...shown} /> : <Grid {...shown} />;
+  const table = (
+    <>
+      {grows && <Newer count={held} />}
+      {isPhone && rest.phone !== undefined ? <Items {...shown} /> : <Grid {...shown} />}
+    </>
+  );
   if (hidden <= 0) return table;
   return (
     <div className="flex flex-col gap-3">
@@ -48,6 +59,54 @@ export function Table<T>({ rows, ...rest }: TableProps<T>) {
         <Button onClick={() => setMost(most + rowsAtOnce)}>Show {Math.min(hidden, rowsAtOnce)} more</Button>
         {most} of {rows.length}
       </div>
+    </div>
+  );
+}
+
+const belowTopPx = 100;
+const onScroll = (listener: () => void) => {
+  addEventListener("scroll", listener, { passive: true });
+  return () => removeEventListener("scroll", listener);
+};
+
+/** Holds newer rows back while the reader has scrolled down, so that the text does not move. */
+export function useHeld<T>(
+  all: readonly T[],
+  keyOf: (row: T) => string,
+  holds = true,
+): { readonly rows: readonly T[]; readonly held: number } {
+  const isReading = useSyncExternalStore(onScroll, () => holds && scrollY > belowTopPx);
+  const [top, setTop] = useState<string>();
+  const held = isReading
+    ? Math.max(
+        0,
+        all.findIndex((row) => keyOf(row) === top),
+      )
+    : 0;
+  const [first] = all;
+  const newest = first === undefined ? undefined : keyOf(first);
+  useEffect(() => {
+    if (held === 0) setTop(newest);
+  }, [held, newest]);
+  return { rows: all.slice(held), held };
+}
+
+/** Says how many newer entries wait above, and goes there. Below the header, which is higher in a project. */
+export function Newer({ count }: { readonly count: number }) {
+  const isInProject = useParams({ strict: false }).slug !== undefined;
+  const place = isInProject ? "top-44 md:top-28" : "top-16 md:top-4";
+  return (
+    <div role="status" className={count === 0 ? "sr-only" : `sticky ${place} z-[1] flex justify-center`}>
+      {count > 0 && (
+        <Button
+          look="primary"
+          className="shadow-float"
+          icon={<ArrowUp size={14} />}
+          onClick={() => scrollTo({ top: 0 })}
+        >
+          {plural(count, "newer entry", "newer entries")}
+        </Button>
+      )}
     </div>
   );
 }

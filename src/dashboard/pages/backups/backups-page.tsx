@@ -63,7 +63,7 @@ export function BackupsPage() {
             </Empty>
           ) : (
             <>
-              <Table caption="Backups" rows={all} columns={columnsFor(slug)} keyOf={({ id }) => id} />
+              <Table caption="Backups" grows rows={all} columns={columnsFor(slug)} keyOf={({ id }) => id} />
               <Older of={[backups]} />
             </>
           )

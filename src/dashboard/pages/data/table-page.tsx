@@ -32,6 +32,7 @@ export function TablePage() {
   const { offset = 0 } = search;
   return (
     <Page
+      wide
       title={schema === "public" ? table : `${schema}.${table}`}
       actions={
         <>

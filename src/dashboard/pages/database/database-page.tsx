@@ -26,12 +26,13 @@ export function DatabasePage() {
   const database = useCall("database.get", { params: { slug } }, { enabled: has === true });
   if (has === false)
     return (
-      <Page title="Database">
+      <Page wide title="Database">
         <CreateDatabase slug={slug} />
       </Page>
     );
   return (
     <Page
+      wide
       title="Database"
       lead="A PostgreSQL server of this project alone. The application finds it in DATABASE_URL; its password is shown nowhere."
     >

@@ -76,6 +76,7 @@ export function DeploymentsPage() {
                 <>
                   <Table
                     caption="Deployments"
+                    grows
                     rows={entriesOf(
                       listOf(pages.map((page) => ({ items: page.deployments, next_cursor: page.next_cursor }))),
                       listOf(built.map((page) => ({ items: page.builds, next_cursor: page.next_cursor }))),

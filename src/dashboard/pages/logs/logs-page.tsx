@@ -53,7 +53,7 @@ export function LogsPage() {
     </>
   );
   return (
-    <Page title="Logs">
+    <Page wide title="Logs">
       {log.error !== null && <Problem error={log.error} />}
       <LogView
         of={`${slug} ${source} ${process} ${replica} ${since} ${until}`}

@@ -51,7 +51,7 @@ export function MetricsPage() {
     />
   );
   return (
-    <Page title="Metrics" actions={choice}>
+    <Page wide title="Metrics" actions={choice}>
       <View of={metrics}>{(data) => <Charts data={data} zoom={zoom} onZoom={onZoom} />}</View>
     </Page>
   );

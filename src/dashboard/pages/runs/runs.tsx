@@ -51,6 +51,7 @@ export function Runs({ slug }: { readonly slug: string }) {
             <>
               <Table
                 caption="One-off commands"
+                grows
                 rows={pages.flatMap((page) => page.runs)}
                 columns={columnsFor(slug)}
                 keyOf={({ number }) => `${number}`}
