@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, type InfiniteData, type UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { Answer, CallInput } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { call, useClient } from "./api.ts";
@@ -20,9 +20,9 @@ export function usePages<N extends PagedName>(
   name: N,
   input: CallInput<N>,
   pollMs: (pages: readonly Answer<N>[]) => number | false = () => false,
-) {
+): UseInfiniteQueryResult<InfiniteData<Answer<N>>> {
   const client = useClient();
-  return useInfiniteQuery({
+  return useInfiniteQuery<Answer<N>, Error, InfiniteData<Answer<N>>, readonly unknown[], string | number | undefined>({
     queryKey: [name, input, "pages"],
     queryFn: ({ pageParam, signal }) => {
       const next = typeof pageParam === "number" ? { offset: pageParam } : { cursor: pageParam };
@@ -30,7 +30,7 @@ export function usePages<N extends PagedName>(
       return call(client, name, { ...input, query, signal } as CallInput<N>);
     },
     refetchInterval: ({ state }) => pollMs(state.data?.pages ?? []),
-    initialPageParam: undefined as string | number | undefined,
-    getNextPageParam: (page: Page) => page.next_cursor ?? page.next_offset ?? undefined,
+    initialPageParam: undefined,
+    getNextPageParam: (page) => (page as Page).next_cursor ?? (page as Page).next_offset ?? undefined,
   });
 }
