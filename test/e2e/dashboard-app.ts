@@ -3,9 +3,8 @@ import { eventually } from "../support/eventually.ts";
 
 // Through names, log lines, cells, commit messages: all of it must be shown as text.
 export const script = `<img src=x onerror="document.title='broken in'">`;
-// A mark that changes the direction of text, in names and messages, with which they could look like others.
+// A mark that changes the direction of text, with which one name could look like another.
 const markedTable = "in\u202evoices";
-export const markedMessage = `${script} \u202etrac`;
 export const branch = "<b>main</b>";
 // git takes angle brackets out of names, and quotes from their ends.
 export const author = `Ada" onmouseover="document.title='broken in'" x`;

@@ -48,9 +48,10 @@ test("what a token in approval mode wants to delete waits for a person, and the 
 test("what a token may not do is off, and says why", { skip }, async () => {
   const scopes = ["projects:read", "data:read", "data:write", "tokens:read", "cron:read"];
   const made = await platform.call("POST", "/v1/api-tokens", { name: "intern", role: "member", scopes });
+  // What the pages read beside that is refused.
+  faults.expect(/403/);
   const visitor = await visitorWith(String(made.body["token"]));
   await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  faults.expect(/403/);
   for (const [path, name, why] of [
     ["/projects/demo/database/public/orders", "Delete row 1", "Only an owner of the organization may do this."],
     ["/access", "Revoke intern", /^Your token lacks the scope tokens:write;/],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
-import { author, branch, files, markedMessage, openGate, script, server } from "./dashboard-app.ts";
+import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
 import { looksRight, screens, showsMarks, tabTo } from "./dashboard-page.ts";
 import { at, faults, heading, openPage, page, platform, press, skip, takeFromPalette } from "./dashboard-stage.ts";
 import { createApp, type TestApp } from "./platform.ts";
@@ -36,7 +36,7 @@ test(
   async () => {
     app = await createApp(platform, "demo", files);
     await app.git("config", "user.name", author);
-    await app.commit({}, markedMessage);
+    await app.commit({}, script);
     await platform.call("POST", "/v1/projects/demo/database");
     await page.goto(at("/projects/demo/deployments"));
     await page.getByText("git remote add berth").waitFor();
