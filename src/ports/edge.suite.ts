@@ -162,6 +162,27 @@ function routing(stage: Stage): void {
       assert.equal((await stage.ask({ host: "pair.test", method: "POST", body: "b" })).body, "alive");
   });
 
+  test("a GET that a replica leaves without an answer is answered by another one, and a POST is sent to one alone", async () => {
+    const seen: string[] = [];
+    const rude = await stage.app((req, res) => (seen.push(`rude ${req.method} ${req.headers.host}`), res.destroy()));
+    const good = await stage.app((req, res) => (seen.push(`good ${req.method} ${req.headers.host}`), res.end("good")));
+    // A replica that failed may be left out for a while, so each request is the first one of a project.
+    const hosts = Array.from({ length: 12 }, (_, i) => `again-${i}.test`);
+    await stage.serve(Object.fromEntries(hosts.map((host) => [host, [rude, good]])));
+    for (const [i, host] of hosts.entries()) {
+      const method = i % 2 === 0 ? "GET" : "POST";
+      const { status } = await stage.ask({ host, method, agent: stage.agentForFailures() });
+      const times = seen.filter((each) => each.endsWith(` ${method} ${host}`));
+      if (method === "GET") assert.equal(status, 200);
+      else assert.deepEqual([times.length, status], [1, times[0]?.startsWith("good") ? 200 : 502]);
+    }
+    for (const method of ["GET", "POST"])
+      assert.ok(
+        seen.some((each) => each.startsWith(`rude ${method}`)),
+        method,
+      );
+  });
+
   test("several replicas that refuse connections, as those of a lost machine do, cost none either", async () => {
     const targets = [
       await stage.deadTarget(),

@@ -46,6 +46,7 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   #connection: UpstreamConnection | undefined;
   #uploadedBytes = 0;
   #wasSent = false;
+  #isRepeated = false;
   #finished = false;
 
   constructor(input: ExchangeInput) {
@@ -128,8 +129,17 @@ export class Exchange implements AttemptsUser, ClientOutput, AnswerReceiver {
   answerFailed(error: Error): void {
     const connection = this.#connection;
     const mayRepeat = connection?.isUnanswered === true && this.#isRepeatable();
-    if (connection?.reused !== true || !mayRepeat) return this.#fail("app_bad_response", error.message);
-    this.#connectAgain();
+    // A kept connection may be closed at any time, which says nothing about the replica; a new one should have been answered.
+    if (mayRepeat && connection.reused) return this.#connectAgain();
+    if (!mayRepeat || !this.#tryAnother()) this.#fail("app_bad_response", error.message);
+  }
+
+  /** Repeats the request once, on another replica. */
+  #tryAnother(): boolean {
+    if (this.#isRepeated) return false;
+    this.#isRepeated = true;
+    this.#connection = undefined;
+    return this.attempts.tryAnother();
   }
 
   #send(connection: UpstreamConnection): void {

@@ -36,6 +36,10 @@ export class UpstreamAttempts {
   start(idleAtMostMs: number, reason = "no replica"): void {
     const target = this.#next();
     if (target === undefined) return this.#user.unreachable(reason);
+    this.#connectTo(target, idleAtMostMs);
+  }
+
+  #connectTo(target: EdgeTarget, idleAtMostMs: number): void {
     this.target = target;
     target.open += 1;
     this.#route.load.open += 1;
@@ -62,6 +66,16 @@ export class UpstreamAttempts {
       this.#user.connected(connection);
     });
     this.#socket = socket.on("error", noteReason).on("close", failed);
+  }
+
+  /** Connects to another replica after this one failed; returns false if there is none. */
+  tryAnother(): boolean {
+    (this.#refused ??= []).push(this.target as EdgeTarget);
+    const next = this.#next();
+    if (next === undefined) return false;
+    this.leave();
+    this.#connectTo(next, Number.POSITIVE_INFINITY);
+    return true;
   }
 
   /** Abandons the connection that is being opened, and tries the next replica. */
