@@ -31,6 +31,8 @@ export interface BuiltinEdgeOptions {
   readonly upstreamTimeoutMs?: number;
   /** The most bytes in the body of a request to an application; 0, the default: no limit. */
   readonly maxBodyBytes?: number;
+  /** How long a client may take to send a request's head. Default 15 s. */
+  readonly headTimeoutMs?: number;
   /** How long a replaced edge process keeps open requests and WebSockets. Default 1 h. */
   readonly drainLimitMs?: number;
 }
@@ -84,6 +86,7 @@ class ControlledEdge implements BuiltinEdge {
       listen_tls_port: options.listenTlsPort ?? null,
       state_dir: options.stateDir,
       upstream_timeout_ms: options.upstreamTimeoutMs ?? 300_000,
+      head_timeout_ms: options.headTimeoutMs ?? 15_000,
       connect_timeout_ms: 5000,
       max_body_bytes: options.maxBodyBytes ?? 0,
       drain_limit_ms: options.drainLimitMs ?? 3_600_000,

@@ -241,6 +241,14 @@ describe("the edge process", () => {
     assert.deepEqual([answer.status, answer.headers["x-berth-error"]], [504, "app_timeout"]);
   });
 
+  test("a client that does not finish its head or its body is a 408", async () => {
+    restart({ headTimeoutMs: 200, upstreamTimeoutMs: 200 });
+    await stage.serve({ "calm.test": [await stage.app((req) => void req.on("error", () => {}).resume())] });
+    const isTooSlow = /^HTTP\/1\.1 408 [\s\S]*x-berth-error: request_timeout/;
+    assert.match(await stage.raw("GET / HTTP/1.1\r\nHost: calm.test\r\n"), isTooSlow);
+    assert.match(await stage.raw("POST / HTTP/1.1\r\nHost: calm.test\r\nContent-Length: 9\r\n\r\nhalf"), isTooSlow);
+  });
+
   test("a refused upgrade whose answer stops in its middle ends in time", async () => {
     restart({ upstreamTimeoutMs: 150 });
     const app = await stage.app((_req, res) => void res.writeHead(200, { "content-length": 100 }).write("half"));

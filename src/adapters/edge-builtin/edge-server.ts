@@ -16,11 +16,11 @@ import { createTlsListener, isEncrypted } from "./tls-listener.ts";
 import { Tunnel } from "./tunnel.ts";
 import { ProjectUsage } from "./usage.ts";
 
-// How long a client may take to send a request's header (slowloris), and how long an idle connection is kept.
-const headersTimeoutMs = 15_000;
+// How long an idle connection is kept.
 const clientKeepAliveMs = 75_000;
 const maxHeaderBytes = 32 * 1024;
 const sweepEveryMs = 1000;
+const checkHeadsEveryMs = 2000;
 // The most requests and tunnels that one project's visitors may have open, which also bounds their buffers.
 const maxOpenPerProject = 1000;
 const maxClientConnections = 16_000;
@@ -52,7 +52,7 @@ export class EdgeServer {
     this.#settings = settings;
     this.#maxBodyBytes = settings.max_body_bytes === 0 ? Infinity : settings.max_body_bytes;
     const limits = {
-      headersTimeout: headersTimeoutMs,
+      headersTimeout: settings.head_timeout_ms,
       requestTimeout: 0,
       keepAliveTimeout: clientKeepAliveMs,
       maxHeaderSize: maxHeaderBytes,
@@ -62,7 +62,7 @@ export class EdgeServer {
     const shouldUpgradeCallback = (request: IncomingMessage) => !/\bh2c?\b/i.test(request.headers.upgrade ?? "");
     this.#server = createServer({
       ...limits,
-      connectionsCheckingInterval: 2000,
+      connectionsCheckingInterval: Math.min(checkHeadsEveryMs, settings.head_timeout_ms),
       // Creates no stream for a request without a body.
       optimizeEmptyRequests: true,
       requireHostHeader: false,

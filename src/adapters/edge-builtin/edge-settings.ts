@@ -13,6 +13,8 @@ export interface EdgeSettings {
   readonly state_dir: string;
   /** A replica that sends nothing for this long has timed out: 504 before its response, an aborted connection in the middle of it. */
   readonly upstream_timeout_ms: number;
+  /** How long a client may take to send a request's head. */
+  readonly head_timeout_ms: number;
   readonly connect_timeout_ms: number;
   /** The most bytes in the body of a request to an application; 0: no limit. */
   readonly max_body_bytes: number;
