@@ -126,7 +126,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     return proceed(hostname);
   }
 
-  async function proceed(hostname: string) {
+  async function proceed(hostname: string, order: (task: Task) => Promise<void> = orderBesideEdge) {
     const { db } = platform;
     await db
       .updateTable("domain")
@@ -138,7 +138,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     );
     await checkDueDomains(platform, 100);
     await run(tasks.edge);
-    await orderBesideEdge(tasks.certificates);
+    await order(tasks.certificates);
     await run(tasks.edge);
     return shown(hostname);
   }
@@ -183,6 +183,18 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       asking.on("error", reject).end();
     });
   }
+
+  test("a certificate that no edge has confirmed says so", async () => {
+    const hostname = "early.example.com";
+    assert.equal((await attach(hostname)).ssl_status, "pending");
+    await dns.set(hostname, here);
+    const { ssl_status, ssl_detail } = await proceed(hostname, async (task) => {
+      await platform.db.deleteFrom("edge").execute();
+      await run(task);
+    });
+    assert.equal(ssl_status, "active", ssl_detail);
+    assert.match(ssl_detail, /Not every edge has confirmed it yet\.$/);
+  });
 
   test("a name whose records lead here is served over HTTPS with a certificate that visitors verify", async () => {
     const { ssl_status, ssl_detail, ssl_next_attempt_at } = await attach("shop.example.com", here);

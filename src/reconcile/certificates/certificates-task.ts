@@ -163,7 +163,7 @@ async function finish(
   const valid = validText(validity.not_after, renewAt);
   // An edge that is late gets the certificate at its next sync; until the renewal, the status mentions it.
   const edges = await awaitEdges(platform, { timeoutMs: edgesWithinMs, of: "certificate_version" });
-  const detail = edges === "behind" ? `${valid} Not every edge has confirmed it yet.` : valid;
+  const detail = edges === "confirmed" ? valid : `${valid} Not every edge has confirmed it yet.`;
   await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
 }
 
