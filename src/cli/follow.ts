@@ -70,7 +70,8 @@ function failed(what: string, { status, failure }: Outcome): CliError {
       message: `${what} was ${status} and did not go live.`,
       hint: "The deployment before it still serves.",
     });
-  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary} No traffic was switched.`;
+  const traffic = failure.stage === "switch" ? "" : " No traffic was switched.";
+  const message = `${what} failed in the stage ${failure.stage}: ${failure.summary}${traffic}`;
   return new CliError("deploymentFailed", failure.code, {
     message,
     hint: failure.hint === "" ? undefined : failure.hint,

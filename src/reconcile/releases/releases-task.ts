@@ -174,7 +174,9 @@ async function explain(release: Release, judged: Failure): Promise<Failure> {
   }
   log.problem(failure.summary);
   log.problem(failure.hint);
-  log.problem(`The deployment failed (${failure.code}). No traffic was switched.`);
+  // Some edges may have switched and gone back.
+  const traffic = failure.stage === "switch" ? "" : " No traffic was switched.";
+  log.problem(`The deployment failed (${failure.code}).${traffic}`);
   await log.flush();
   return failure;
 }

@@ -120,8 +120,9 @@ async function awaitHealth(release: Release, processes: readonly ProcessRow[]): 
   );
 }
 
-/** Checks once more for an exit: a process without requests may have exited since it was last observed. */
+/** Checks once more for an exit: a process without requests may have exited since it was last observed. The web process has just answered. */
 async function unseenExit({ platform, deployment }: Release, types: ReadonlySet<string>): Promise<Failure | undefined> {
+  if (types.size === 1 && types.has(web)) return undefined;
   const ids = new Map([...types].map((process) => [workloadId({ deployment_id: deployment.id, process }), process]));
   const exited = (await platform.ports.runtime.observe()).find(
     ({ workload_id, state }) => state === "exited" && ids.has(workload_id),
