@@ -219,7 +219,8 @@ export interface InstanceUsage extends InstanceKey {
 export interface RuntimeDescription {
   /** The adapter: `process`, `docker` or `swarm`; several names are joined by commas. */
   readonly name: string;
-  readonly network: "veth" | "pasta" | "shared" | "engine";
+  /** How the network is isolated, in the adapter's own word, such as `veth` or `engine`; `shared`: with the machine and all others. */
+  readonly network: string;
   /** Parts of the full isolation that are in effect here, such as `namespaces`, `seccomp`, `memory_limit`. */
   readonly isolation: readonly string[];
   /** Parts that are not in effect, each with its consequence and remedy. */

@@ -12,15 +12,8 @@ import {
 import { dirname, join } from "node:path";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
-import {
-  identify,
-  isAlive,
-  processIds,
-  readProcessFile,
-  sendSignal,
-  waitedForProcessorMs,
-  type ProcessIdentity,
-} from "../../kit/processes.ts";
+import { identify, isAlive, sendSignal, waitedForProcessorMs, type ProcessIdentity } from "../../kit/processes.ts";
+import { readProcessTree } from "../../kit/process-tree.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
 import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
@@ -297,8 +290,7 @@ function fingerprintOf(settings: HaproxySettings): string {
 }
 
 function childrenOf(parent: number): ProcessIdentity[] {
-  const children = processIds().filter(
-    (pid) => readProcessFile(pid, "stat").split(") ")[1]?.split(" ")[1] === `${parent}`,
-  );
-  return children.flatMap((pid) => identify(pid) ?? []);
+  return readProcessTree()
+    .childrenOf(parent)
+    .flatMap(({ pid }) => identify(pid) ?? []);
 }

@@ -10,6 +10,7 @@ import {
   troubledDatabases,
   troubledDomains,
 } from "../../features/status/status.ts";
+import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { givenUpWebhooks } from "../../features/webhooks/webhooks.ts";
 import type { Platform } from "../platform.ts";
 import type { Check } from "./check.ts";
@@ -105,20 +106,16 @@ function reachChecks({ db }: Platform): readonly Check[] {
   ];
 }
 
-const together = 8;
+const maxConcurrency = 8;
 
 /** Probes every database that should run, a few at a time. */
 async function checkDatabases(platform: Platform, signal: AbortSignal) {
   const names = await readyDatabaseNames(platform.db);
   const rows = (await wantedDatabases(platform.db)).filter((row) => names.has(row.id));
-  const waiting = [...rows];
   const silent: string[] = [];
-  const work = async () => {
-    for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift()) {
-      if (!(await answers(platform, row))) silent.push(names.get(row.id) ?? row.id);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(together, rows.length) }, work));
+  await mapWithConcurrency(rows, maxConcurrency, async (row) => {
+    if (!signal.aborted && !(await answers(platform, row))) silent.push(names.get(row.id) ?? row.id);
+  });
   const troubled = await troubledDatabases(platform.db);
   return evaluateDatabases({ total: rows.length + troubled.length, troubled, silent });
 }
