@@ -388,6 +388,7 @@ CREATE TABLE public.certificate (
     fence integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     steps jsonb DEFAULT '[]'::jsonb NOT NULL,
+    confirmed_at timestamp with time zone,
     CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
     CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
 );

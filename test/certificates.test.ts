@@ -26,6 +26,7 @@ import { createDriver, type Task } from "../src/reconcile/driver.ts";
 import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { startDnsServer, type DnsRecord } from "./support/dns-server.ts";
+import { eventually } from "./support/eventually.ts";
 import { freePort } from "./support/free-port.ts";
 import { startLimitedAuthority } from "./support/limited-authority.ts";
 import { nsupdateBin, startKnot, withoutKnot, type Knot } from "./support/knot.ts";
@@ -183,6 +184,28 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       asking.on("error", reject).end();
     });
   }
+
+  test("a name's first certificate is issuing until the edges have loaded it, and its renewal leaves it active", async () => {
+    const hostname = "loading.example.com";
+    const statusWhileLoading = async () => {
+      let status = "";
+      await proceed(hostname, async (task) => {
+        // The edge's own task reports again only below; until then the edge counts as one that is there.
+        await sql`update edge set seen_at = now() + interval '1 hour'`.execute(platform.db);
+        const done = run(task);
+        const isLoading = async () => (await shown(hostname)).ssl_detail.includes("the edges are loading it");
+        await eventually(isLoading, "the certificate was issued");
+        status = (await shown(hostname)).ssl_status;
+        await run(tasks.edge);
+        await done;
+      });
+      return [status, (await shown(hostname)).ssl_status];
+    };
+    await attach(hostname);
+    await dns.set(hostname, here);
+    assert.deepEqual(await statusWhileLoading(), ["issuing", "active"]);
+    assert.deepEqual(await statusWhileLoading(), ["active", "active"]);
+  });
 
   test("a certificate that no edge has confirmed says so", async () => {
     const hostname = "early.example.com";

@@ -248,6 +248,7 @@ export interface CertificateTable {
   fence: Generated<number>;
   created_at: Generated<Timestamp>;
   steps: Generated<Json<unknown>>;
+  confirmed_at: Timestamp | null;
 }
 
 export interface CertificateMarkTable {

@@ -4,7 +4,13 @@ import { after, before, test } from "node:test";
 import type { Result } from "../../src/contract/routes.ts";
 import { until } from "../../src/kit/until.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
-import { startPlatform, type TestPlatform } from "./platform.ts";
+import { cliUser } from "../support/cli.ts";
+import { edgeLacks } from "../support/edges.ts";
+import { freePort } from "../support/free-port.ts";
+import { startKnot, withoutKnot } from "../support/knot.ts";
+import { startPebble, withoutPebble } from "../support/pebble.ts";
+import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
+import { ask } from "./traffic.ts";
 import { guardMs } from "../support/eventually.ts";
 
 // Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
@@ -53,3 +59,39 @@ test("a running platform finds new records by itself and opens its edge for the 
     [[hostname, "ok", true]],
   );
 });
+
+test(
+  "`berth domains add --wait` ends when visitors who trust the authority are answered over HTTPS, and prints a clock of the steps",
+  { skip: withoutPebble || withoutKnot, timeout: 600_000 },
+  async (t) => {
+    const [hostname, edgePort, tlsPort] = ["www.shop.test", await freePort(), await freePort()];
+    await using closing = new AsyncDisposableStack();
+    const knot = closing.adopt(await startKnot("."), (server) => server.close());
+    const dnsServer = `127.0.0.1:${knot.port}`;
+    const pebble = closing.adopt(await startPebble({ dnsServer, httpPort: edgePort }), (authority) => authority.stop());
+    const settings = {
+      ...{ BERTH_EDGE: edgeLacks("haproxy") === false ? "haproxy" : "builtin", BERTH_PUBLIC_ADDRESSES: "127.0.0.1" },
+      ...{ BERTH_EDGE_PORT: `${edgePort}`, BERTH_EDGE_TLS_PORT: `${tlsPort}`, BERTH_ACME_HTTP_PORT: `${edgePort}` },
+      ...{ BERTH_DNS_SERVERS: dnsServer, BERTH_ACME_DIRECTORY: pebble.directory, BERTH_ACME_CA_FILE: pebble.caFile },
+    };
+    const own = closing.adopt(await startPlatform(settings), (started) => started.destroy());
+    const app = await createApp(own, "shop", nodeApp("the shop"));
+    assert.equal((await app.push()).exitCode, 0);
+    const edge = { port: tlsPort, ca: [await pebble.roots()] };
+    assert.equal((await ask(edge, hostname, "/")).status, 0, "no certificate, no connection");
+    await knot.set(hostname, { type: "A", value: "127.0.0.1" });
+    const user = closing.use(await cliUser({ url: own.api, token: own.token }));
+    const added = await user.berth(["domains", "add", hostname, "--wait", "-p", "shop"]);
+    assert.equal(added.exitCode, 0, added.stderr);
+    assert.match(added.stdout, /^www\.shop\.test is served over HTTPS\.$/m);
+    const clock = Array.from(added.stdout.matchAll(/^ +(\d+\.\d) s +(.*)$/gm), ([, seconds, step]) => ({
+      seconds,
+      step,
+    }));
+    for (const { seconds, step } of clock) t.diagnostic(`${seconds} s: ${step}`);
+    assert.equal(clock[0]?.step, "The DNS records lead here, and the name is served over HTTP.");
+    assert.equal(clock.at(-1)?.step, "The name is served over HTTPS.");
+    const { status, body, error } = await ask(edge, hostname, "/");
+    assert.deepEqual([status, body, error, pebble.orders()], [200, "the shop", null, 1]);
+  },
+);

@@ -97,6 +97,7 @@ export async function saveAttempt(db: Db, lease: Lease, { nextMs, ...record }: A
       // An attempt starts with its order and resets the steps; its result is appended to them.
       steps: ends ? withStep(record, "certificate.status = 'issuing'") : withStep(record, "false"),
       next_attempt_at: sql<string>`now() + make_interval(secs => ${nextMs / 1000})`,
+      ...(record.status === "active" ? { confirmed_at: sql<string>`coalesce(confirmed_at, now())` } : {}),
       ...(ends ? { lease_until: null, lease_owner: null } : { ordered_at: sql<string>`now()` }),
     })
     .where(holds(lease))

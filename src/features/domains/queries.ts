@@ -71,8 +71,9 @@ function shown(db: Db | Tx, ownZones: readonly string[]) {
     ]);
 }
 
-// While a certificate is valid its status is active, whatever happens to its renewal.
-const certificateStatus = sql<CertificateStatus>`case when certificate.chain_pem is null then coalesce(certificate.status, 'pending')
+// While a certificate is valid its status is active, whatever happens to its renewal; the first one, once edges have loaded it.
+const certificateStatus = sql<CertificateStatus>`case when certificate.chain_pem is null
+    or (certificate.status = 'issuing' and certificate.confirmed_at is null) then coalesce(certificate.status, 'pending')
   when certificate.not_after > now() then 'active' when certificate.status = 'issuing' then 'issuing' else 'failed' end`;
 const certificateNextAttempt = sql<
   string | null
