@@ -6,16 +6,8 @@ import { after, describe, test } from "node:test";
 import { drawCases } from "../../test/support/draw-cases.ts";
 import { counting } from "./edge-counting.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
-import {
-  plain,
-  route,
-  say,
-  Stage,
-  startLoad,
-  suiteMaxBodyBytes,
-  text,
-  type EdgeSuiteOptions,
-} from "./edge-stage.suite.ts";
+import { bodyLimit } from "./edge-limits.suite.ts";
+import { plain, route, say, Stage, startLoad, text, type EdgeSuiteOptions } from "./edge-stage.suite.ts";
 import { encryption } from "./edge-tls.suite.ts";
 import type { Edge, RouteState, Target } from "./edge.ts";
 
@@ -438,56 +430,6 @@ function streaming(stage: Stage): void {
       ],
     });
     await assert.rejects(stage.ask({ host: "cut.test" }));
-  });
-}
-
-function bodyLimit(stage: Stage): void {
-  /** An application that counts the bodies it received whole. */
-  const receiver = async () => {
-    const whole = { count: 0 };
-    const app = await stage.app((req, res) => {
-      req
-        .on("error", () => {})
-        .on("end", () => void ((whole.count += req.complete ? 1 : 0), res.end("whole")))
-        .resume();
-    });
-    return { app, whole };
-  };
-
-  test("a body up to the limit passes, and one that states more is answered with 413 and never begins at the application", async () => {
-    const { app, whole } = await receiver();
-    await stage.serve({ "limit.test": [app] });
-    const fits = "x".repeat(suiteMaxBodyBytes);
-    assert.equal((await stage.ask({ host: "limit.test", method: "POST", body: fits })).body, "whole");
-    for (const length of [`${suiteMaxBodyBytes + 1}`, `${2n ** 63n - 1n}`]) {
-      const head = `POST / HTTP/1.1\r\nHost: limit.test\r\nContent-Length: ${length}\r\n\r\n`;
-      assert.match(await stage.raw(head), /^HTTP\/1\.1 413 [\s\S]*x-berth-error: body_too_large/i, length);
-    }
-    assert.equal(whole.count, 1);
-    const usage = await (await stage.edge()).measure();
-    assert.equal(usage.find(({ project_id }) => project_id === "prj_limit.test")?.by_class["4"], 2);
-  });
-
-  test("the control plane gets bodies of every length, and has limits of its own", async () => {
-    const { app } = await receiver();
-    await stage.serveRoutes([{ ...route("control.test", [app]), is_control: true }]);
-    const body = "x".repeat(suiteMaxBodyBytes + 1);
-    for (const headers of [{ "content-length": `${body.length}` }, { "transfer-encoding": "chunked" }])
-      assert.equal((await stage.ask({ host: "control.test", method: "POST", body, headers })).body, "whole");
-  });
-
-  if (stage.allows.passesLongChunks === true) return;
-  test("a body in chunks that passes the limit does not arrive whole", async () => {
-    const { app, whole } = await receiver();
-    await stage.serve({ "chunks.test": [app] });
-    const ask = (bytes: number) =>
-      stage.ask({
-        ...{ host: "chunks.test", method: "POST", body: "x".repeat(bytes) },
-        headers: { "transfer-encoding": "chunked" },
-      });
-    assert.equal((await ask(suiteMaxBodyBytes)).body, "whole");
-    const { status, headers } = await ask(suiteMaxBodyBytes + 1);
-    assert.deepEqual([status, headers["x-berth-error"], whole.count], [413, "body_too_large", 1]);
   });
 }
 
