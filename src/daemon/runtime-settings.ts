@@ -33,6 +33,15 @@ export const runtimeSettings = {
     (value) => (isIP(value) === 4 ? undefined : "is not an IPv4 address"),
     "Addresses of edges on machines outside the swarm; replicas accept connections only from them and from the swarm's own machines.",
   ),
+  swarmManagers: list(
+    "BERTH_SWARM_MANAGERS",
+    (value) => (/^[a-z0-9][a-z0-9.-]*:\d{1,5}$/.test(value) ? undefined : "is not a host with a port"),
+    "Engines of other managers of the swarm, as host:port, that Berth asks while its own manager does not answer; needs BERTH_SWARM_CERTIFICATES.",
+  ),
+  swarmCertificates: optionalText(
+    "BERTH_SWARM_CERTIFICATES",
+    "Folder with `ca.pem`, `cert.pem` and `key.pem`, by which Berth and the engines of BERTH_SWARM_MANAGERS know each other.",
+  ),
   baseImage: optionalText(
     "BERTH_BASE_IMAGE",
     "Parent image of all generated Dockerfiles, with the tools of every language in use; the settings for single languages below override it.",

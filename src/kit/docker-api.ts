@@ -1,8 +1,9 @@
-import { request, type IncomingMessage } from "node:http";
+import { request, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Duplex, Readable } from "node:stream";
 
-/** The HTTP API of a Docker engine on its unix socket. */
+/** The HTTP API of a Docker engine. */
 export interface DockerApi {
   /** Sends a request and parses the JSON response; undefined when its body is empty. */
   call<T>(call: DockerCall): Promise<T>;
@@ -31,13 +32,26 @@ export interface DockerCall {
 export const dockerApiVersion = "v1.41";
 const defaultTimeoutMs = 60_000;
 
+/** Where another machine's engine accepts connections, and the certificates (PEM) for them. */
+export interface RemoteEngine {
+  readonly host: string;
+  readonly port: number;
+  readonly ca: Buffer;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
 /**
- * Creates a client. Each call opens its own connection: an engine closes idle connections and may be restarted, and a call that meets such
+ * Creates a client for the engine behind a unix socket, or for another machine's engine. Each call opens its own connection: an engine closes idle connections and may be restarted, and a call that meets such
  * an end would fail.
  */
-export function openDockerApi(socketPath: string): DockerApi {
+export function openDockerApi(engine: string | RemoteEngine): DockerApi {
+  const dial: Dial = (options) =>
+    typeof engine === "string"
+      ? request({ socketPath: engine, agent: false, ...options })
+      : requestTls({ ...engine, agent: false, ...options });
   const stream = async (call: DockerCall): Promise<IncomingMessage> => {
-    const answer = await send(socketPath, call);
+    const answer = await send(dial, call);
     const status = answer.statusCode ?? 0;
     if (status < 400) return answer;
     throw new DockerRefused(call, status, messageIn(await text(answer)));
@@ -48,7 +62,7 @@ export function openDockerApi(socketPath: string): DockerApi {
       const answer = await text(await stream(call));
       return (answer === "" ? undefined : JSON.parse(answer)) as T;
     },
-    upgrade: (call) => sendUpgrade(socketPath, call),
+    upgrade: (call) => sendUpgrade(dial, call),
   };
 }
 
@@ -75,7 +89,9 @@ export async function unlessStatus<T>(work: Promise<T>, ...statuses: readonly nu
   }
 }
 
-function send(socketPath: string, call: DockerCall): Promise<IncomingMessage> {
+type Dial = (options: RequestOptions) => ClientRequest;
+
+function send(dial: Dial, call: DockerCall): Promise<IncomingMessage> {
   const isTar = call.body !== undefined && "pipe" in call.body;
   const json = call.body === undefined || isTar ? "" : JSON.stringify(call.body);
   const headers = {
@@ -84,14 +100,10 @@ function send(socketPath: string, call: DockerCall): Promise<IncomingMessage> {
     ...call.headers,
   };
   return new Promise((resolve, reject) => {
-    const sent = request({
-      ...{
-        socketPath,
-        agent: false,
-        headers,
-        method: call.method ?? "GET",
-        path: `/${dockerApiVersion}${call.path}${queryOf(call)}`,
-      },
+    const sent = dial({
+      headers,
+      method: call.method ?? "GET",
+      path: `/${dockerApiVersion}${call.path}${queryOf(call)}`,
       ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
     const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
@@ -114,11 +126,11 @@ function send(socketPath: string, call: DockerCall): Promise<IncomingMessage> {
   });
 }
 
-function sendUpgrade(socketPath: string, call: DockerCall): Promise<Duplex> {
+function sendUpgrade(dial: Dial, call: DockerCall): Promise<Duplex> {
   const path = `/${dockerApiVersion}${call.path}${queryOf(call)}`;
   const headers = { connection: "Upgrade", upgrade: "tcp", "content-length": "0" };
   return new Promise((resolve, reject) => {
-    const sent = request({ socketPath, headers, method: call.method ?? "GET", path, agent: false });
+    const sent = dial({ headers, method: call.method ?? "GET", path });
     sent.once("error", reject).once("upgrade", (_, socket, head) => {
       if (head.length > 0) socket.unshift(head);
       resolve(socket);

@@ -28,6 +28,7 @@ export interface TestSwarm extends RuntimeFixture {
 export async function makeSwarm(count: number): Promise<TestSwarm> {
   const cluster: TestMachines = await startMachines(count);
   const [first] = cluster.machines as readonly [TestMachine];
+  const engine = { managers: first.api };
   const root = mkdtempSync(join(tmpdir(), "berth-swarm-"));
   const registryPort = await freePort();
   const registry = createOwnRegistry({
@@ -48,9 +49,9 @@ export async function makeSwarm(count: number): Promise<TestSwarm> {
   };
   return {
     ...{ machines: cluster.machines, root, registryPort, runtime: await open(), reopen: open },
-    stateOf: async ({ address }) => (await listNodes(first)).find((node) => addressOf(node) === address)?.Status.State,
+    stateOf: async ({ address }) => (await listNodes(engine)).find((node) => addressOf(node) === address)?.Status.State,
     guarded: async () =>
-      (await listTasks(first, `berth-${tagOf(join(root, "runtime"))}-guard`)).filter(
+      (await listTasks(engine, `berth-${tagOf(join(root, "runtime"))}-guard`)).filter(
         ({ Status: status }) => status.State === "running",
       ).length,
     workload: { storage_access: "none" },

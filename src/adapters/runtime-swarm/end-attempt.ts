@@ -13,11 +13,11 @@ const spareMs = 20_000;
  */
 export async function endAttempt(context: SwarmContext, replica: SwarmReplica): Promise<void> {
   if (replica.exit !== null) return;
-  const { api } = context;
-  const current = await unlessStatus(api.call<FullAttempt>({ path: `/services/${replica.name}` }), 404);
+  const { managers } = context;
+  const current = await unlessStatus(managers.call<FullAttempt>({ path: `/services/${replica.name}` }), 404);
   if (current === undefined) return;
   if (current.Spec.Labels[endedLabel] === undefined)
-    await api.call({
+    await managers.call({
       ...{ method: "POST", path: `/services/${current.ID}/update`, query: { version: current.Version.Index } },
       body: withoutMachine(current.Spec),
       headers: { "x-registry-auth": context.registry.authHeader },

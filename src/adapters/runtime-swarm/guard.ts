@@ -94,7 +94,7 @@ while nft -f /rules.nft; do touch /tmp/on; sleep 10 & wait; done
 exit 1`;
 
 export function createGuard(context: SwarmContext): Guard {
-  const { api, tag, options } = context;
+  const { managers, tag, options } = context;
   const name = `berth-${tag}-guard`;
   let applied = "";
   const ensure = async (nodes: readonly SwarmNode[]) => {
@@ -108,7 +108,7 @@ export function createGuard(context: SwarmContext): Guard {
     });
     const mark = createHash("sha256").update(rules).digest("hex").slice(0, 16);
     if (applied === mark) return;
-    const found = await unlessStatus(api.call<SwarmAttempt>({ path: `/services/${name}` }), 404);
+    const found = await unlessStatus(managers.call<SwarmAttempt>({ path: `/services/${name}` }), 404);
     if (found?.Spec.Labels["berth.rules"] !== mark) await put(found, await guardSpec(context, name, { rules, mark }));
     applied = mark;
   };
@@ -116,7 +116,7 @@ export function createGuard(context: SwarmContext): Guard {
     const query = found === undefined ? {} : { version: found.Version.Index };
     const path = found === undefined ? "/services/create" : `/services/${found.ID}/update`;
     const headers = { "x-registry-auth": context.registry.authHeader };
-    await unlessStatus(api.call({ method: "POST", path, query, body, headers }), 409);
+    await unlessStatus(managers.call({ method: "POST", path, query, body, headers }), 409);
   };
   return {
     machines: () =>
@@ -132,7 +132,7 @@ export function createGuard(context: SwarmContext): Guard {
       return here?.Status.ContainerStatus?.ContainerID;
     },
     async remove() {
-      await unlessStatus(api.call({ method: "DELETE", path: `/services/${name}` }), 404);
+      await unlessStatus(managers.call({ method: "DELETE", path: `/services/${name}` }), 404);
       const args = ["delete", "table", "inet", `berth_swarm_${tag}`];
       await until(async () => ((await run({ file: "nft", args })).exitCode !== 0 ? true : undefined), {
         timeoutMs: 10_000,

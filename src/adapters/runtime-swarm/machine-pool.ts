@@ -7,7 +7,7 @@ import type { SwarmContext } from "./settings.ts";
 
 /** Creates a pool of machines from the nodes of the swarm. */
 export function createMachinePool(context: SwarmContext, guard: Guard): MachinePool {
-  const { api, registry } = context;
+  const { api, managers, registry } = context;
   const projectsOn = async (id: string) => {
     const here = (await listAttempts(context)).filter(({ Spec: spec }) => spec.Labels[machineLabel] === id);
     return [...new Set(here.flatMap(({ Spec: spec }) => spec.Labels[labels.project] ?? []))];
@@ -24,21 +24,21 @@ export function createMachinePool(context: SwarmContext, guard: Guard): MachineP
       return nodes.map((node) => toMachine(node, guarded.has(node.ID), count(node.ID)));
     },
     async joinScript() {
-      const { JoinTokens: tokens } = await api.call<{ JoinTokens: { Worker: string } }>({ path: "/swarm" });
+      const { JoinTokens: tokens } = await managers.call<{ JoinTokens: { Worker: string } }>({ path: "/swarm" });
       const { address } = await readMembership(api);
       return `${await registry.trustScript()}docker swarm join --token ${tokens.Worker} ${address}:2377\n`;
     },
     async admit(id, takesReplicas) {
-      const node = await unlessStatus(api.call<SwarmNode>({ path: `/nodes/${encodeURIComponent(id)}` }), 404);
+      const node = await unlessStatus(managers.call<SwarmNode>({ path: `/nodes/${encodeURIComponent(id)}` }), 404);
       if (node === undefined) return false;
       const body = { ...node.Spec, Availability: takesReplicas ? "active" : "pause" };
       const query = { version: node.Version.Index };
-      await api.call({ method: "POST", path: `/nodes/${node.ID}/update`, query, body });
+      await managers.call({ method: "POST", path: `/nodes/${node.ID}/update`, query, body });
       return true;
     },
     async remove(id) {
       const path = `/nodes/${encodeURIComponent(id)}`;
-      await unlessStatus(api.call({ method: "DELETE", path, query: { force: true } }), 404);
+      await unlessStatus(managers.call({ method: "DELETE", path, query: { force: true } }), 404);
     },
   };
 }

@@ -28,23 +28,31 @@ export interface SwarmReplica {
 const beforeStart = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
 const living = new Set(["starting", "running"]);
 
-/**
- * Returns all replicas of this data folder, including those that wait for a machine. `lost` records the replicas that were given up, across
- * calls.
- */
-export async function readReplicas(
-  context: SwarmContext,
-  lost: Map<string, InstanceExit>,
-): Promise<readonly SwarmReplica[]> {
+/** What earlier reads found and managers no longer tell. */
+export interface ReplicaMemory {
+  /** Exits of the replicas that were given up, by their service's name. */
+  readonly lost: Map<string, InstanceExit>;
+  /** Published ports by task id. Machines that report to a new leader omit them for tasks that already run. */
+  readonly ports: Map<string, number>;
+}
+
+/** Returns all replicas of this data folder, including those that wait for a machine. */
+export async function readReplicas(context: SwarmContext, memory: ReplicaMemory): Promise<readonly SwarmReplica[]> {
   const services = await listAttempts(context);
   if (services.length === 0) return [];
   const [tasks, nodes] = await Promise.all([listTasks(context), listNodes(context)]);
+  const { lost } = memory;
+  rememberPorts(tasks, memory.ports);
   const ofService = Map.groupBy(tasks, ({ ServiceID }) => ServiceID);
   const machines = new Map(nodes.map((node) => [node.ID, node]));
   const isCutOff = looksCutOff(nodes);
-  const replicas = services.map((service) => toReplica(service, ofService.get(service.ID) ?? [], machines));
+  const replicas = services.map((service) =>
+    toReplica(service, ofService.get(service.ID) ?? [], { machines, ports: memory.ports }),
+  );
   return Promise.all(replicas.map((replica) => giveUpLost(replica, { lost, isCutOff })));
 }
+
+export const emptyMemory = (): ReplicaMemory => ({ lost: new Map(), ports: new Map() });
 
 export const hasStarted = ({ task }: Pick<SwarmReplica, "task">): boolean =>
   task !== undefined && !beforeStart.has(task.Status.State) && task.Status.State !== "rejected";
@@ -55,16 +63,28 @@ export const keyOf = ({ service: { Spec: spec } }: Pick<SwarmReplica, "service">
   attempt: Number(spec.Labels[labels.attempt]),
 });
 
+function rememberPorts(tasks: readonly SwarmTask[], ports: Map<string, number>): void {
+  const listed = new Set(tasks.map(({ ID }) => ID));
+  for (const id of ports.keys()) if (!listed.has(id)) ports.delete(id);
+  for (const { ID: id, Status: status } of tasks) {
+    const port = status.PortStatus?.Ports?.[0]?.PublishedPort;
+    if (port !== undefined) ports.set(id, port);
+  }
+}
+
 /** The first task is the application; stopping a service adds a second task, which fits no machine. */
 function toReplica(
   service: SwarmAttempt,
   tasks: readonly SwarmTask[],
-  nodes: ReadonlyMap<string, SwarmNode>,
+  {
+    machines,
+    ports,
+  }: { readonly machines: ReadonlyMap<string, SwarmNode>; readonly ports: ReadonlyMap<string, number> },
 ): SwarmReplica {
   const [task] = tasks.toSorted((one, other) => one.CreatedAt.localeCompare(other.CreatedAt));
-  const node = task?.NodeID === undefined ? undefined : nodes.get(task.NodeID);
+  const node = task?.NodeID === undefined ? undefined : machines.get(task.NodeID);
   const exit = task === undefined || isLiving(task) ? null : exitOf(service, task);
-  const port = task?.Status.PortStatus?.Ports?.[0]?.PublishedPort;
+  const port = task === undefined ? undefined : ports.get(task.ID);
   const address = node === undefined || port === undefined || exit !== null ? null : { host: addressOf(node), port };
   return { name: service.Spec.Name, service, task, node, address, exit };
 }

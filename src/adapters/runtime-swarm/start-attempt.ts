@@ -42,8 +42,8 @@ export async function startAttempt(
   }
 }
 
-export async function removeAttempt({ api }: Pick<SwarmContext, "api">, name: string): Promise<void> {
-  await unlessStatus(api.call({ method: "DELETE", path: `/services/${name}` }), 404);
+export async function removeAttempt({ managers }: Pick<SwarmContext, "managers">, name: string): Promise<void> {
+  await unlessStatus(managers.call({ method: "DELETE", path: `/services/${name}` }), 404);
 }
 
 interface Creation {
@@ -57,11 +57,14 @@ interface Creation {
 /** Creates the service and resolves with the machine chosen for it. */
 async function createAttempt(context: SwarmContext, guard: Guard, creation: Creation): Promise<string> {
   const { workload, key, name, without } = creation;
-  const opened = await openImage(context, workload);
+  const { project_id, image_ref } = workload;
+  const opened = await context.recall(`image ${project_id} ${image_ref}`, () => openImage(context, workload));
   const command = commandOf(opened, workload);
   const [image, tree, folders, engine, network] = await Promise.all([
-    context.runExclusive(`push ${workload.image_ref}`, () =>
-      registeredImage(context, workload, { again: without !== null }),
+    context.runExclusive(`push ${image_ref}`, () =>
+      context.recall(`pushed ${project_id} ${image_ref}`, () =>
+        registeredImage(context, workload, { again: without !== null }),
+      ),
     ),
     appTree(context, workload, opened),
     serverFolders(context, workload, foldersFile(context, workload)),
@@ -87,7 +90,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
       labels: { ...body.Labels, [machineLabel]: machine },
     });
     const headers = { "x-registry-auth": context.registry.authHeader };
-    await unlessStatus(context.api.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
+    await unlessStatus(context.managers.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
     return machine;
   });
 }

@@ -46,7 +46,7 @@ export interface SwarmNode {
   readonly ManagerStatus?: { readonly Addr: string; readonly Leader?: boolean; readonly Reachability?: string };
 }
 
-/** A manager without quorum must not block the platform. */
+/** An engine that is stuck must not block the platform. */
 const timeoutMs = 10_000;
 
 /** Label of a service: the machine that Berth chose. */
@@ -55,22 +55,25 @@ export const machineLabel = "berth.machine";
 export const endedLabel = "berth.ended";
 
 /** Lists the services that run replicas of this data folder. */
-export async function listAttempts({ api, tag }: SwarmContext): Promise<readonly SwarmAttempt[]> {
+export async function listAttempts({ managers, tag }: SwarmContext): Promise<readonly SwarmAttempt[]> {
   const filters = { label: [`${labels.runtime}=${tag}`, `${labels.role}=app`] };
-  return api.call({ path: "/services", query: { filters }, timeoutMs });
+  return managers.call({ path: "/services", query: { filters } });
 }
 
-export function listTasks({ api }: Pick<SwarmContext, "api">, service?: string): Promise<readonly SwarmTask[]> {
+export function listTasks(
+  { managers }: Pick<SwarmContext, "managers">,
+  service?: string,
+): Promise<readonly SwarmTask[]> {
   const filters = service === undefined ? {} : { service: [service] };
-  return api.call({ path: "/tasks", query: { filters }, timeoutMs });
+  return managers.call({ path: "/tasks", query: { filters } });
 }
 
-export function listNodes({ api }: Pick<SwarmContext, "api">): Promise<readonly SwarmNode[]> {
-  return api.call({ path: "/nodes", timeoutMs });
+export function listNodes({ managers }: Pick<SwarmContext, "managers">): Promise<readonly SwarmNode[]> {
+  return managers.call({ path: "/nodes" });
 }
 
 /** Returns whether the managers report the machine as down or no longer know its id. */
-export async function isLost(context: Pick<SwarmContext, "api">, machine: string | undefined): Promise<boolean> {
+export async function isLost(context: Pick<SwarmContext, "managers">, machine: string | undefined): Promise<boolean> {
   if (machine === undefined) return false;
   const node = (await listNodes(context)).find(({ ID }) => ID === machine);
   return node === undefined || node.Status.State === "down";
@@ -105,9 +108,9 @@ interface Swarm {
 const heartbeatNs = 1e9;
 
 /** Shortens the heartbeat, so that managers detect a lost machine after about 3 s instead of 15 s. */
-export async function hastenHeartbeat(api: DockerApi): Promise<void> {
-  const { Version: version, Spec: spec } = await api.call<Swarm>({ path: "/swarm", timeoutMs });
+export async function hastenHeartbeat(managers: DockerApi): Promise<void> {
+  const { Version: version, Spec: spec } = await managers.call<Swarm>({ path: "/swarm" });
   if ((spec.Dispatcher?.HeartbeatPeriod ?? 0) === heartbeatNs) return;
   const body = { ...spec, Dispatcher: { ...spec.Dispatcher, HeartbeatPeriod: heartbeatNs } };
-  await api.call({ method: "POST", path: "/swarm/update", query: { version: version.Index }, body });
+  await managers.call({ method: "POST", path: "/swarm/update", query: { version: version.Index }, body });
 }

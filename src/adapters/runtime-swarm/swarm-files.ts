@@ -6,14 +6,14 @@ import type { SwarmContext } from "./settings.ts";
 
 /** Stores content as a swarm config named after its hash, unless it exists. Machines receive it with the tasks that use it. */
 export async function swarmFile(
-  { api, tag }: SwarmContext,
+  { managers, tag }: SwarmContext,
   { target, content }: { readonly target: string; readonly content: Buffer },
 ): Promise<SwarmFile> {
   const name = `berth-${tag}-${createHash("sha256").update(content).digest("hex").slice(0, 24)}`;
-  const find = async () => (await unlessStatus(api.call<{ ID: string }>({ path: `/configs/${name}` }), 404))?.ID;
+  const find = async () => (await unlessStatus(managers.call<{ ID: string }>({ path: `/configs/${name}` }), 404))?.ID;
   const create = async () => {
     const body = { Name: name, Labels: { [labels.runtime]: tag }, Data: content.toString("base64") };
-    return (await api.call<{ ID: string }>({ method: "POST", path: "/configs/create", body })).ID;
+    return (await managers.call<{ ID: string }>({ method: "POST", path: "/configs/create", body })).ID;
   };
   const id =
     (await find()) ??
@@ -26,10 +26,10 @@ export async function swarmFile(
 }
 
 /** Removes the files that no service uses. */
-export async function removeUnusedFiles({ api, tag }: SwarmContext): Promise<void> {
+export async function removeUnusedFiles({ managers, tag }: SwarmContext): Promise<void> {
   const filters = { label: [`${labels.runtime}=${tag}`] };
-  const all = await api.call<readonly { ID: string }[]>({ path: "/configs", query: { filters } });
+  const all = await managers.call<readonly { ID: string }[]>({ path: "/configs", query: { filters } });
   // The engine refuses to delete configs in use.
   for (const { ID } of all)
-    await unlessStatus(api.call({ method: "DELETE", path: `/configs/${ID}` }), 400, 404, 409, 500);
+    await unlessStatus(managers.call({ method: "DELETE", path: `/configs/${ID}` }), 400, 404, 409, 500);
 }

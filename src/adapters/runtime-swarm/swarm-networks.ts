@@ -6,13 +6,18 @@ import type { SwarmContext } from "./settings.ts";
  * Returns the id of a project's overlay network; creates the network if it is missing. It connects the project's replicas on all machines
  * and nothing else.
  */
-export async function openOverlay({ api, tag, runExclusive }: SwarmContext, projectNumber: number): Promise<string> {
+export async function openOverlay(
+  { managers, tag, runExclusive }: SwarmContext,
+  projectNumber: number,
+): Promise<string> {
   const name = `berth-${tag}-swarm-${projectNumber}`;
   return runExclusive(name, async () => {
-    const find = async () => (await unlessStatus(api.call<{ Id: string }>({ path: `/networks/${name}` }), 404))?.Id;
+    const find = async () =>
+      (await unlessStatus(managers.call<{ Id: string }>({ path: `/networks/${name}` }), 404))?.Id;
     // Never set the option `encrypted`: engines before version 23 take even `false` for true.
     const body = { Name: name, CheckDuplicate: true, Driver: "overlay", Labels: { [labels.runtime]: `${tag}-swarm` } };
-    const create = async () => (await api.call<{ Id: string }>({ method: "POST", path: "/networks/create", body })).Id;
+    const create = async () =>
+      (await managers.call<{ Id: string }>({ method: "POST", path: "/networks/create", body })).Id;
     return (
       (await find()) ??
       (await create().catch(async (error: unknown) => {
@@ -25,9 +30,9 @@ export async function openOverlay({ api, tag, runExclusive }: SwarmContext, proj
 }
 
 /** Removes the overlay networks that no service uses. */
-export async function removeUnusedOverlays({ api, tag }: SwarmContext): Promise<void> {
+export async function removeUnusedOverlays({ managers, tag }: SwarmContext): Promise<void> {
   const filters = { label: [`${labels.runtime}=${tag}-swarm`] };
-  const all = await api.call<readonly { Id: string }[]>({ path: "/networks", query: { filters } });
+  const all = await managers.call<readonly { Id: string }[]>({ path: "/networks", query: { filters } });
   for (const { Id } of all)
-    await unlessStatus(api.call({ method: "DELETE", path: `/networks/${Id}` }), 400, 403, 404, 409, 500);
+    await unlessStatus(managers.call({ method: "DELETE", path: `/networks/${Id}` }), 400, 403, 404, 409, 500);
 }

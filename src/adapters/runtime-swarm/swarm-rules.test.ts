@@ -3,12 +3,12 @@ import { createServer, type Server } from "node:net";
 import { once } from "node:events";
 import { after, describe, it } from "node:test";
 import type { DockerApi, DockerCall } from "../../kit/docker-api.ts";
-import type { InstanceExit, Workload } from "../../ports/runtime.ts";
+import type { Workload } from "../../ports/runtime.ts";
 import { appBody } from "../../containers/container-bodies.ts";
 import { labels } from "../../containers/container-labels.ts";
 import { chooseMachine } from "./choose-machine.ts";
 import { guardRules } from "./guard.ts";
-import { readReplicas } from "./replicas.ts";
+import { emptyMemory, readReplicas } from "./replicas.ts";
 import { attemptSpec } from "./attempt-spec.ts";
 import { awaitStarted } from "./start-attempt.ts";
 import type { SwarmContext } from "./settings.ts";
@@ -62,12 +62,12 @@ describe("replicas of machines that may be lost", () => {
     ...{ ID: `task ${id}`, ServiceID: id, NodeID: spec.Labels[machineLabel], CreatedAt: "", DesiredState: "running" },
     Status: { State: "running", Timestamp: "", PortStatus: { Ports: [{ PublishedPort: port }] } },
   });
-  const look = async (nodes: readonly SwarmNode[], port: number, lost = new Map<string, InstanceExit>()) => {
+  const look = async (nodes: readonly SwarmNode[], port: number, memory = emptyMemory()) => {
     const services = nodes.map(({ ID: id }) => service(`on ${id}`, id));
     const tasks = services.map((each) => taskOf(each, port));
     const answers: Readonly<Record<string, unknown>> = { "/services": services, "/tasks": tasks, "/nodes": nodes };
-    const api = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
-    const replicas = await readReplicas({ api, tag: "test" } as SwarmContext, lost);
+    const managers = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
+    const replicas = await readReplicas({ managers, tag: "test" } as SwarmContext, memory);
     return replicas.flatMap(({ exit, node: machine }) => (exit === null ? [] : [machine?.ID]));
   };
   const listen = async () => {
@@ -81,18 +81,32 @@ describe("replicas of machines that may be lost", () => {
   it("are given up where the machine is down and they do not answer, and stay given up", async () => {
     const port = await listen();
     servers.pop()?.close();
-    const lost = new Map<string, InstanceExit>();
-    assert.deepEqual(await look(states("ready", "down", "unknown", "disconnected"), port, lost), ["m1"]);
-    assert.deepEqual(await look(states("ready", "ready", "ready"), port, lost), ["m1"]);
+    const memory = emptyMemory();
+    assert.deepEqual(await look(states("ready", "down", "unknown", "disconnected"), port, memory), ["m1"]);
+    assert.deepEqual(await look(states("ready", "ready", "ready"), port, memory), ["m1"]);
   });
   it("are kept while they answer: an engine that ended leaves them running", async () => {
     assert.deepEqual(await look(states("ready", "down", "ready"), await listen()), []);
   });
+  it("keep the address that they had when their machine reports them without it, as it does to a new leader", async () => {
+    const services = [service("mine", "m0")];
+    const told = taskOf(services[0] as SwarmAttempt, 3000);
+    const tasks = [told, { ...told, Status: { ...told.Status, PortStatus: {} } }];
+    const memory = emptyMemory();
+    const addressAs = async (task: object | undefined) => {
+      const answers: Readonly<Record<string, unknown>> = {
+        ...{ "/services": services, "/tasks": [task], "/nodes": [node("m0")] },
+      };
+      const managers = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
+      return (await readReplicas({ managers, tag: "test" } as SwarmContext, memory))[0]?.address;
+    };
+    for (const task of tasks) assert.deepEqual(await addressAs(task), { host: "127.0.0.2", port: 3000 });
+  });
   it("are not waited for while they start on a machine that goes down", async () => {
     const tasks = [{ ...taskOf(service("mine", "m1"), 1), Status: { State: "preparing", Timestamp: "" } }];
     const answers: Readonly<Record<string, unknown>> = { "/tasks": tasks, "/nodes": states("ready", "down") };
-    const api = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
-    assert.equal(await awaitStarted({ api, tag: "test" } as SwarmContext, "mine"), "its machine is down");
+    const managers = { call: async ({ path }: DockerCall) => answers[path] } as unknown as DockerApi;
+    assert.equal(await awaitStarted({ managers, tag: "test" } as SwarmContext, "mine"), "its machine is down");
   });
   it("that a machine refuses are no crash of the application", async () => {
     const outcomes = [
@@ -101,8 +115,8 @@ describe("replicas of machines that may be lost", () => {
     ];
     const told = outcomes.map(async (said) => {
       const tasks = [{ ...taskOf(service("mine", "m1"), 1), Status: { State: "failed", Timestamp: "", Err: said } }];
-      const api = { call: async () => tasks } as unknown as DockerApi;
-      return awaitStarted({ api, tag: "test" } as SwarmContext, "mine");
+      const managers = { call: async () => tasks } as unknown as DockerApi;
+      return awaitStarted({ managers, tag: "test" } as SwarmContext, "mine");
     });
     assert.deepEqual(await Promise.all(told), [outcomes[0], undefined]);
   });

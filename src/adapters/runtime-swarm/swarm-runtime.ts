@@ -3,7 +3,6 @@ import { unixSocketOf } from "../../kit/server-address.ts";
 import { silentLog } from "../../kit/log.ts";
 import type {
   Instance,
-  InstanceExit,
   InstanceKey,
   InstanceUsage,
   ListeningPort,
@@ -24,8 +23,10 @@ import { describeSwarm } from "./describe-swarm.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import { createMachinePool } from "./machine-pool.ts";
+import { isUnreachable, joinManagers } from "./managers.ts";
+import { createRecall } from "./recall.ts";
 import { unregisterImage } from "./image-registry.ts";
-import { hasStarted, keyOf, newestOf, readReplicas, toInstance, type SwarmReplica } from "./replicas.ts";
+import { emptyMemory, hasStarted, keyOf, newestOf, readReplicas, toInstance, type SwarmReplica } from "./replicas.ts";
 import { createAttemptOutput, type AttemptOutput } from "./attempt-output.ts";
 import { awaitStarted, removeAttempt, startAttempt } from "./start-attempt.ts";
 import type { SwarmContext, SwarmOptions } from "./settings.ts";
@@ -47,8 +48,12 @@ const watchMs = 500;
  * with one task that only Berth restarts. What needs this machine's disk (storage, a database's socket, one-off commands) runs in a
  * container of this machine's engine, as in the Docker runtime.
  */
-export function createSwarmRuntime(local: DockerRuntime, { registry, edgeAddresses = [] }: SwarmOptions): SwarmRuntime {
-  return new Swarm(local, { ...local.parts, registry, edgeAddresses });
+export function createSwarmRuntime(
+  local: DockerRuntime,
+  { registry, edgeAddresses = [], otherManagers = [] }: SwarmOptions,
+): SwarmRuntime {
+  const managers = joinManagers([local.parts.api, ...otherManagers]);
+  return new Swarm(local, { ...local.parts, managers, registry, edgeAddresses, recall: createRecall() });
 }
 
 class Swarm implements SwarmRuntime {
@@ -57,10 +62,11 @@ class Swarm implements SwarmRuntime {
   readonly #context: SwarmContext;
   readonly #guard: Guard;
   readonly #output: AttemptOutput;
-  readonly #lost = new Map<string, InstanceExit>();
+  readonly #memory = emptyMemory();
   readonly #listeners = new Set<(workloadId: string) => void>();
   readonly #watch: NodeJS.Timeout;
   #seen = new Map<string, string>();
+  #here: readonly Instance[] | undefined;
   #isLooking = false;
   #isHastened = false;
 
@@ -83,7 +89,7 @@ class Swarm implements SwarmRuntime {
       await this.#removeAttempts(workload.id, [replica.ordinal]);
       return this.#local.start(workload, replica);
     }
-    await this.#local.remove(workload.id, [replica.ordinal]);
+    await this.#unlessAbsent(workload.id, this.#local.remove(workload.id, [replica.ordinal]));
     return this.#context.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
       await this.#hasten();
       const existing = (await this.#replicas(workload.id)).filter((each) => keyOf(each).ordinal === replica.ordinal);
@@ -99,7 +105,7 @@ class Swarm implements SwarmRuntime {
   }
 
   async observe(): Promise<readonly Instance[]> {
-    const [local, replicas] = await Promise.all([this.#local.observe(), this.#replicas()]);
+    const [local, replicas] = await Promise.all([this.#observeHere(), this.#replicas()]);
     this.#followAll(replicas);
     const started = newestOf(replicas.filter(hasStarted));
     return [...local, ...started.map((each) => toInstance(each, this.#output.mark(each.name)))];
@@ -107,7 +113,7 @@ class Swarm implements SwarmRuntime {
 
   async stop(workloadId: string, graceMs: number, ordinals?: readonly number[]): Promise<void> {
     const ends = [
-      this.#local.stop(workloadId, graceMs, ordinals),
+      this.#unlessAbsent(workloadId, this.#local.stop(workloadId, graceMs, ordinals)),
       this.#each(workloadId, ordinals, async (each) => {
         await endAttempt(this.#context, each);
         if (hasStarted(each) && !isLost(each)) await this.#output.finish(each.name);
@@ -117,7 +123,8 @@ class Swarm implements SwarmRuntime {
   }
 
   async remove(workloadId: string, ordinals?: readonly number[]): Promise<void> {
-    const ends = [this.#local.remove(workloadId, ordinals), this.#removeAttempts(workloadId, ordinals)];
+    const here = this.#unlessAbsent(workloadId, this.#local.remove(workloadId, ordinals));
+    const ends = [here, this.#removeAttempts(workloadId, ordinals)];
     throwTogether(await Promise.allSettled(ends));
   }
 
@@ -222,8 +229,25 @@ class Swarm implements SwarmRuntime {
   }
 
   async #replicas(workloadId?: string): Promise<readonly SwarmReplica[]> {
-    const all = await readReplicas(this.#context, this.#lost);
+    const all = await readReplicas(this.#context, this.#memory);
     return workloadId === undefined ? all : all.filter((each) => keyOf(each).workload_id === workloadId);
+  }
+
+  /** Returns this machine's containers; while its engine is down, those that ran before, because they outlive it. */
+  async #observeHere(): Promise<readonly Instance[]> {
+    this.#here = await this.#local.observe().catch((error: unknown) => {
+      if (this.#here === undefined || !isUnreachable(error)) throw error;
+      return this.#here;
+    });
+    return this.#here;
+  }
+
+  /** Ignores that this machine's engine is down if it ran no container of the workload. */
+  async #unlessAbsent(workloadId: string, work: Promise<void>): Promise<void> {
+    await work.catch((error: unknown) => {
+      const isAbsent = this.#here?.every((each) => each.workload_id !== workloadId) ?? false;
+      if (!isAbsent || !isUnreachable(error)) throw error;
+    });
   }
 
   async #replica(key: InstanceKey): Promise<SwarmReplica | undefined> {
@@ -258,7 +282,7 @@ class Swarm implements SwarmRuntime {
     await endAttempt(this.#context, replica);
     await removeAttempt(this.#context, replica.name);
     this.#output.forget(replica.name);
-    this.#lost.delete(replica.name);
+    this.#memory.lost.delete(replica.name);
   }
 
   #followAll(replicas: readonly SwarmReplica[]): void {
@@ -270,7 +294,8 @@ class Swarm implements SwarmRuntime {
 
   async #containersHere(replicas: readonly SwarmReplica[]) {
     if (replicas.length === 0) return [];
-    const { nodeId } = await readMembership(this.#context.api);
+    const { api, recall } = this.#context;
+    const { nodeId } = await recall("membership", () => readMembership(api));
     return replicas.flatMap((replica) => {
       const container = replica.task?.Status.ContainerStatus?.ContainerID;
       const isHere = replica.task?.NodeID === nodeId && replica.exit === null && hasStarted(replica);
@@ -299,7 +324,7 @@ class Swarm implements SwarmRuntime {
 
   async #hasten(): Promise<void> {
     if (this.#isHastened) return;
-    await hastenHeartbeat(this.#context.api);
+    await hastenHeartbeat(this.#context.managers);
     this.#isHastened = true;
   }
 }
