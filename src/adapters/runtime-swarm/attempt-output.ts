@@ -89,13 +89,13 @@ interface Source {
 }
 
 async function bringOutput(
-  { api }: SwarmContext,
+  { managers }: SwarmContext,
   { service, follow, file }: Source,
   signal: AbortSignal,
 ): Promise<void> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const last = await lastRecord(file);
-  const answer = await api.stream({
+  const answer = await managers.stream({
     path: `/services/${service}/logs`,
     query: { stdout: true, stderr: true, timestamps: true, follow, since: secondsOf(last?.time) },
     ...{ signal, timeoutMs: 0 },
@@ -130,9 +130,12 @@ async function lastRecord(file: string): Promise<LastRecord | undefined> {
   return undefined;
 }
 
+const isTime = (text: string): boolean => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text);
+
 function timeOf(line: string): string | undefined {
   try {
-    return (JSON.parse(line) as { time: string }).time;
+    const { time } = JSON.parse(line) as { readonly time: string };
+    return isTime(time) ? time : undefined;
   } catch {
     return undefined;
   }
@@ -167,7 +170,8 @@ class RecordFile {
   add(frame: Buffer): void {
     const space = frame.indexOf(32);
     const time = frame.subarray(0, space).toString("latin1");
-    if (this.#isKnown(time)) return;
+    // A frame without a time is the engine's own message, such as that a machine sends no output any more.
+    if (!isTime(time) || this.#isKnown(time)) return;
     const log = frame.subarray(space + 1).toString("utf8");
     this.#pending.push(`${JSON.stringify({ log, time })}\n`);
     if (this.#pending.length === 1) this.#writing = this.#writing.then(() => this.#write());
