@@ -37,10 +37,14 @@ export interface TestEngine {
 
 const prefix = "berth-engine-";
 
-/** Starts one; `settings` go into its daemon.json. `enter` runs it inside of something, such as a network of its own. */
+/**
+ * Starts one; `settings` go into its daemon.json. `enter` runs it inside of something, such as a network of its own. It listens at `hosts`
+ * besides its socket.
+ */
 export async function startTestEngine(
   settings: Readonly<Record<string, unknown>> = {},
   enter: readonly string[] = [],
+  hosts: readonly string[] = [],
 ): Promise<TestEngine> {
   await removeAbandoned();
   const dir = mkdtempSync(join(tmpdir(), prefix));
@@ -53,7 +57,7 @@ export async function startTestEngine(
     ...{ "data-root": join(dir, "data"), "exec-root": join(dir, "exec"), pidfile: join(dir, "docker.pid") },
     ...{
       "deprecated-key-path": join(dir, "key.json"),
-      hosts: [`unix://${socket}`],
+      hosts: [`unix://${socket}`, ...hosts],
       ...(bridge === undefined ? {} : { bridge }),
     },
     ...{ iptables: false, ip6tables: false, "userland-proxy": false, "live-restore": true, "log-level": "warn" },

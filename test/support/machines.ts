@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { createServer, type Server } from "node:net";
+import { once } from "node:events";
 import { join } from "node:path";
 import { run, runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { startTestEngine, type TestEngine } from "./docker-engine.ts";
+import { makeRegistryCertificates } from "../../src/adapters/runtime-swarm/registry-certificates.ts";
 import type { SwarmNode } from "../../src/adapters/runtime-swarm/swarm-api.ts";
-import { guardMs } from "./eventually.ts";
+import { eventually, guardMs } from "./eventually.ts";
 
 /** An engine of a swarm: the first one's machine is that of the tests, all others have network namespaces, which are to it what machines are. */
 export interface TestMachine extends TestEngine {
@@ -21,10 +25,16 @@ export interface TestMachines {
   readonly machines: readonly TestMachine[];
   /** Of the bridge that connects them, which belongs to the machine that the tests run on. */
   readonly address: string;
+  /** Folder with the certificates by which the engines of managers other than the first are reached, at the port `enginePort`. */
+  readonly certificates: string;
   close(): Promise<void>;
 }
 
-const settings = { "live-restore": false, "no-new-privileges": true, mtu: 1400 };
+export const enginePort = 2376;
+
+const settings = {
+  ...{ "live-restore": false, "no-new-privileges": true, mtu: 1400 },
+};
 // A network namespace takes rules of its own; on the machine of the tests the engine forwards the ports of replicas itself.
 const ownRules = { iptables: true, ...settings };
 const noRules = { "userland-proxy": true, ...settings };
@@ -32,41 +42,66 @@ const noRules = { "userland-proxy": true, ...settings };
 /** What the machines are in their swarm: all but the first one workers, all managers of which the last one leads, or all but the first not in it. */
 export type SwarmForm = "workers" | "managers" | "strangers";
 
-/** Starts so many machines. Only one test at a time can: an engine has fixed names and ports for its swarm. */
+/** Starts so many machines. One test at a time does, others wait for it: an engine has fixed names and ports for its swarm. */
 export async function startMachines(count: number, form: SwarmForm = "workers"): Promise<TestMachines> {
+  const turn = await takeTurn();
   const lan = await openLan();
   const machines: TestMachine[] = [];
+  const certificates = mkdtempSync(join(tmpdir(), "berth-managers-"));
   const close = async () => {
     await Promise.all(machines.map((machine) => machine.close()));
     for (const { name } of machines.slice(1)) await run({ file: "ip", args: ["netns", "delete", name] });
     await run({ file: "ip", args: ["link", "delete", swarmBridge] });
     await closeLan(lan);
+    writeFileSync(retriesFile, lan.retries.before);
+    rmSync(certificates, { recursive: true, force: true });
+    turn.close();
   };
   try {
     for (let index = 1; index <= count; index += 1)
-      machines.push(index === 1 ? await firstMachine(lan) : await startMachine(lan, index, form === "strangers"));
+      machines.push(index === 1 ? await firstMachine(lan) : await startMachine(lan, { index, form, certificates }));
     await formSwarm(form, machines);
-    return { machines, address: lan.address, close };
+    return { machines, address: lan.address, certificates, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
+/** Listens at a name of this machine that only one process can have, and that a killed one gives back. */
+async function takeTurn(): Promise<Server> {
+  const take = async () => {
+    const server = createServer().listen("\0berth-test-swarm");
+    const isTaken = await once(server, "listening").then(
+      () => false,
+      () => true,
+    );
+    return isTaken ? undefined : server.unref();
+  };
+  return eventually(take, "another test's swarm ends", turnMs);
+}
+
+const turnMs = 2 * guardMs;
 const swarmBridge = "docker_gwbridge";
 
 interface Lan {
   readonly bridge: string;
   readonly subnet: string;
   readonly address: string;
+  /** After how many retries a connection is given up: in this swarm, and before on the machine of the tests. */
+  readonly retries: { readonly own: number; readonly before: string };
 }
+
+const retriesFile = "/proc/sys/net/ipv4/tcp_retries2";
 
 /** Below 10.213.0.0/16, which neither Berth, engines of tests nor podman use. */
 async function openLan(): Promise<Lan> {
   await removeAbandoned();
   const tag = createHash("sha256").update(`${process.pid}/${Date.now()}`).digest();
   const third = tag.readUInt8(0);
-  const lan = { bridge: `btm${process.pid}`, subnet: `10.213.${third}.0/24`, address: `10.213.${third}.1` };
+  const retries = { own: 5, before: readFileSync(retriesFile, "utf8") };
+  const lan = { bridge: `btm${process.pid}`, subnet: `10.213.${third}.0/24`, address: `10.213.${third}.1`, retries };
+  writeFileSync(retriesFile, String(retries.own));
   writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
   await ip("link", "add", lan.bridge, "type", "bridge");
   await ip("address", "add", `${lan.address}/24`, "dev", lan.bridge);
@@ -97,8 +132,15 @@ async function firstMachine({ address }: Lan): Promise<TestMachine> {
   return { ...(await startTestEngine(noRules)), name: "", address, enter: [], connect: async () => {} };
 }
 
-/** A stranger has an /etc/docker of its own, which other engines share with the machine of the tests. */
-async function startMachine(lan: Lan, index: number, isStranger: boolean): Promise<TestMachine> {
+interface Form {
+  readonly index: number;
+  readonly form: SwarmForm;
+  readonly certificates: string;
+}
+
+/** A stranger has an /etc/docker of its own, which other engines share with the machine of the tests. A manager listens on the network. */
+async function startMachine(lan: Lan, { index, form, certificates }: Form): Promise<TestMachine> {
+  const isStranger = form === "strangers";
   const name = `${lan.bridge}-${index}`;
   const [cable, address] = [`bv${index}-${process.pid}`, lan.address.replace(/1$/, String(10 + index))];
   await ip("netns", "add", name);
@@ -110,15 +152,33 @@ async function startMachine(lan: Lan, index: number, isStranger: boolean): Promi
   await ip("-n", name, "route", "add", "default", "via", lan.address);
   // `ip netns exec` would mount another /sys, without control groups.
   const net = [`--net=/run/netns/${name}`];
-  await runOk({ file: "nsenter", args: [...net, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"] });
+  const settle = `echo 1 > /proc/sys/net/ipv4/ip_forward; echo ${lan.retries.own} > ${retriesFile}`;
+  await runOk({ file: "nsenter", args: [...net, "sh", "-c", settle] });
   const hostname = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name];
   const ownFolder = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /etc/docker && exec "$@"', "sh"];
   const enter = ["nsenter", ...net, ...hostname];
-  const engine = await startTestEngine(ownRules, isStranger ? [...enter, ...ownFolder] : enter);
+  const engine = isStranger
+    ? await startTestEngine(ownRules, [...enter, ...ownFolder])
+    : form === "workers"
+      ? await startTestEngine(ownRules, enter)
+      : await startTestEngine({ ...ownRules, ...(await tlsOf(certificates, address)) }, enter, [
+          `tcp://${address}:${enginePort}`,
+        ]);
   return {
     ...{ ...engine, name, address, enter: isStranger ? inEngine(engine, enter) : enter },
     connect: (isConnected) => ip("link", "set", cable, isConnected ? "up" : "down"),
   };
+}
+
+/** Makes a certificate for an engine at this address, and the client's with the names that Docker gives them. */
+async function tlsOf(folder: string, address: string): Promise<object> {
+  await makeRegistryCertificates(folder, address);
+  const path = (name: string) => join(folder, name);
+  copyFileSync(path("client.pem"), path("cert.pem"));
+  copyFileSync(path("client.key"), path("key.pem"));
+  for (const kind of ["pem", "key"]) copyFileSync(path(`server.${kind}`), path(`${address}.${kind}`));
+  const own = { tlscert: path(`${address}.pem`), tlskey: path(`${address}.key`) };
+  return { tlsverify: true, tlscacert: path("ca.pem"), ...own };
 }
 
 /** Sees the files that the engine sees. */
