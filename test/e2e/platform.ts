@@ -238,12 +238,13 @@ function makeAppFolder(): string {
 
 /** Creates the project and a repository for it. */
 export async function createApp(
-  platform: Pick<TestPlatform, "api" | "token" | "call"> & { readonly org?: string },
+  platform: Pick<TestPlatform, "api" | "token" | "call"> & { readonly org?: string; readonly storage?: boolean },
   slug: string,
   files: Record<string, string>,
 ): Promise<TestApp> {
   const created = await platform.call("POST", "/v1/projects", { slug, name: slug });
   if (created.status !== 201) throw new Error(`the project was not created: ${JSON.stringify(created.body)}`);
+  if (platform.storage === false) await platform.call("PUT", `/v1/projects/${slug}/settings`, { storage: false });
   const dir = makeAppFolder();
   const header = `Authorization: Basic ${Buffer.from(`berth:${platform.token}`).toString("base64")}`;
   const env = {

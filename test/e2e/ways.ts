@@ -1,20 +1,23 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SwarmAttempt } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { labels } from "../../src/containers/container-labels.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
-import { startTestEngine, withoutDocker } from "../support/docker-engine.ts";
+import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
 import { edgeLacks } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
+import { startMachines, type TestMachine } from "../support/machines.ts";
+import { withoutRegistry } from "../support/registry.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
 
 /** Where a platform's applications run, and how visitors come to them: by which edge, in the clear or encrypted. */
 export interface Way {
-  readonly runtime: "process" | "docker";
+  readonly runtime: "process" | "docker" | "swarm";
   readonly edge: Edge["kind"];
   readonly over: "http" | "https";
 }
@@ -22,6 +25,8 @@ export interface Way {
 /** A platform, and where its visitors send their requests. */
 export interface VisitedPlatform extends TestPlatform {
   readonly entrance: EdgeAddress;
+  /** Whether its projects keep the storage that each has at first. */
+  readonly storage: boolean;
   /** The deployments of which a replica is left. */
   liveWorkloads(): Promise<readonly string[]>;
 }
@@ -30,14 +35,14 @@ const edges = ["builtin", "haproxy"] as const;
 const allWays: readonly Way[] = [
   ...edges.flatMap((edge) => (["http", "https"] as const).map((over): Way => ({ runtime: "process", edge, over }))),
   // How requests come in is the edge's business alone.
-  ...edges.map((edge): Way => ({ runtime: "docker", edge, over: "http" })),
+  ...edges.flatMap((edge) => (["docker", "swarm"] as const).map((runtime): Way => ({ runtime, edge, over: "http" }))),
 ];
 
 export const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
 
 /** Why tests of this way are skipped; false: they are not. */
 export function wayLacks({ runtime, edge }: Way): string | false {
-  return edgeLacks(edge) || (runtime === "docker" && withoutDocker);
+  return edgeLacks(edge) || (runtime !== "process" && withoutDocker) || (runtime === "swarm" && withoutRegistry);
 }
 
 interface Choice {
@@ -47,14 +52,17 @@ interface Choice {
   readonly usual?: (way: Way) => boolean;
 }
 
-/** The ways that a file's tests go: one of those `usual` that this machine has the parts for, and with `npm test -- --all` every possible one. */
+/**
+ * The ways that a file's tests go: one of those `usual` that this machine has the parts for and that need no swarm, and with
+ * `npm test -- --all` every possible one.
+ */
 export function drawWays(
   random: () => number,
   { possible = () => true, usual = () => true }: Choice = {},
 ): readonly Way[] {
   const ways = allWays.filter(possible);
   if (runsAll) return ways;
-  const drawn = ways.filter(usual);
+  const drawn = ways.filter((way) => way.runtime !== "swarm" && usual(way));
   const ready = drawn.filter((way) => wayLacks(way) === false);
   return drawCases(ready.length > 0 ? ready : drawn, 1, random);
 }
@@ -65,7 +73,8 @@ export async function startVisitedPlatform(
   slugs: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<VisitedPlatform> {
-  const engine = way.runtime === "docker" ? await startEngine() : undefined;
+  const engine =
+    way.runtime === "docker" ? await startEngine() : way.runtime === "swarm" ? await startSwarm() : undefined;
   const { over, edge } = way;
   const https = over === "https" ? await ownCertificate(slugs) : undefined;
   const platform = await startPlatform({
@@ -79,6 +88,8 @@ export async function startVisitedPlatform(
   });
   const { destroy, dataDir } = platform;
   return Object.assign(platform, {
+    // What has storage runs in containers of the one machine, as without a swarm.
+    storage: way.runtime !== "swarm",
     entrance: https === undefined ? platform.edgePort : https.entrance,
     liveWorkloads: async () => engine?.liveWorkloads() ?? readdirSync(join(dataDir, "runtime", "live")),
     async destroy() {
@@ -94,16 +105,36 @@ async function startEngine() {
   const image = await provideImage(engine.socket, "node");
   return {
     settings: { BERTH_RUNTIME: "docker", BERTH_DOCKER_SOCKET: engine.socket, BERTH_BASE_IMAGE: image },
-    async liveWorkloads() {
-      const filters = { label: [`${labels.role}=app`] };
-      const listed = await engine.api.call<readonly { readonly Labels: Readonly<Record<string, string>> }[]>({
-        path: "/containers/json",
-        query: { all: 1, filters },
-      });
-      return [...new Set(listed.map(({ Labels }) => Labels[labels.workload] ?? ""))];
-    },
+    liveWorkloads: () => workloadsIn(engine),
     close: () => engine.close(),
   };
+}
+
+/** A swarm of one machine. */
+async function startSwarm() {
+  const { machines, close } = await startMachines(1);
+  const [engine] = machines as readonly [TestMachine];
+  const settings = {
+    ...{ BERTH_RUNTIME: "swarm", BERTH_DOCKER_SOCKET: engine.socket },
+    BERTH_BASE_IMAGE: await provideImage(engine.socket, "node"),
+    BERTH_SWARM_REGISTRY_PORT: String(await freePort()),
+  };
+  const liveWorkloads = async () => {
+    const query = { filters: { label: [`${labels.role}=app`] } };
+    const services = await engine.api.call<readonly SwarmAttempt[]>({ path: "/services", query });
+    const inServices = services.map(({ Spec: spec }) => spec.Labels[labels.workload] ?? "");
+    return [...new Set([...(await workloadsIn(engine)), ...inServices])];
+  };
+  return { settings, liveWorkloads, close };
+}
+
+async function workloadsIn({ api }: TestEngine): Promise<readonly string[]> {
+  const filters = { label: [`${labels.role}=app`] };
+  const listed = await api.call<readonly { readonly Labels: Readonly<Record<string, string>> }[]>({
+    path: "/containers/json",
+    query: { all: 1, filters },
+  });
+  return [...new Set(listed.map(({ Labels }) => Labels[labels.workload] ?? ""))];
 }
 
 async function ownCertificate(slugs: readonly string[]) {
