@@ -67,7 +67,8 @@ export function appBody(app: AppContainer) {
     User: `${uid}:${uid}`,
     WorkingDir: image.workingDir,
     Env: environmentOf(app),
-    Labels: { ...app.labels, ...(image.check === null ? {} : { [labels.check]: JSON.stringify(image.check) }) },
+    // Always set: otherwise a label of the image would take its place.
+    Labels: { ...app.labels, [labels.check]: image.check === null ? "" : JSON.stringify(image.check) },
     ...(app.command === null ? {} : { Entrypoint: ["/bin/sh", "-c"], Cmd: [app.command] }),
     ...(app.terminal === undefined ? {} : { Tty: true, OpenStdin: true, StdinOnce: true }),
     // Berth runs the image's check only while it waits for a replica; the engine would run it for the replica's whole life.

@@ -23,11 +23,13 @@ const longestMs = 30_000;
 const endEveryMs = 250;
 const keptBytes = 400;
 const keptChunks = 20;
+// Reading more costs the control plane a processor for as long as the check may run.
+const mostBytes = 1024 * 1024;
 
 /** Runs the image's health check inside the container, with the container's user and limits, and kills it after its timeout. */
 export async function runOwnCheck(api: DockerApi, container: ContainerDetails): Promise<OwnCheck> {
   const written = container.Config.Labels[labels.check];
-  if (written === undefined) return { outcome: "none" };
+  if (written === undefined || written === "") return { outcome: "none" };
   if (!container.State.Running) return { outcome: "failed", detail: "was not run: the application has ended" };
   const { words, timeoutMs } = JSON.parse(written) as ImageCheck;
   const { Id: id } = await api.call<{ Id: string }>({
@@ -36,6 +38,7 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   });
   const output: Buffer[] = [];
   let isLate = false;
+  let bytes = 0;
   // Repeats the kill: on a busy machine the command may only start after the timeout.
   const end = () => {
     isLate = true;
@@ -45,7 +48,15 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   let timer = setTimeout(end, timeoutMs);
   try {
     const answer = await api.stream({ method: "POST", path: `/exec/${id}/start`, body: { Detach: false, Tty: false } });
-    await readFrames(answer, (chunk) => void (output.length < keptChunks && output.push(chunk.subarray(0, keptBytes))));
+    await readFrames(answer, (chunk) => {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw new PrintedTooMuch();
+      if (output.length < keptChunks) output.push(chunk.subarray(0, keptBytes));
+    });
+  } catch (error) {
+    if (!(error instanceof PrintedTooMuch)) throw error;
+    await endCheck(api, id);
+    return { outcome: "failed", detail: `printed more than ${mostBytes / 1024 / 1024} MiB` };
   } finally {
     clearTimeout(timer);
   }
@@ -54,6 +65,10 @@ export async function runOwnCheck(api: DockerApi, container: ContainerDetails): 
   const how = isLate ? `did not end within ${timeoutMs / 1000} s` : `ended with exit code ${code}`;
   const said = Buffer.concat(output).toString("utf8").trim().replaceAll(/\s+/g, " ").slice(0, keptBytes);
   return { outcome: "failed", detail: said === "" ? how : `${how}: ${said}` };
+}
+
+class PrintedTooMuch extends Error {
+  override readonly name = "PrintedTooMuch";
 }
 
 /** Returns the command and timeout of a HEALTHCHECK; null if it runs nothing. */

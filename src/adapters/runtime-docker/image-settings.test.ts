@@ -61,6 +61,12 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
     assert.deepEqual(await check(none), { outcome: "none" });
   });
 
+  it("a HEALTHCHECK that prints without end is ended, and nothing reads on", async () => {
+    const instance = await start({ Healthcheck: { Test: ["CMD", "yes", "healthy"], Timeout: 30e9 } });
+    const outcome = await check(instance);
+    assert.deepEqual(outcome, { outcome: "failed", detail: "printed more than 1 MiB" });
+  });
+
   it("a HEALTHCHECK that takes longer than it says is ended with what it started", async () => {
     const words = ["CMD", "sh", "-c", "sleep 98765 & wait"];
     const instance = await start({ Healthcheck: { Test: words, Timeout: 300e6 } });
