@@ -9,8 +9,10 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { runsAll } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { openDockerApi } from "../../kit/docker-api.ts";
 import { run } from "../../kit/exec.ts";
 import { newId } from "../../kit/ids.ts";
+import { runFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
 import { attempt, imageOf, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
@@ -106,6 +108,33 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.ok(second.lines.some((line) => line.includes("taken from an earlier build")));
   });
 
+  it("a cached command is not run again, and what it made is in every image, also after images and the cache were removed", async () => {
+    const Dockerfile = [
+      ...[`FROM ${test.images.debian} AS made`, "RUN cat /proc/sys/kernel/random/uuid >/made"],
+      ...[`FROM ${test.images.debian}`, "WORKDIR /app", "COPY first ./", "RUN cp /proc/sys/kernel/random/uuid own"],
+      ...["COPY --from=made /made ./", "COPY second ./", "RUN cat second own made >all", 'CMD ["cat", "all"]'],
+    ].join("\n");
+    const project_id = newId("prj");
+    const said = async (second: string) => {
+      const image = imageOf((await build({ Dockerfile, first: "x", second: `${second}\n` }, { project_id })).outcome);
+      const [text, ...made] = (await runIn(test, image.image_ref, [])).trim().split(/\s+/);
+      assert.equal(text, second);
+      return { image, made };
+    };
+    const one = await said("one");
+    assert.equal(new Set(one.made).size, 2, JSON.stringify(one.made));
+    const two = await said("two");
+    assert.deepEqual(two.made, one.made);
+    for (const { image } of [one, two])
+      await test.runEngine.api.call({ method: "DELETE", path: `/images/${image.image_ref}`, query: { force: 1 } });
+    assert.deepEqual((await said("three")).made, one.made);
+    const builds = openDockerApi(join(runFolder(test.options.engine.dir), "docker.sock"));
+    await builds.call({ method: "POST", path: "/build/prune", query: { all: 1 } });
+    const again = await said("three");
+    assert.deepEqual([again.made.length, new Set([...again.made, ...one.made]).size], [2, 4]);
+    assert.deepEqual((await said("four")).made, again.made);
+  });
+
   it("heredocs run and are copied, whatever the engine's frontend knows of them", async () => {
     const Dockerfile = [
       ...["# syntax=docker/dockerfile:1.4", `FROM ${test.images.debian}`, "WORKDIR /app"],
@@ -141,6 +170,16 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       `RUN --mount=type=bind,from=${name},target=/theirs cat /theirs/secret`,
     ])
       assert.equal((await failureOf(lines(text))).code, "parent_image_unavailable", text);
+  });
+
+  it("no image has labels that Berth reads of containers; those of images are replaced", async () => {
+    const failure = await failureOf(lines("LABEL berth.workload=dep_theirs"));
+    assert.equal(failure.code, "dockerfile_invalid");
+    assert.match(failure.summary, /label berth\.workload/);
+    const { image_ref: ref } = imageOf((await lines("LABEL berth.project=prj_theirs colour=green")).outcome);
+    const { Labels: found } = (await findImage(test.runEngine.api, ref))?.Config ?? {};
+    assert.equal(found?.["colour"], "green");
+    assert.notEqual(found?.["berth.project"], "prj_theirs");
   });
 
   it("what projects keep between builds is apart", async () => {
@@ -189,6 +228,33 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     server.close();
     imageOf(outcome);
     assert.ok(hosts.length > 0 && log.some((line) => line.endsWith("REACHED:")), log.join("\n"));
+  });
+
+  it("a command reaches no other build's command", async () => {
+    const stop = new AbortController();
+    const listening: string[] = [];
+    const listener = build(
+      {
+        Dockerfile: `FROM ${test.images.node}\nCOPY listen.js /\nRUN node /listen.js\nCMD ["node"]`,
+        "listen.js": `require("node:net").createServer((socket) => socket.end()).listen(7777, () =>
+  console.log("LISTENS", Object.values(require("node:os").networkInterfaces()).flat().find((each) => !each.internal).address));`,
+      },
+      { project_id: newId("prj"), signal: stop.signal, onLine: (line: string) => void listening.push(line) },
+    );
+    const found = () => /LISTENS ([\d.]+)/.exec(listening.join("\n"))?.[1];
+    const host = await until(async () => found(), { timeoutMs: guardMs });
+    assert.ok(host, listening.join("\n"));
+    const { outcome, lines: log } = await build({
+      Dockerfile: `FROM ${test.images.node}\nCOPY probe.js /\nRUN node /probe.js\nCMD ["node"]`,
+      "probe.js": `const targets = ${JSON.stringify([[host, 7777]])};${probe}`,
+    });
+    stop.abort();
+    await listener;
+    imageOf(outcome);
+    assert.ok(
+      log.some((line) => line.endsWith("REACHED:")),
+      log.join("\n"),
+    );
   });
 
   it("too much memory, time, silence, output, too many processes or too large a file ends the build alone", async () => {

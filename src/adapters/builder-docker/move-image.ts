@@ -13,6 +13,7 @@ export interface EngineImage {
     readonly Entrypoint: readonly string[] | null;
     readonly Cmd: readonly string[] | null;
     readonly User?: string;
+    readonly Labels?: Readonly<Record<string, string>> | null;
     readonly Healthcheck?: { readonly Test?: readonly string[] };
     readonly ExposedPorts?: Readonly<Record<string, unknown>>;
   };

@@ -33,14 +33,25 @@ export async function publishImage(
 export async function keepIfFits({ options }: BuildRun, engine: BuildEngine, id: string): Promise<EngineImage> {
   const image = await findImage(engine.api, id);
   if (image === undefined) throw new Error("the image that was just built is gone");
-  const problem = isForeign(image)
-    ? foreignImage(image)
-    : image.Size > options.maxImageBytes
-      ? tooLarge(options)
-      : null;
+  const problem = problemOf(image, options);
   if (problem === null) return image;
   await removeFrom(engine.api, id);
   throw problem;
+}
+
+function problemOf(image: EngineImage, options: BuildRun["options"]): BuildRefused | null {
+  if (isForeign(image)) return foreignImage(image);
+  if (image.Size > options.maxImageBytes) return tooLarge(options);
+  const label = Object.keys(image.Config.Labels ?? {}).find((name) => name.startsWith("berth.") && !own.has(name));
+  return label === undefined ? null : reservedLabel(label);
+}
+
+const own: ReadonlySet<string> = new Set(Object.values(imageLabels));
+
+/** An engine gives a container its image's labels, too, and Berth knows containers by theirs. */
+function reservedLabel(label: string): BuildRefused {
+  const summary = `The image has the label ${label.slice(0, 100)}. Labels that begin with \`berth.\` are Berth's own.`;
+  return new BuildRefused("dockerfile_invalid", { summary, hint: "Name it differently, or start from another image." });
 }
 
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm: "arm", arm64: "arm64", ppc64: "ppc64le" };
