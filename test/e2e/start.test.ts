@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -128,6 +138,44 @@ test("BERTH_ON_STOP=keep lets applications serve on, and the next start finds th
   assert.equal((await ask(platform.edgePort, "lasting", "/")).body, "next");
 });
 
+test(
+  "without namespaces an ordinary user's platform starts and says so, and runs the code of its first organization alone",
+  { skip: process.geteuid?.() !== 0 && "not root" },
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), "berth-bare-"));
+    // `nobody`: without a namespace that gives it a name, initdb wants a user that the machine knows.
+    const uid = 65_534;
+    chownSync(home, uid, uid);
+    chmodSync(home, 0o755);
+    const programs = join(home, "programs");
+    mkdirSync(programs);
+    // One that can make no namespace.
+    writeFileSync(join(programs, "bwrap"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const settings = { HOME: home, PATH: `${programs}:${process.env["PATH"]}` };
+    const platform = await startPlatform(settings, { uid, dataDir: join(home, "data") });
+    platforms.push(platform);
+    assert.match(platform.output(), /namespaces/);
+    const app = await createApp(platform, "own", nodeApp("works"));
+    const pushed = await app.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.equal((await platform.visit("own")).body, "works");
+    const { body } = await platform.call<{ owner_token: string }>("POST", "/v1/orgs", { slug: "acme", name: "Acme" });
+    const other = { ...callerOf(platform.api, body.owner_token), org: "acme" };
+    const foreign = await createApp(other, "foreign", nodeApp("never"));
+    const refused = await foreign.push();
+    assert.notEqual(refused.exitCode, 0);
+    assert.match(refused.stderr, /isolate/);
+    const url = "https://git.example.com/a/b.git";
+    assert.equal((await other.call("PUT", "/v1/projects/foreign/follow", { url, branch: "main" })).status, 403);
+    const headers = { authorization: `Bearer ${other.token}`, "content-type": "application/x-tar" };
+    const source = { method: "PUT", headers, body: Buffer.alloc(1024) };
+    assert.equal((await fetch(`${platform.api}/v1/projects/foreign/source`, source)).status, 403);
+    await platform.destroy();
+    platforms.pop();
+    rmSync(home, { recursive: true, force: true });
+  },
+);
+
 /** At any instant of a start, Ctrl-C ends what was started by then. */
 async function interruptAtStart(ground: Ground, afterMs: number): Promise<void> {
   const child = launch(ground.env);
@@ -213,13 +261,16 @@ async function startInTerminal(ground: Ground, command: Command = { file: starte
 
 /** Just enough of a platform to create and push an application. */
 function asPlatform(ground: Ground): Pick<TestPlatform, "api" | "token" | "call"> {
-  const token = readFileSync(join(ground.dataDir, "admin-token"), "utf8").trim();
+  return callerOf(ground.api, readFileSync(join(ground.dataDir, "admin-token"), "utf8").trim());
+}
+
+function callerOf(api: string, token: string): Pick<TestPlatform, "api" | "token" | "call"> {
   return {
-    api: ground.api,
+    api,
     token,
     async call<T>(method: string, path: string, body?: unknown) {
       const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-      const response = await fetch(`${ground.api}${path}`, {
+      const response = await fetch(`${api}${path}`, {
         method,
         headers,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
