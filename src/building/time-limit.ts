@@ -2,20 +2,22 @@ import { BuildRefused } from "../detection/failures.ts";
 import type { BuildRequest } from "../ports/builder.ts";
 import type { Stage } from "../ports/failure.ts";
 
-/** Limits a build's time: it ends when it is cancelled or times out. */
+/** Limits a build's time: it ends when it is cancelled, is refused or times out. */
 export interface TimeLimit {
   readonly signal: AbortSignal;
-  /** Throws `build_timeout` or the cancellation's reason when the build must end. */
+  /** Throws `build_timeout` or the reason of the cancellation or refusal when the build must end. */
   check(stage?: Stage): void;
   /** Waits for work that accepts no signal, but no longer than the build may run. */
   race<T>(work: Promise<T>): Promise<T>;
 }
 
-export function limitTime({ signal: cancelled, limits }: BuildRequest): TimeLimit {
+/** `refused` ends the build too, with its reason: a limit that something else watches. */
+export function limitTime({ signal: cancelled, limits }: BuildRequest, refused?: AbortSignal): TimeLimit {
   const deadline = AbortSignal.timeout(limits.timeoutMs);
-  const signal = AbortSignal.any([cancelled, deadline]);
+  const signal = AbortSignal.any([cancelled, deadline, ...(refused === undefined ? [] : [refused])]);
   const check = (stage: Stage = "build") => {
     cancelled.throwIfAborted();
+    refused?.throwIfAborted();
     if (!deadline.aborted) return;
     const summary = `The build took longer than ${Math.round(limits.timeoutMs / 1000)} s.`;
     throw new BuildRefused("build_timeout", { stage, summary });

@@ -17,6 +17,10 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
       return all.reduce((sum, bytes) => (sum === null || bytes === null ? null : sum + bytes), 0);
     },
     isShortOfSpace: async () => (await Promise.all(builders.map((builder) => builder.isShortOfSpace()))).includes(true),
+    async takenBytes(id) {
+      const all = await Promise.all(builders.map((builder) => builder.takenBytes(id)));
+      return all.find((bytes) => bytes !== null) ?? null;
+    },
     clearCaches: async (id) => void (await Promise.all(builders.map((builder) => builder.clearCaches(id)))),
   };
 }

@@ -50,6 +50,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     packageDirs: packages.dirs,
     sharesInstalls: config.sharesInstalls,
     maxSourceBytes: mibToBytes(config.treeMib),
+    buildDiskBytes: mibToBytes(config.buildDiskMib),
     imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),

@@ -76,6 +76,7 @@ export function builderDouble(given: Partial<Builder> = {}): Builder {
     images: async () => [],
     diskBytes: async () => 0,
     isShortOfSpace: async () => false,
+    takenBytes: async () => null,
     clearCaches: done,
     ...given,
   };

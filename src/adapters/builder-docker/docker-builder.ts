@@ -43,6 +43,7 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
+    takenBytes: async () => null,
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
     settle: async () => {},
     close: () => keeper.stop(),

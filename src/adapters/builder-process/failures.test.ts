@@ -255,6 +255,15 @@ const mistakes: readonly Mistake[] = [
   },
   {
     code: "build_output_too_large",
+    when: "the build takes too much of the disk while it runs",
+    files: script(
+      `require("fs").writeFileSync("/tmp/big", Buffer.alloc(200 * 1024 ** 2, 1)); setInterval(() => console.log("on"), 100)`,
+    ),
+    options: { buildDiskBytes: 128 * 1024 ** 2 },
+    says: /took more than 128 MiB of the disk while it ran/,
+  },
+  {
+    code: "build_output_too_large",
     when: "the build leaves more files than an image may hold",
     files: script(
       `require("fs").mkdirSync("d"); for (let i = 0; i < 3000; i += 1) require("fs").writeFileSync("d/" + i, "")`,

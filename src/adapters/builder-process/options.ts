@@ -41,6 +41,8 @@ export interface ProcessBuilderOptions {
   readonly maxSourceBytes?: number;
   /** Largest image. Default 4 GiB in 500 000 files and folders. */
   readonly imageLimits?: TreeLimits;
+  /** Disk that one build may take while it runs: source, dependencies, temporary files and the project's caches. Default 8 GiB. */
+  readonly buildDiskBytes?: number;
   /** Largest tool cache of a project that is kept between builds; a larger one is deleted. Default 2 GiB. */
   readonly cacheLimitBytes?: number;
 }
@@ -48,5 +50,7 @@ export interface ProcessBuilderOptions {
 export const defaultCacheLimitBytes = 2 * 1024 ** 3;
 
 export const defaultImageLimits: TreeLimits = { entries: 500_000, bytes: 4 * 1024 ** 3 };
+
+export const defaultBuildDiskBytes = 8 * 1024 ** 3;
 
 export const defaultMaxSourceBytes = 1024 * 1024 * 1024;

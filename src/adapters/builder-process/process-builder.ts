@@ -16,6 +16,7 @@ import { planSource, type Planner } from "../../building/plan-source.ts";
 import { remarks } from "../../building/remarks.ts";
 import { siteCommand } from "../../building/site-server.ts";
 import {
+  defaultBuildDiskBytes,
   defaultCacheLimitBytes,
   defaultImageLimits,
   defaultMaxSourceBytes,
@@ -30,9 +31,18 @@ import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
 import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
+import { watchDisk, type DiskWatch } from "./steps/watch-disk.ts";
 import { openTrash, type Trash } from "./steps/trash.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
-import { home, isBelowTmp, makeBelowTmp, makeWorkspace, type Workspace } from "./steps/workspace.ts";
+import {
+  foldersOf,
+  home,
+  isBelowTmp,
+  makeBelowTmp,
+  makeWorkspace,
+  type Workspace,
+  type WorkspacePlaces,
+} from "./steps/workspace.ts";
 import { compiledCode, type CompiledCode } from "./tools/compiled-code.ts";
 import { openInstallStore, type InstallStore } from "./tools/install-store.ts";
 import { openPackageStore, type PackageStore } from "./tools/package-store.ts";
@@ -65,8 +75,9 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   if (!sharesInstalls) await trash.discard(storeFolder);
   const installStore = sharesInstalls ? await openInstallStore({ folder: storeFolder, trash }) : null;
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
+  const disks = new Map<string, DiskWatch>();
   return {
-    build: (request) => build(options, request, { upkeep, spares, trash, packages, installStore, code }),
+    build: (request) => build(options, request, { upkeep, spares, trash, packages, installStore, code, disks }),
     plan: (request) => planSource(request, plannerOf(options)),
     images: async (projectId) => {
       const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
@@ -75,6 +86,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
     // Images are on the data folder's disk, which the platform monitors.
     isShortOfSpace: async () => false,
+    takenBytes: async (buildId) => (await disks.get(buildId)?.measure()) ?? null,
     clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
       await upkeep.all();
@@ -110,6 +122,8 @@ interface Shared {
   readonly packages: PackageStore;
   readonly installStore: InstallStore | null;
   readonly code: CompiledCode;
+  /** Of the running builds, by their ids. */
+  readonly disks: Map<string, DiskWatch>;
 }
 
 /** A build in progress: what its stages share. */
@@ -127,7 +141,13 @@ interface Run extends Shared {
 
 async function build(options: ProcessBuilderOptions, request: BuildRequest, shared: Shared): Promise<BuildOutcome> {
   const log = createBuildLog(request.onLine, request.secrets);
-  const time = limitTime(request);
+  const disk = watchDisk({
+    disk: options.buildsDir,
+    folders: foldersOf(placesOf(options, request)),
+    limitBytes: options.buildDiskBytes ?? defaultBuildDiskBytes,
+  });
+  shared.disks.set(request.build_id, disk);
+  const time = limitTime(request, disk.signal);
   const hashing = startHashing(time.signal);
   const after: (() => Promise<void>)[] = [];
   try {
@@ -146,6 +166,8 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, shar
     return endedBy(error, { request, log, time });
   } finally {
     hashing.stop();
+    disk.stop();
+    shared.disks.delete(request.build_id);
     shared.upkeep.begin(request.project_id, after);
   }
 }
@@ -156,12 +178,16 @@ async function keepCachesSmall(options: ProcessBuilderOptions, folder: string, t
   if (bytes !== null && bytes > (options.cacheLimitBytes ?? defaultCacheLimitBytes)) await trash.discard(folder);
 }
 
+function placesOf(
+  { buildsDir, cachesDir }: ProcessBuilderOptions,
+  { build_id, project_id }: BuildRequest,
+): WorkspacePlaces {
+  return { buildsDir, projectCacheDir: join(cachesDir, project_id), buildId: build_id };
+}
+
 function openWorkspace(options: ProcessBuilderOptions, request: BuildRequest, trash: Trash): Promise<Workspace> {
   const uid = options.uidBase + request.project_number;
-  const projectCacheDir = join(options.cachesDir, request.project_id);
-  const { buildsDir } = options;
-  const places = { buildsDir, projectCacheDir, buildId: request.build_id, uid, hostUid: options.sandbox.hostUid(uid) };
-  return makeWorkspace(places, trash);
+  return makeWorkspace({ ...placesOf(options, request), uid, hostUid: options.sandbox.hostUid(uid) }, trash);
 }
 
 function endedBy(error: unknown, { request, log, time }: Pick<Run, "request" | "log" | "time">): BuildOutcome {

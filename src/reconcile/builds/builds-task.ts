@@ -22,18 +22,19 @@ import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 import { prepareSource } from "./prepare-source.ts";
-import { abortWhenShort, storageFull, untilRoom, whyNoRoom } from "./disk-room.ts";
+import { createDiskRoom, untilRoom, whyNoRoom, type DiskRoom } from "./disk-room.ts";
 
 const waitForTurnMs = 100;
 
 /** Runs queued builds, at most one per project at a time, and requests the deployment of the result. */
 export function buildsTask(platform: Platform, wake: () => void): Task {
+  const diskRoom = createDiskRoom(platform.ports);
   const work = createLeasedWork<TakenBuild>(platform.db, platform.log, {
     table: "build",
     owner: platform.owner,
     limit: platform.settings.concurrentBuilds,
     take: (underWay) => takeQueued(platform.db, platform.owner, underWay),
-    work: (build, lease, signal) => perform({ platform, build, lease, signal }),
+    work: (build, lease, signal) => perform({ platform, build, lease, signal }, diskRoom),
     broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
   });
   return {
@@ -72,7 +73,7 @@ interface Building extends Taken {
   readonly signal: AbortSignal;
 }
 
-async function perform(building: Building): Promise<void> {
+async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
   const { platform, build, signal } = building;
   const { org_id, project_id } = build;
   const variables = await variablesOf(platform.db, platform.vault, { org_id, project_id });
@@ -84,7 +85,7 @@ async function perform(building: Building): Promise<void> {
   if (noRoom !== undefined) return refuse({ ...building, log }, noRoom);
   const source = await prepareSource(platform, build, log);
   if ("stage" in source) return refuse({ ...building, log }, source);
-  const room = abortWhenShort(platform, signal);
+  const room = diskRoom.enter(build.id, signal);
   const outcome = await platform.ports.builder
     .build({
       build_id: build.id,
@@ -99,10 +100,11 @@ async function perform(building: Building): Promise<void> {
       signal: room.signal,
       onLine: (line) => log.line(line),
     })
-    .finally(() => room.stop());
-  if (outcome.outcome !== "built" && room.isShort()) {
+    .finally(() => room.leave());
+  const shortage = room.shortage();
+  if (outcome.outcome !== "built" && shortage !== undefined) {
     await untilRoom(platform, signal);
-    return refuse({ ...building, log }, storageFull);
+    return refuse({ ...building, log }, shortage);
   }
   switch (outcome.outcome) {
     case "built":

@@ -1,5 +1,6 @@
 import { diskUseOf, imagesOverLimit } from "../../features/disk/disk.ts";
-import { linkSignals } from "../../kit/link-signals.ts";
+import { linkSignals, type LinkedSignal } from "../../kit/link-signals.ts";
+import { lookEvery } from "../../kit/look-every.ts";
 import { until } from "../../kit/until.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Platform } from "../platform.ts";
@@ -43,26 +44,84 @@ async function isShort({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk"
 // The data disk can gain some hundred MiB in this time, and a check costs one system call; the builder's check queries a container engine.
 const diskPeriodMs = 100;
 const builderPeriodMs = 1000;
+/** How long the files of an ended build may take to go before the next build ends too. */
+const nextAfterMs = { short: 15_000, full: 1000 } as const;
+/** What a build counts as whose builder doesn't measure it: as much as many builds take, less than what fills a disk. */
+const unmeasuredBytes = 512 * 1024 ** 2;
 
-const every = (periodMs: number, look: () => Promise<unknown>) => setInterval(() => look().catch(() => {}), periodMs);
+/** The disk's room for the running builds of this control plane. */
+export interface DiskRoom {
+  /** Returns a signal that also aborts when this build has to end because the disk runs short of space. */
+  enter(buildId: string, signal: AbortSignal): RoomOfBuild;
+}
 
-/** Returns a signal that also aborts when the disk runs short of space; `isShort` tells whether that was the reason. */
-export function abortWhenShort(platform: Platform, signal: AbortSignal) {
-  const short = new AbortController();
-  const linked = linkSignals(signal, short.signal);
-  const abort = (found: boolean) => found && short.abort(new Error("the disk is short of space"));
-  const { dataDisk, builder } = platform.ports;
-  const timers = [
-    every(diskPeriodMs, async () => abort((await dataDisk.observe()).is_short)),
-    every(builderPeriodMs, async () => abort(await builder.isShortOfSpace())),
-  ];
+export interface RoomOfBuild {
+  readonly signal: AbortSignal;
+  /** Returns why the build had to end for lack of space; undefined if it had not. */
+  shortage(): Failure | undefined;
+  /** Call it when the build has ended. */
+  leave(): void;
+}
+
+/**
+ * Ends builds while the disk is short of space, one after the other and the one that took most first: the mistake of one project must not
+ * end its neighbours' builds.
+ */
+export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): DiskRoom {
+  const running = new Map<string, Running>();
+  let looking: (() => void)[] = [];
+  let endedMs = -Infinity;
+  const endLargest = async (urgency: keyof typeof nextAfterMs) => {
+    const isTooSoon = () => performance.now() - endedMs < nextAfterMs[urgency];
+    if (isTooSoon()) return;
+    const candidates = [...running].filter(([, { shortage }]) => shortage === undefined);
+    const measured = candidates.map(async ([id, build]) => ({ build, bytes: await builder.takenBytes(id) }));
+    const [largest] = (await Promise.all(measured)).toSorted((one, other) => weightOf(other) - weightOf(one));
+    if (largest === undefined || isTooSoon()) return;
+    endedMs = performance.now();
+    largest.build.shortage = shortageOf(largest.bytes);
+    largest.build.linked.abort(new Error("the disk is short of space"));
+  };
+  const look = async () => {
+    const { is_short, is_full } = await dataDisk.observe();
+    if (is_short) await endLargest(is_full ? "full" : "short");
+  };
+  const lookAtImages = async () => {
+    if (await builder.isShortOfSpace()) await endLargest("short");
+  };
   return {
-    signal: linked.signal,
-    isShort: () => short.signal.aborted,
-    stop() {
-      for (const timer of timers) clearInterval(timer);
-      linked.release();
+    enter(buildId, signal) {
+      const build: Running = { linked: linkSignals(signal), shortage: undefined };
+      if (running.size === 0) looking = [lookEvery(diskPeriodMs, look), lookEvery(builderPeriodMs, lookAtImages)];
+      running.set(buildId, build);
+      return {
+        signal: build.linked.signal,
+        shortage: () => build.shortage,
+        leave() {
+          build.linked.release();
+          running.delete(buildId);
+          if (running.size === 0) for (const stop of looking) stop();
+        },
+      };
     },
+  };
+}
+
+interface Running {
+  readonly linked: LinkedSignal;
+  /** Why it has to end for lack of space. */
+  shortage: Failure | undefined;
+}
+
+const weightOf = ({ bytes }: { readonly bytes: number | null }): number => bytes ?? unmeasuredBytes;
+
+function shortageOf(bytes: number | null): Failure {
+  if (bytes === null || bytes === 0) return storageFull;
+  const mib = Math.round(bytes / 1024 ** 2);
+  return {
+    ...storageFull,
+    summary: `The platform's disk ran short of space, and of the running builds this one took the most: ${mib} MiB.`,
+    hint: "Let the build write less, or ask the operator to free space. Then push again.",
   };
 }
 

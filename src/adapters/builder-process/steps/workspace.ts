@@ -21,16 +21,23 @@ export interface WorkspacePlaces {
   readonly buildsDir: string;
   readonly projectCacheDir: string;
   readonly buildId: string;
-  readonly uid: number;
-  readonly hostUid: number;
 }
 
+/** The folders on the disk that a build writes to. */
+export const foldersOf = (places: WorkspacePlaces): readonly string[] => [rootOf(places), cacheOf(places)];
+
+const rootOf = ({ buildsDir, buildId }: WorkspacePlaces): string => join(buildsDir, buildId);
+const cacheOf = ({ projectCacheDir }: WorkspacePlaces): string => join(projectCacheDir, "shared");
+
 /** Creates the folders of a build; discards what an earlier attempt of the same build left. */
-export async function makeWorkspace(places: WorkspacePlaces, trash: Trash): Promise<Workspace> {
-  const root = join(places.buildsDir, places.buildId);
+export async function makeWorkspace(
+  places: WorkspacePlaces & Pick<Workspace, "uid" | "hostUid">,
+  trash: Trash,
+): Promise<Workspace> {
+  const root = rootOf(places);
   await trash.discard(root);
   await mkdir(root, { recursive: true, mode: 0o755 });
-  const cache = join(places.projectCacheDir, "shared");
+  const cache = cacheOf(places);
   const workspace = {
     root,
     app: join(root, "app"),
