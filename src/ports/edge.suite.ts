@@ -526,6 +526,30 @@ function refusals(stage: Stage): void {
       assert.ok(!answer.includes("reached") && !seen.includes("/evil"));
     });
   }
+
+  test("a project with 1,000 open requests gets no more of them, and its neighbour is served", async () => {
+    const gate = Promise.withResolvers<void>();
+    const full = await stage.app(async (_req, res) => (await gate.promise, res.end("late")));
+    await stage.serve({ "full.test": [full], "free.test": [await stage.app(say("free"))] });
+    assert.equal((await stage.ask({ host: "free.test" })).body, "free");
+    const hold = async () => {
+      const [answer] = (await once(stage.begin({ host: "full.test" }).end(), "response")) as [IncomingMessage];
+      return text(answer);
+    };
+    const held: Promise<string>[] = [];
+    // A few at a time: this process is client and application of them all, and asks the edge meanwhile.
+    while (held.length < 1000) {
+      for (let i = 0; i < 100; i += 1) held.push(hold());
+      await stage.until(async () => (await stage.open(full)) === held.length);
+    }
+    const refused = await stage.ask({ host: "full.test", headers: { accept: "application/json" } });
+    assert.deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"], refused.body);
+    assert.match(refused.body, /app_busy|Too many open requests/);
+    assert.equal((await stage.ask({ host: "free.test" })).body, "free");
+    gate.resolve();
+    for (const body of await Promise.all(held)) assert.equal(body, "late");
+    assert.equal((await stage.ask({ host: "full.test" })).body, "late");
+  });
 }
 
 function ending(stage: Stage): void {

@@ -138,6 +138,22 @@ describe("a purge", { skip: missingPart }, () => {
     assert.equal((await running.call("POST", `/v1/projects/${slug}/undelete`)).status, 200);
   });
 
+  it("comes by itself when a project has been deleted for the set number of days, and not before", async () => {
+    const [long, short] = [await deletedProject(), await deletedProject()];
+    for (const { slug } of [long, short]) await remove(slug);
+    const { db } = platform;
+    const aged = db.updateTable("project").where("id", "=", long.id);
+    await aged.set({ deleted_at: sql`now() - interval '31 days'` }).execute();
+    const task = purgesTask({ ...platform, settings: { ...platform.settings, purgeDays: 30 } }, () => {});
+    await task.run(new AbortController().signal);
+    await task.settle?.();
+    assert.equal((await running.call("GET", `/v1/projects/${long.slug}`)).status, 404);
+    assert.equal((await running.call("GET", `/v1/projects/${short.slug}`)).body["state"], "deleted");
+    const requested = db.selectFrom("activity").select("actor_name").where("target", "=", long.slug);
+    const [event] = await requested.where("action", "=", "project.purge_requested").execute();
+    assert.equal(event?.actor_name, "berth");
+  });
+
   it("is one, however often it is requested", async () => {
     const { owner, slug } = await deletedProject();
     await remove(slug);

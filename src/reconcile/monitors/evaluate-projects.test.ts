@@ -7,6 +7,7 @@ import {
   evaluateCrashes,
   evaluateCron,
   evaluateDatabases,
+  evaluateDiskLimits,
   evaluateDomains,
   evaluateWork,
 } from "./evaluate-projects.ts";
@@ -155,6 +156,19 @@ describe("builds and deployments", () => {
   ] as const;
   for (const { name, given, status } of table)
     test(name, () => assert.equal(evaluateWork([{ ...work, ...given }], limits)[0]?.status, status));
+});
+
+describe("shares of the disk", () => {
+  const near = { subject: "shop", kind: "storage", bytes: 50, limit: 64, access: "open" } as const;
+  const table = [
+    { name: "that are within their limits are ok", near: [], status: "ok" },
+    { name: "near a limit are a warning", near: [near], status: "warn" },
+    { name: "over a limit fail", near: [{ ...near, bytes: 70 }], status: "fail" },
+    { name: "that may not be written fail", near: [{ ...near, access: "read_only" }], status: "fail" },
+    { name: "fail with one of several", near: [near, { ...near, kind: "images", bytes: 70 }], status: "fail" },
+  ] as const;
+  for (const { name, near: given, status } of table)
+    test(name, () => assert.deepEqual(statuses(evaluateDiskLimits(given))[0], ["", status]));
 });
 
 describe("hostnames", () => {
