@@ -23,12 +23,6 @@ export interface WorkspacePlaces {
   readonly buildId: string;
 }
 
-/** The folders on the disk that a build writes to. */
-export const foldersOf = (places: WorkspacePlaces): readonly string[] => [rootOf(places), cacheOf(places)];
-
-const rootOf = ({ buildsDir, buildId }: WorkspacePlaces): string => join(buildsDir, buildId);
-const cacheOf = ({ projectCacheDir }: WorkspacePlaces): string => join(projectCacheDir, "shared");
-
 /** Creates the folders of a build; discards what an earlier attempt of the same build left. */
 export async function makeWorkspace(
   places: WorkspacePlaces & Pick<Workspace, "uid" | "hostUid">,
@@ -50,6 +44,12 @@ export async function makeWorkspace(
   for (const folder of [workspace.app, workspace.tmp, workspace.home, cache]) await makeFolder(folder, places.hostUid);
   return workspace;
 }
+
+/** The folders on the disk that a build writes to. */
+export const foldersOf = (places: WorkspacePlaces): readonly string[] => [rootOf(places), cacheOf(places)];
+
+const rootOf = ({ buildsDir, buildId }: WorkspacePlaces): string => join(buildsDir, buildId);
+const cacheOf = ({ projectCacheDir }: WorkspacePlaces): string => join(projectCacheDir, "shared");
 
 export const isBelowTmp = (target: string): boolean => target.startsWith("/tmp/");
 
