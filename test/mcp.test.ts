@@ -142,6 +142,11 @@ describe("berth mcp over stdin and stdout", () => {
       ["tokens", {}, /no such tool/],
       ["api_call", { route: "tokens.create", body: { name: "x" } }, /holds a secret/],
       ["api_call", { route: "nothing.here" }, /not offered/],
+      ["api_call", { name: "me.get" }, /takes no \\"name\\"[^]*takes route/],
+      ["api_call", {}, /needs route/],
+      ["diagnose", { project: "demo" }, /takes no \\"project\\"[^]*takes slug/],
+      ["diagnose", { slug: 5 }, /slug must be a text/],
+      ["projects", {}, /needs action/],
     ] as const) {
       const { text, isError } = await tools.call(name, given);
       assert.ok(isError, name);
@@ -243,6 +248,19 @@ describe("what the server is started with", () => {
     await using tools = await overStdio(["-p", "demo"]);
     assert.match((await tools.call("projects", { action: "get" })).text, /"slug":"demo"/);
     assert.match((await tools.call("diagnose")).text, /"slug":"demo"/);
+  });
+
+  it("--project is never the slug of a new project, of an organization, or a project's new slug", async () => {
+    await using tools = await overStdio(["-p", "demo"]);
+    const create = await tools.call("projects_change", { action: "create", name: "Third", dry_run: true });
+    assert.match(create.text, /projects\.create needs slug/);
+    assert.match((await tools.call("api_call", { route: "orgs.disable" })).text, /orgs\.disable needs slug/);
+    const rename = { route: "projects.rename", dry_run: true };
+    const renamed = await tools.call("api_call", { ...rename, body: { slug: "third" } });
+    assert.match(renamed.text, /"dry_run":true/);
+    const other = await tools.call("api_call", { ...rename, params: { slug: "other" }, body: { slug: "third" } });
+    assert.match(other.text, /"target":"(other|third)"/);
+    assert.match((await tools.call("api_call", { ...rename })).text, /needs slug in body/);
   });
 
   it("without a login it says so and ends", async () => {

@@ -3,7 +3,7 @@ import { changes, type Row } from "../../contract/table.ts";
 import { usageError } from "../failures.ts";
 import { ApiError } from "../../contract/client.ts";
 import { prepareOutcome } from "./prepare-outcome.ts";
-import { argumentsOf, awaitedRows, spellingOf } from "./input-schema.ts";
+import { argumentsOf, awaitedRows, isDefaultProject, spellingOf, type Argument } from "./input-schema.ts";
 import { presentAnswer, type ToolAnswer } from "./present.ts";
 import type { Session } from "./session.ts";
 
@@ -11,15 +11,16 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 /** Calls a row with a tool's arguments. Throws what the client throws, and `CliError` for arguments that the row does not accept. */
 export async function callRow(session: Session, row: Row, given: Arguments): Promise<ToolAnswer> {
-  return send(session, row, { input: inputOf(session, row, given), wait: given["wait"] === true });
+  return send(session, row, { input: inputOf(session, row, { given }), wait: given["wait"] === true });
 }
 
 /** Calls a row with separate `params`, `query` and `body`. */
 export async function callParts(session: Session, row: Row, parts: Arguments): Promise<ToolAnswer> {
-  const { params = {}, query = {}, body } = parts as { params?: object; query?: object; body?: unknown };
-  const ofRow = { ...params, ...query, ...(row.body === null ? {} : ((body ?? {}) as object)) };
+  const { params = {}, query = {}, body } = parts as Partial<Record<Argument["where"], Arguments>>;
+  const placed = { params, query, body: row.body === null ? {} : (body ?? {}) };
   const { dry_run, idempotency_key } = parts;
-  return callRow(session, row, { ...ofRow, ...given({ dry_run, idempotency_key }) });
+  const all = { ...params, ...query, ...placed.body, ...given({ dry_run, idempotency_key }) };
+  return send(session, row, { input: inputOf(session, row, { given: all, placed }), wait: false });
 }
 
 function given(fields: Arguments): Arguments {
@@ -52,10 +53,20 @@ function rethrow({ access, scope, further_scopes }: Row, fault: unknown): never 
 
 const beside = ["action", "wait", "dry_run", "idempotency_key"];
 
-function inputOf({ offer }: Session, row: Row, spelled: Arguments): AnyInput {
+interface Given {
+  readonly given: Arguments;
+  /** The arguments by their part of the request, where the caller said it: `projects.rename` has a slug in two parts. */
+  readonly placed?: Readonly<Record<Argument["where"], Arguments>>;
+}
+
+function inputOf({ offer }: Session, row: Row, { given: spelled, placed }: Given): AnyInput {
   const known = argumentsOf(row);
   const args = Object.fromEntries(Object.entries(spelled).map(([name, value]) => [spellingOf(row, name), value]));
-  const given: Arguments = offer.project === undefined ? args : { slug: offer.project, ...args };
+  const isTwice = (name: string) => known.filter((one) => one.name === name).length > 1;
+  const valueOf = (one: Argument): unknown =>
+    placed?.[one.where][one.name] ??
+    (isTwice(one.name) ? undefined : args[one.name]) ??
+    (isDefaultProject(row, one) ? offer.project : undefined);
   const names = known.map(({ name }) => name);
   const unknown = Object.keys(args).find((name) => !names.includes(name) && !beside.includes(name));
   if (unknown !== undefined)
@@ -63,13 +74,12 @@ function inputOf({ offer }: Session, row: Row, spelled: Arguments): AnyInput {
       `${row.name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`,
       `It takes ${names.join(", ") || "nothing"}.`,
     );
-  const missing = known.find(({ name, required }) => required && given[name] === undefined);
-  if (missing !== undefined) throw usageError(`${row.name} needs ${missing.name}.`);
+  const missing = known.find((one) => one.required && valueOf(one) === undefined);
+  if (missing !== undefined)
+    throw usageError(`${row.name} needs ${missing.name}${isTwice(missing.name) ? ` in ${missing.where}` : ""}.`);
   const part = (where: string) =>
     Object.fromEntries(
-      known
-        .filter((one) => one.where === where && given[one.name] !== undefined)
-        .map(({ name }) => [name, given[name]]),
+      known.filter((one) => one.where === where && valueOf(one) !== undefined).map((one) => [one.name, valueOf(one)]),
     );
   const { dry_run, idempotency_key } = args;
   return {

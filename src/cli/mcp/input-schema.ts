@@ -54,6 +54,11 @@ export function argumentsOf(row: Row): readonly Argument[] {
   ];
 }
 
+/** Detects the argument that the server's own project fills in; a new project's slug, or an organization's, is none. */
+export function isDefaultProject(row: Row, { name, where }: Argument): boolean {
+  return name === "slug" && where === "params" && row.names === "project";
+}
+
 /** Rows for whose outcome a call may wait. */
 export const awaitedRows: readonly string[] = [
   "deployments.create",

@@ -86,18 +86,34 @@ async function answer(options: McpOptions, { tools, name, given }: Asked, extra:
 }
 
 async function run(session: Session, tool: Tool, given: Arguments): Promise<ToolAnswer> {
+  if (tool.actions.size === 0) checkNames(tool, given);
   if (tool.name === "diagnose") return diagnose(session, slugOf(given) ?? session.offer.project);
   if (tool.name === "api_routes") return listRoutes(session.offer, given["route"]);
   if (tool.name === "api_call") return callParts(session, namedRow(session.offer, given["route"]), given);
   const action = given["action"] ?? (tool.actions.size === 1 ? [...tool.actions.keys()][0] : undefined);
   const row = typeof action === "string" ? tool.actions.get(action) : undefined;
   if (row === undefined)
-    throw usageError("There is no such action.", `These are offered: ${[...tool.actions.keys()].join(", ")}.`);
+    throw usageError(
+      action === undefined ? `${tool.name} needs action.` : "There is no such action.",
+      `These are offered: ${[...tool.actions.keys()].join(", ")}.`,
+    );
   return callRow(session, row, given);
 }
 
-function slugOf(given: Arguments): string | undefined {
-  return typeof given["slug"] === "string" ? given["slug"] : undefined;
+// An argument of another name must not be dropped: `project` instead of `slug` would be answered about the server's own project.
+function checkNames({ name, inputSchema: schema }: Tool, given: Arguments): void {
+  const { properties = {}, required = [] } = schema as { properties?: object; required?: readonly string[] };
+  const names = Object.keys(properties);
+  const hint = `It takes ${names.join(", ")}.`;
+  const unknown = Object.keys(given).find((one) => !names.includes(one));
+  if (unknown !== undefined) throw usageError(`${name} takes no ${JSON.stringify(unknown.slice(0, 60))}.`, hint);
+  const missing = required.find((one) => given[one] === undefined);
+  if (missing !== undefined) throw usageError(`${name} needs ${missing}.`, hint);
+}
+
+function slugOf({ slug }: Arguments): string | undefined {
+  if (slug !== undefined && typeof slug !== "string") throw usageError("slug must be a text.");
+  return slug;
 }
 
 function namedRow(offer: Offer, name: unknown) {

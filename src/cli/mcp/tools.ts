@@ -2,7 +2,7 @@ import { routes } from "../../contract/routes.ts";
 import { changes, type Row } from "../../contract/table.ts";
 import { groups, type Group } from "./groups.ts";
 import type { Offer } from "./offer.ts";
-import { argumentsOf, inputSchema, shownName, type JsonSchema } from "./input-schema.ts";
+import { argumentsOf, inputSchema, isDefaultProject, shownName, type JsonSchema } from "./input-schema.ts";
 
 /** A tool as clients see it. */
 export interface Tool {
@@ -61,8 +61,8 @@ function groupTool({ name, about, actions }: Group, offer: Offer, changing: bool
 
 /** Describes a row in one line of a tool's description. */
 export function describeAction(action: string, row: Row, offer: Offer): string {
-  const names = argumentsOf(row).map(({ name, required }) =>
-    required && !(name === "slug" && offer.project !== undefined) ? name : `${shownName(name)}?`,
+  const names = argumentsOf(row).map((one) =>
+    one.required && !(isDefaultProject(row, one) && offer.project !== undefined) ? one.name : `${shownName(one.name)}?`,
   );
   return `${action}(${names.join(", ")}): ${row.summary}`;
 }
