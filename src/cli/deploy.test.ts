@@ -166,12 +166,14 @@ test("cancel ends the newest build, and deploy says after Ctrl-C how", async () 
   assert.match(stderr, new RegExp(`The deployment goes on[^]*berth cancel ${build.id}`));
 });
 
-test("rollback names the variables that it changed and says that the repository holds the newer commits", async () => {
+test("rollback names the variables that it changed and the branch that holds newer commits, if one does", async () => {
+  let newer_branch: string | null = "main";
   await using platform = await startScriptedPlatform({
     "deployments.rollback": () => ({
       status: "rolled_back",
       deployment: sampleDeployment({ number: 13, trigger: "rollback" }),
       changed_variables: ["COLOUR", "SHAPE"],
+      newer_branch,
     }),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
@@ -179,7 +181,9 @@ test("rollback names the variables that it changed and says that the repository 
   assert.deepEqual([exitCode, platform.seen.at(-1)?.body], [0, { deployment: 12 }], stderr);
   assert.match(stdout, /deployment #13 of demo/);
   assert.match(stderr, /changed these variables: COLOUR, SHAPE/);
-  assert.match(stderr, /still holds the newer commits/);
+  assert.match(stderr, /main still holds the newer commits/);
+  newer_branch = null;
+  assert.doesNotMatch((await user.berth(["rollback", "-p", "demo"])).stderr, /newer commits/);
 });
 
 test("rollback waits while the platform restarts the application with changed variables, but not for a push", async () => {
@@ -189,7 +193,12 @@ test("rollback waits while the platform restarts the application with changed va
     "deployments.rollback": () =>
       status === "starting"
         ? new Refusal("deploy_in_progress")
-        : { status: "rolled_back", deployment: sampleDeployment({ trigger: "rollback" }), changed_variables: [] },
+        : {
+            status: "rolled_back",
+            deployment: sampleDeployment({ trigger: "rollback" }),
+            changed_variables: [],
+            newer_branch: null,
+          },
     "deployments.list": () => {
       const deployments = [sampleDeployment({ status, trigger })];
       if (trigger === "variables") status = "active";

@@ -136,6 +136,8 @@ export const rows = [
       deployment,
       /** The names of the project's variables that the rollback changed. */
       changed_variables: z.array(z.string()),
+      /** The branch whose newest deployed commit is another one, which the next deploy builds; null when it is this one. */
+      newer_branch: z.string().nullable(),
     }),
     success: [200],
     errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],

@@ -117,7 +117,7 @@ export const rows = [
     success: [200],
     errors: ["slug_taken", "conflict"],
     activity: "project.renamed",
-    summary: `Give a project another slug and hostname; the earlier ones redirect to it for ${limits.earlier_name_days} more days`,
+    summary: `Give a project another slug and hostname; the earlier ones lead to it for ${limits.earlier_name_days} more days`,
   }),
   row({
     name: "projects.maintenance",

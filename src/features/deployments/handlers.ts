@@ -6,6 +6,7 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import { deployImage } from "./deploy-image.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
 import { compareDeployments } from "./compare.ts";
+import { newerBranch } from "./newer-branch.ts";
 import { comingDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
@@ -54,12 +55,13 @@ export const deployments: Handlers<"deployments"> = {
         return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
       case "made": {
         const changed_variables = [...(made.changed_variables ?? [])];
-        const branch = ctx.project.deploy_branch ?? "main";
-        ctx.note({ target: made.id, detail: { number: made.number, branch, changed_variables } });
+        const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
+        ctx.note({ target: made.id, detail: { number: made.number, branch: newer_branch, changed_variables } });
         const outcome = async (signal: AbortSignal) => ({
           status: "rolled_back" as const,
           deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }),
           changed_variables,
+          newer_branch,
         });
         return { outcome };
       }

@@ -4,6 +4,7 @@ import { testBuild, testDeployment, testProject } from "../../../test/support/fi
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
 import { variablesOf } from "../env/env.ts";
+import { newerBranch } from "./newer-branch.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -82,6 +83,27 @@ test("a push after a rollback is rolled back to what the rollback had brought ba
   assert.equal(await project.rollBack(), 1);
   await project.push();
   assert.deepEqual([await project.rollBack(), await project.rollBack()], [1, "nothing"]);
+});
+
+test("a rollback names the branch that holds newer commits, and none when only variables differ", async () => {
+  const { platform } = api;
+  const { db } = api.database;
+  const { id: project_id } = await testProject(platform, org);
+  const owner = { org_id: org.id, project_id };
+  const deployed = async (number: number, status: "active" | "retired") => {
+    const commit = `${number}`.repeat(40);
+    const build_id = await testBuild(platform, owner, { status: "succeeded" });
+    const id = await testDeployment(platform, owner, { build_id, number, status });
+    await db.updateTable("build").set({ commit }).where("id", "=", build_id).execute();
+    await db.updateTable("deployment").set({ commit, activated_at: new Date() }).where("id", "=", id).execute();
+    return id;
+  };
+  const first = await deployed(1, "retired");
+  const project = { key: owner, deploy_branch: "main" };
+  const named = (id: string) => db.transaction().execute((tx) => newerBranch(tx, project, id));
+  assert.equal(await named(first), null);
+  const second = await deployed(2, "active");
+  assert.deepEqual([await named(first), await named(second)], ["main", null]);
 });
 
 test("the variables of the chosen deployment become the project's when it goes live, and the answer names what changed", async () => {
