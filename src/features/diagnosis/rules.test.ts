@@ -108,6 +108,22 @@ test("a failed deployment gives its own failure's code", () => {
   ]);
 });
 
+test("a failed build replaces the failure of an older deployment, and says that nothing serves where nothing does", () => {
+  const at = (minute: number) => `2026-01-02T03:0${minute}:00.000Z`;
+  const failure = sampleFailure();
+  const failedAt = (minute: number) => ({ status: "failed" as const, failure, created_at: at(minute) });
+  const state = (build: number, deployment: number) => ({
+    ...nothing,
+    project: sampleProject(),
+    builds: { builds: [sampleBuild(failedAt(build))], next_cursor: null },
+    deployments: { deployments: [sampleDeployment(failedAt(deployment))], next_cursor: null },
+  });
+  const [only, ...others] = diagnosis(state(2, 1), now);
+  assert.deepEqual(others, []);
+  assert.match(only?.advice ?? "", /nothing is deployed yet/);
+  assert.equal(diagnosis(state(1, 2), now).length, 2);
+});
+
 test("the failure of the likeliest cause comes with it, for its hint to be read first", () => {
   const failure = sampleFailure({ hint: "Commit the lock file." });
   const [finding] = diagnosis(
@@ -138,6 +154,13 @@ test("a hostname that leads elsewhere is told with the records to create", () =>
   const [finding] = diagnosis({ ...nothing, domains: { domains: [lost] } }, now);
   assert.ok(finding?.code === "dns_mismatch");
   assert.deepEqual((finding.seen as { records: unknown }).records, lost.instructions.records);
+});
+
+test("a hostname without records to create is told with what the platform says of it", () => {
+  const { instructions, ...domain } = sampleDomain();
+  const unserved = { ...domain, instructions: { ...instructions, records: [], note: "No public address yet." } };
+  const [finding] = diagnosis({ ...nothing, domains: { domains: [unserved] } }, now);
+  assert.match(finding?.advice ?? "", /No public address yet/);
 });
 
 test("the worst comes first", () => {

@@ -79,8 +79,7 @@ const failedBuild: Rule = ({ project, builds }) => {
   if (build === undefined || !isFailed(build)) return [];
   return [
     finding(project.active_deployment === null ? "down" : "broken", build.failure?.code ?? "build_failed", {
-      advice:
-        "Follow the hint, correct the code and push again; the previous deployment keeps serving. The build's log has the details.",
+      advice: `Follow the hint, correct the code and push again; ${project.active_deployment === null ? "nothing is deployed yet" : "the previous deployment keeps serving"}. The build's log has the details.`,
       seen: { build: build.id, number: build.number, commit: build.commit },
       failure: build.failure,
       next: call("builds.logs", { id: build.id }),
@@ -88,9 +87,12 @@ const failedBuild: Rule = ({ project, builds }) => {
   ];
 };
 
-const failedDeployment: Rule = ({ project, deployments }) => {
+// A newer build that failed replaces this finding: it is about code that was pushed later.
+const failedDeployment: Rule = ({ project, deployments, builds }) => {
   const [newest] = deployments?.deployments ?? [];
+  const [build] = builds?.builds ?? [];
   if (newest === undefined || !isFailed(newest)) return [];
+  if (build !== undefined && isFailed(build) && build.created_at > newest.created_at) return [];
   return [
     finding(project.active_deployment === null ? "down" : "broken", newest.failure?.code ?? "deployment_failed", {
       advice:
@@ -175,14 +177,15 @@ const hostnames: Rule = ({ project: { slug }, domains }) =>
   (domains?.domains ?? []).flatMap((domain) => {
     const { hostname, dns_status, dns_detail, ssl_status, ssl_detail, serving, instructions } = domain;
     const next = call("domains.list", { slug });
-    if (dns_status !== "ok")
-      return [
-        finding(serving ? "notice" : "broken", `dns_${dns_status}`, {
-          advice: "A hostname's DNS records do not point here: create the listed records at your DNS provider.",
-          seen: { hostname, dns_detail, records: instructions.records },
-          next,
-        }),
-      ];
+    if (dns_status !== "ok") {
+      const { records, note } = instructions;
+      const advice =
+        records.length === 0
+          ? `A hostname cannot be served yet. ${note}`
+          : "A hostname's DNS records do not point here: create the listed records at your DNS provider.";
+      const seen = { hostname, dns_detail, records };
+      return [finding(serving ? "notice" : "broken", `dns_${dns_status}`, { advice, seen, next })];
+    }
     if (ssl_status !== "failed") return [];
     return [
       finding("broken", "certificate_failed", {
