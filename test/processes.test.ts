@@ -122,7 +122,9 @@ test("an application without web but with a worker deploys", async () => {
   const project = await running.newProject();
   running.apps.web = null;
   try {
-    assert.equal((await project.push()).accepted, true);
+    const { accepted, lines } = await project.push();
+    assert.equal(accepted, true);
+    assert.ok(lines.includes("-----> Live (deployment 1)"), lines.join("\n"));
   } finally {
     running.apps.web = "";
   }

@@ -38,6 +38,10 @@ test("a crash is told by the line that names the error, and what to do about it"
   assert.deepEqual(told("bye"), crash);
 });
 
+test("a crash without output does not send its owner to the output", () => {
+  for (const text of ["", "\n \n"]) assert.match(told(text).hint, /no line of this start/);
+});
+
 test("a project without a database is told how to get one, when that was missed", () => {
   const words = "The DATABASE_URL environment variable is not set";
   assert.match(told(words, false, release).hint, /berth db create/);

@@ -62,6 +62,7 @@ export function explainFailure(given: Failure, { words, hasDatabase }: FailureFa
   const failure = explainMissingDatabase(given, { words, hasDatabase });
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
   const lines = words.map((line) => line.trim());
+  if (failure.code === "crash_on_boot" && lines.every((line) => line === "")) return { ...failure, hint: noOutput };
   const telling = lines.find((line) => errorLine.test(line) || wantsRoot.test(line) || readOnly.test(line));
   const summary =
     telling === undefined ? failure.summary : `${failure.summary.replace(/\.$/, "")}: ${telling.slice(0, 300)}`;
@@ -73,6 +74,9 @@ export function explainFailure(given: Failure, { words, hasDatabase }: FailureFa
   }
   return { ...failure, summary };
 }
+
+const noOutput =
+  "The application's log has no line of this start. Run the start command with the same variables on your machine to see the reason.";
 
 // Matches how Node, Python, Go and shells begin a line that names an error.
 const errorLine =

@@ -144,9 +144,11 @@ async function applyCrons({ platform, deployment, log }: Release, tx: Tx): Promi
 
 /** Stores the complete log before announcing the switch, so that followers see all of it. */
 async function announce(release: Release): Promise<void> {
-  const { platform, deployment, lease, log } = release;
-  log.step(`Live at ${platform.appUrl(deployment.hostname)} (deployment ${deployment.number})`);
-  if (deployment.in_maintenance) log.detail("Visitors get the maintenance page until you run: berth maintenance off");
+  const { platform, deployment, lease, log, processes } = release;
+  const isReached = processes.some(({ process }) => process === web);
+  log.step(`Live${isReached ? ` at ${platform.appUrl(deployment.hostname)}` : ""} (deployment ${deployment.number})`);
+  if (isReached && deployment.in_maintenance)
+    log.detail("Visitors get the maintenance page until you run: berth maintenance off");
   await log.flush();
   // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the
   // deployed commit.

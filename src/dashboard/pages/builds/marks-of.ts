@@ -10,7 +10,7 @@ const begins: readonly (readonly [RegExp, number])[] = [
   [/^-----> (?:Building(?! the folder )|Collecting|Marking|Copying|Removing|\[)/m, 3],
   [/^-----> (?:Image |Running the release command)/m, 4],
   [/^-----> (?:Starting \d|Stopping )/m, 5],
-  [/^-----> Live at /m, 6],
+  [/^-----> Live /m, 6],
 ];
 const failedAt: Readonly<Record<string, number>> = {
   receive: 0,
