@@ -5,7 +5,13 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { silentLog } from "../kit/log.ts";
 import { openDatabase } from "../store/database.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../test/support/test-platform.ts";
 import { createHttpServer } from "./server.ts";
 import { guardMs } from "../../test/support/eventually.ts";
 
@@ -300,6 +306,37 @@ test("a fault of ours answers 500 without its text", async () => {
   const called = await api.call("PUT", "/v1/projects/faulty/env/A", { token: org.member, body: { value: "geheim" } });
   assert.deepEqual([called.status, called.body["code"]], [500, "internal"]);
   assert.ok(!/seal|vault|geheim|\.ts/i.test(called.text), called.text);
+});
+
+test("a client that leaves while it waits is no failure of ours", async () => {
+  await create({ slug: "leaving", name: "x" });
+  const careful = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
+  const asked = await api.call("DELETE", "/v1/projects/leaving", { token: careful.text });
+  const { id } = asked.body["approval"] as { id: string };
+  const failures: unknown[] = [];
+  const log = { ...silentLog, error: (...given: unknown[]) => void failures.push(given) };
+  const [waits, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const on: TestApi["platform"]["wakeups"]["on"] = (topic, listener) => {
+    const stop = api.platform.wakeups.on(topic, listener);
+    if (topic === "approvals") waits.resolve();
+    return () => {
+      stop();
+      if (topic === "approvals") ends.resolve();
+    };
+  };
+  const platform = { ...api.platform, wakeups: { ...api.platform.wakeups, on } };
+  const server = createHttpServer({ platform, log, checks: [] });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(
+    `GET /v1/approvals/${id}?wait=30 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${org.member}\r\n\r\n`,
+  );
+  await waits.promise;
+  socket.destroy();
+  await ends.promise;
+  await server.close();
+  assert.deepEqual(failures, []);
 });
 
 test("a connection that was opened in advance, and never used, keeps no stop waiting", async () => {

@@ -277,9 +277,12 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
 
 const cutAfterMs = 250;
 
+/** Ends the work for a client that closed its connection; no defect, so it is not logged. */
+class ClientLeft extends Error {}
+
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  whenOver(response, () => gone.abort(new Error("the client has left")));
+  whenOver(response, () => gone.abort(new ClientLeft("the client has left")));
   return gone.signal;
 }
 
@@ -344,7 +347,7 @@ function errorReply(log: Log, request: FastifyRequest, error: unknown): Reply {
   const { status, headers, body, kind } = answerTo(error, request.params);
   // Logs the route, not the URL: a query string may accidentally hold a secret.
   const said = { request_id: request.id, method: request.method, route: request.routeOptions?.url };
-  if (kind === "fault") log.error({ ...said, err: error }, "a request failed");
+  if (kind === "fault" && !(error instanceof ClientLeft)) log.error({ ...said, err: error }, "a request failed");
   if (kind === "outage")
     log.warn({ ...said, error: String(error) }, "a request failed because the database is unavailable");
   return { status, headers, text: JSON.stringify(body), requestId: request.id };
