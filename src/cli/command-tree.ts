@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from "commander";
 import { usageError } from "./failures.ts";
-import { nearest } from "./nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
+import { verbMeant } from "./verb-meant.ts";
 
 /** The help texts of one command. `usage` is its name and arguments: `show [slug]`. */
 export interface CommandText {
@@ -51,6 +51,16 @@ function nameInErrors(command: Command): void {
 const pathOf = (command: Command): string =>
   command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 
+function hintForVerb(group: Command, word: string): string {
+  const own = ownCommandHint([group.name(), word], []);
+  if (own !== undefined) return own;
+  const namesOf = (command: Command | null) => command?.commands.map((each) => each.name()) ?? [];
+  const meant = verbMeant(word, namesOf(group));
+  if (meant !== undefined) return `Did you mean \`berth ${group.name()} ${meant}\`?`;
+  if (namesOf(group.parent).includes(word)) return `Did you mean \`berth ${word}\`?`;
+  return `\`berth ${group.name()} --help\` lists the commands.`;
+}
+
 // Rejects unknown commands of a group: commander passes them to the default command, which would only report "too many arguments".
 function refuseUnknownVerbs(group: Command, standard: Command): void {
   standard.allowExcessArguments(true).hook("preAction", () => {
@@ -58,15 +68,6 @@ function refuseUnknownVerbs(group: Command, standard: Command): void {
     if (word === undefined) return;
     // A word with an equals sign may hold a secret and is not repeated.
     const said = word.includes("=") ? "a command like that" : `the command '${word}'`;
-    const meant = nearest(
-      word,
-      group.commands.map((command) => command.name()),
-    );
-    const help = `\`berth ${group.name()} --help\` lists the commands.`;
-    const own = ownCommandHint([group.name(), word], []) ?? help;
-    throw usageError(
-      `\`berth ${group.name()}\` does not know ${said}.`,
-      meant === undefined ? own : `Did you mean \`berth ${group.name()} ${meant}\`?`,
-    );
+    throw usageError(`\`berth ${group.name()}\` does not know ${said}.`, hintForVerb(group, word));
   });
 }

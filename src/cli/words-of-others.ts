@@ -127,6 +127,13 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   "app version": "berth deployments",
   "build push": "berth deploy",
   "env push": "berth env set --from-file .env",
+  "env edit": "berth env set --from-file .env",
+  "env get": "Values are never shown; `berth env` lists the names.",
+  "db drop":
+    "The database stays as long as its project: `berth projects delete <slug>`, then `berth projects purge <slug>`.",
+  "contexts delete": "berth logout --context <name>",
+  "approvals approve":
+    "A person decides: on the dashboard's page of approvals, or behind the link in the operator's message.",
   envify: "berth env set --from-file .env",
   lock: "berth cancel",
   "proxy reboot": ownEdge,
