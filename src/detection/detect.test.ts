@@ -48,7 +48,7 @@ test("what was probably meant is named: a Procfile of another spelling, an appli
   assert.match(refusal({ procfile: "web: x" }).hint ?? "", /git mv procfile Procfile/);
   const nested = refusal({ "README.md": "", "apps/web/package.json": "{}", "apps/api/go.mod": "" });
   assert.match(nested.summary ?? "", /apps\/api\/go\.mod, apps\/web\/package\.json/);
-  assert.match(nested.hint ?? "", /--prefix apps\/api berth main/);
+  assert.match(nested.hint ?? "", /berth projects settings --root apps\/api`/);
   assert.deepEqual(refusal({ "README.md": "" }), {});
 });
 

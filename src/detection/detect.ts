@@ -92,6 +92,6 @@ function elsewhere(tree: SourceTree): FailureDetail {
   const named = found.slice(0, 3).map(({ path }) => path);
   return {
     summary: `No file at the root of the repository says what to run; there is ${named.join(", ")}.`,
-    hint: `Push that folder alone with \`git subtree push --prefix ${first.folder} berth main\`, or add a Procfile at the root.`,
+    hint: `Build that folder: \`berth projects settings --root ${first.folder}\`, then push again. Or add a Procfile at the root.`,
   };
 }
