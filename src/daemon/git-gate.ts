@@ -83,7 +83,10 @@ async function lookUp(
   const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
   if (project === undefined) return { outcome: "missing" };
   if (project.deleted_at !== null)
-    return { outcome: "refused", reason: "The project is deleted. Bring it back with: berth projects undelete" };
+    return {
+      outcome: "refused",
+      reason: `The project is deleted. Bring it back with: berth projects undelete ${project.slug}`,
+    };
   if (!caller.scopes.includes(scopeOf[access])) {
     const who = caller.kind === "key" ? "The token that registered this key" : "The token";
     return { outcome: "refused", reason: `${who} lacks the scope ${scopeOf[access]}.` };
