@@ -16,6 +16,15 @@ test("adding a hostname shows every record to create, and the alias that may sta
   assert.match(stdout, /CNAME +www\.example\.com\. +demo\.apps\.example\.net/);
 });
 
+test("without a record to create, the answer ends with the reason", async () => {
+  const { instructions } = sampleDomain();
+  const domain = sampleDomain({ instructions: { ...instructions, records: [], alias: null, note: "No address yet." } });
+  await using platform = await startScriptedPlatform({ "domains.attach": () => domain });
+  await using user = await cliUser(login(platform.url));
+  const { stdout } = await user.berth(["domains", "add", "www.example.com", "-p", "demo"]);
+  assert.match(stdout, /No address yet\.\n$/);
+});
+
 test("--wait asks until the name is served, and prints one document", async () => {
   let asked = 0;
   await using platform = await startScriptedPlatform({

@@ -54,6 +54,14 @@ test("the admin token of this machine is never sent to another one", async () =>
   assert.match(stderr, /There is no token|not logged in/);
 });
 
+test("an empty token is named as that, and where the platform's own machine keeps one", async () => {
+  await using platform = await startScriptedPlatform(script);
+  await using user = await cliUser();
+  const { exitCode, stderr } = await user.berth(["login", platform.url], { stdin: "\n" });
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /what was read is empty[^]*admin-token/);
+});
+
 test("a stored token is sent to its own platform only, even when BERTH_URL names another", async () => {
   await using one = await startScriptedPlatform(script);
   await using other = await startScriptedPlatform(script);

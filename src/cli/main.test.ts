@@ -218,6 +218,46 @@ test("text of others cannot steer the terminal through a table", async () => {
   assert.match((await user.berth(["deployments", "-p", "demo"])).stdout, /#1 +failed .*install_failed: npm ci failed/);
 });
 
+test("a project shows the folder that is built and the paths that deploy, where they are set", async () => {
+  let project = sampleProject({ root: "apps/web", watch: ["apps/web", "shared/**"] });
+  await using platform = await startScriptedPlatform({ "projects.get": () => project });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const show = async () => (await user.berth(["projects", "show", "demo"])).stdout;
+  assert.match(await show(), /root folder +apps\/web\nwatched +apps\/web, shared\/\*\*\n/);
+  project = sampleProject();
+  assert.doesNotMatch(await show(), /root folder|watched/);
+});
+
+test("a missing one-off command is named, with the command that lists them", async () => {
+  await using platform = await startScriptedPlatform({
+    "runs.cancel": () => new Refusal("not_found"),
+    "projects.list": () => ({ projects: [sampleProject()] }),
+    "runs.list": () => ({ runs: [], next_cursor: null }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stderr } = await user.berth(["runs", "cancel", "99", "-p", "demo"]);
+  assert.equal(exitCode, 4);
+  assert.match(stderr, /There is no one-off command "99"[^]*`berth runs`/);
+});
+
+test("the disk of a project without a database shows that it has none, and an unmeasured one that it is not measured", async () => {
+  const share = { used_bytes: 4096, limit_bytes: 1024 ** 3 };
+  let measured_at: string | null = "2026-01-02T03:04:05.678Z";
+  await using platform = await startScriptedPlatform({
+    "disk.get": () => ({
+      storage: { ...share, access: "open" as const },
+      database: { ...share, used_bytes: null, access: "open" as const, reopens_at: null },
+      images: share,
+      measured_at,
+    }),
+  });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const disk = async () => (await user.berth(["disk", "-p", "demo"])).stdout;
+  assert.match(await disk(), /database +none yet of 1\.0 GiB/);
+  measured_at = null;
+  assert.match(await disk(), /database +not measured of 1\.0 GiB/);
+});
+
 test("berth api calls any row, with parameters, query and body from where they are given", async () => {
   await using platform = await startScriptedPlatform({
     "env.set": () => undefined,

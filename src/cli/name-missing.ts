@@ -115,6 +115,11 @@ const parts: Readonly<Record<string, Kind>> = {
     list: "env.list",
     names: ({ variables }: { variables: { key: string }[] }) => variables.map(({ key }) => key),
   },
+  number: {
+    noun: "one-off command",
+    list: "runs.list",
+    names: ({ runs }: { runs: { number: number }[] }) => runs.map(({ number }) => String(number)),
+  },
   table: {
     noun: "table",
     list: "data.tables",

@@ -29,6 +29,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "projects.list": "berth projects",
   "projects.undelete": "berth projects undelete <slug>",
   "registries.list": "berth registries",
+  "runs.list": "berth runs",
   "self-description.capabilities": "berth capabilities",
   "ssh-keys.list": "berth keys",
   "tokens.list": "berth tokens",

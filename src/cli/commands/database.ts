@@ -29,7 +29,7 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     examples: ["berth db create", "berth db create -p demo"],
     progress: ({ words }) => `Making a database for ${words.slug}`,
     text: describe,
-    note: () => "The application finds it in DATABASE_URL.",
+    note: () => "The application finds it in DATABASE_URL; if it runs, it restarts with that in a few seconds.",
   });
   addQuery(database, ctx);
   addSessions(database, ctx);

@@ -46,7 +46,7 @@ function addLimits(disk: Command, ctx: CliContext): void {
   rowCommand(disk, ctx, {
     row: "disk.limits",
     usage: "limits",
-    summary: "Set a project's limits (platform admins only)",
+    summary: "Set a project's limits (for the platform's operator)",
     examples: [
       "berth disk limits -p shop --org acme --storage 20480",
       "berth disk limits --org main --database default",
@@ -72,18 +72,21 @@ function bytesOf(name: string, value: string): number | null {
 }
 
 function describe(disk: Disk, paint: Paint): string {
-  const { storage, database, images } = disk;
+  const { storage, database, images, measured_at } = disk;
+  const missing = measured_at === null ? "not measured" : "none yet";
   return facts(paint, [
-    ["storage", shareText(paint, storage, storage.access)],
-    ["database", shareText(paint, database, database.access)],
+    ["storage", shareText(paint, { ...storage, missing })],
+    ["database", shareText(paint, { ...database, missing })],
     ["reopens", database.reopens_at === null ? null : relativeTime(database.reopens_at)],
-    ["images", shareText(paint, images, "open")],
-    ["measured", disk.measured_at === null ? "not yet" : relativeTime(disk.measured_at)],
+    ["images", shareText(paint, { ...images, access: "open", missing })],
+    ["measured", measured_at === null ? "not yet" : relativeTime(measured_at)],
   ]);
 }
 
-function shareText(paint: Paint, share: Disk["images"], access: string): string {
-  const used = share.used_bytes === null ? "?" : bytesText(share.used_bytes);
-  const state = access === "open" ? "" : ` ${paintStatus(paint, access)}`;
+type Share = Disk["images"] & { readonly access: string; readonly missing: string };
+
+function shareText(paint: Paint, share: Share): string {
+  const used = share.used_bytes === null ? share.missing : bytesText(share.used_bytes);
+  const state = share.access === "open" ? "" : ` ${paintStatus(paint, share.access)}`;
   return `${used} of ${bytesText(share.limit_bytes)}${state}`;
 }

@@ -183,7 +183,8 @@ function describe(paint: Paint, domain: Domain): string {
     `${name}.`,
     value,
   ];
-  const lines = [state, "", oneLine(instructions.note), "", columns(instructions.records.map(record))];
+  const lines = [state, "", oneLine(instructions.note)];
+  if (instructions.records.length > 0) lines.push("", columns(instructions.records.map(record)));
   if (instructions.alias !== null) lines.push("or, instead of the addresses:", columns([record(instructions.alias)]));
   return lines.join("\n");
 }

@@ -10,6 +10,9 @@ import { CliError, usageError } from "../failures.ts";
 import { readInput } from "../input.ts";
 import { ask, canAsk } from "../prompts.ts";
 
+const tokenHint =
+  "On the platform's machine, a file holds one: `berth login <url> --token-file <data folder>/admin-token`.";
+
 /** Adds `berth login`: tests a token and stores it. The token comes from a file, stdin or a hidden prompt, never from the command line. */
 export function addLogin(program: Command, ctx: CliContext): void {
   const examples = [
@@ -25,6 +28,7 @@ export function addLogin(program: Command, ctx: CliContext): void {
       // Validate the URL before asking for a token.
       createClient({ baseUrl: url });
       const token = (await findToken(ctx, { url, named: given !== undefined, file: options.tokenFile })).trim();
+      if (token === "") throw usageError("There is no token: what was read is empty.", tokenHint);
       if (!/^[\x21-\x7e]+$/.test(token))
         throw usageError("That is not a token.", "A token is one word, such as berth_m_…");
       const client = createClient({ baseUrl: url, token });
@@ -54,7 +58,7 @@ async function findToken(ctx: CliContext, { url, named, file }: Search): Promise
   if (named) return readInput(ctx, "-");
   throw new CliError("unauthorized", "not_logged_in", {
     message: `There is no token: ${adminToken} does not exist.`,
-    hint: "Start the platform on this machine first, or run `berth login <url> --token-file <file>`.",
+    hint: "Start the platform on this machine first. If it has another data folder, set BERTH_DATA as there, or run `berth login <url> --token-file <file>`.",
   });
 }
 

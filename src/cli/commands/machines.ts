@@ -17,7 +17,11 @@ type Machine = Answer<"platform.machines">["machines"][number];
 
 /** Adds `berth machines`: the machines of a swarm that run replicas. */
 export function addMachines(program: Command, ctx: CliContext): void {
-  const machines = addGroup(program, "machines", "List, add, drain and remove machines of a swarm (for the operator)");
+  const machines = addGroup(
+    program,
+    "machines",
+    "List, add, drain and remove machines of a swarm (for the platform's operator)",
+  );
   listCommand(machines, ctx, {
     row: "platform.machines",
     usage: "list",

@@ -12,7 +12,7 @@ export function addOrgs(program: Command, ctx: CliContext): void {
   const orgs = addGroup(
     program,
     "orgs",
-    "List, create, change, suspend and enable organizations (platform admins only)",
+    "List, create, change, suspend and enable organizations (for the platform's operator)",
   );
   addList(orgs, ctx);
   addCreateOrg(orgs, ctx);

@@ -17,7 +17,7 @@ export function addPlatform(program: Command, ctx: CliContext): void {
   const platform = addGroup(
     program,
     "platform",
-    "Show what runs on the platform, and move projects (for its operator)",
+    "Show what runs on the platform, and move projects (for the platform's operator)",
   );
   rowCommand(platform, ctx, {
     row: "platform.overview",

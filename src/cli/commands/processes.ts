@@ -60,7 +60,7 @@ interface ScaleOptions {
 function addScale(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "scale <replicas...>",
-    summary: "Set how many replicas run, of web or of each type (platform admins only)",
+    summary: "Set how many replicas run, of web or of each type (for the platform's operator)",
     examples: [
       "berth scale 3",
       "berth scale web=2 worker=1",

@@ -75,6 +75,8 @@ function describe(project: Project, paint: Paint): string {
     ["maintenance", maintenanceText(project)],
     ["port", String(project.port ?? "standard")],
     ["health path", project.health_path ?? "none"],
+    ["root folder", project.root],
+    ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
     ["git over SSH", project.git.ssh],
     ["git over HTTP", project.git.https],
@@ -118,7 +120,10 @@ function addSettings(projects: Command, ctx: CliContext): void {
     .action(async (given: string | undefined, options: SettingsOptions) => {
       const { port, healthPath, root, watch, storage } = options;
       if ([port, healthPath, root, watch, storage].every((option) => option === undefined))
-        throw usageError("Nothing to change: give --port, --health-path, --root, --watch or --storage.");
+        throw usageError(
+          "Nothing to change: give --port, --health-path, --root, --watch or --storage.",
+          "`berth projects show` shows the settings.",
+        );
       const slug = await currentProject(ctx, given);
       const body = {
         ...portSetting(port),

@@ -16,7 +16,7 @@ export function addStatus(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "status",
     summary:
-      "Show the project's state; outside of a project, or with --platform, the platform's checks (platform admins only)",
+      "Show the project's state; outside of a project, or with --platform, the platform's checks (for the platform's operator)",
     examples: [
       "berth status",
       "berth status -p shop",

@@ -152,7 +152,10 @@ async function onceServed<T>(ctx: Context<"projects.maintenance">, shown: T, sig
 async function purge(ctx: Context<"projects.delete">, project: queries.ProjectRow) {
   const { org_id, id: project_id, slug: target } = project;
   if (project.deleted_at === null)
-    return ctx.fail("conflict", { error: "Only a deleted project can be purged.", hint: "Delete it first." });
+    return ctx.fail("conflict", {
+      error: "Only a deleted project can be purged.",
+      hint: `Delete it first: \`berth projects delete ${target}\`.`,
+    });
   const shown = await show(ctx, target);
   const key = { org_id, project_id };
   const id = await requestPurge(ctx.tx, ctx.platform.wakeups, { ...key, requested_by: ctx.caller.token_name });
