@@ -44,9 +44,9 @@ export function decisionContent(shown: ShownDecision): PageContent {
 <button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
   const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
   // All of the body is in sight before the buttons: what the summary does not say, such as a new token's scopes, stands there.
-  const sent =
-    request.body === null ? "" : `<h2>What was sent</h2><pre>${request.body.split("\n").map(escape).join("\n")}</pre>`;
-  const html = `<p class="order">${orderOf(shown)}</p>${lead}${table(rows)}${sent}${reach}${form}${rawRequest(shown)}`;
+  const lines = request.body === null || request.body === "{}" ? [] : request.body.split("\n");
+  const sent = lines.length === 0 ? "" : `<h2>What was sent</h2><pre>${lines.map(escape).join("\n")}</pre>`;
+  const html = `<p class="order">${orderOf(shown)}</p>${lead}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;
   return { title: "A request waits for your decision", html, linksBack: shown.isSignedIn };
 }
 

@@ -79,6 +79,7 @@ test("shows who asks, for what, and what it reaches", async () => {
     "about 1,234,567 rows in 1 table, 5.5 GiB",
   ];
   for (const text of expected) assert.ok(html.includes(text), text);
+  assert.match(html, /What it reaches.*Who asks.*<form/s);
   assert.match(html, /Open until<[^>]*>(?:<[^>]*>)*\d{4}-\d\d-\d\d \d\d:\d\d UTC</);
 });
 
