@@ -5,7 +5,7 @@ import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildsTheSame, scriptBytes } from "./dashboard-bundle.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
-import { at, faults, heading, page, platform, skip, takeFromPalette } from "./dashboard-stage.ts";
+import { at, faults, heading, page, platform, skip, takeFromPalette, visitorWith } from "./dashboard-stage.ts";
 
 test("charts show what is below the pointer, and are zoomed together", { skip }, async () => {
   for (let visit = 0; visit < 5; visit += 1) await platform.visit("demo");
@@ -69,6 +69,27 @@ test("the address keeps the filter of the API and whether resolved alerts are sh
   await page.waitForURL(/\?all=true$/);
   await page.reload();
   assert.ok(await page.getByLabel("Resolved ones too").isChecked());
+});
+
+test("a touch screen shows no keys, and why a button can't be used after a tap", { skip }, async () => {
+  const visitor = await visitorWith(platform.token, { isMobile: true, hasTouch: true });
+  await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  for (const [path, shown, hidden] of [
+    ["/", "Go to …", "Ctrl K"],
+    ["/projects/demo/metrics", /^\d+ points of /, /Drag in a chart/],
+    ["/projects/demo/database", "Run", "Ctrl Enter runs it."],
+  ] as const) {
+    await visitor.goto(at(path));
+    await visitor.getByText(shown).first().waitFor();
+    assert.equal(await visitor.getByText(hidden).filter({ visible: true }).count(), 0, path);
+  }
+  await visitor.goto(at("/projects/meanwhile/processes"));
+  const reason = visitor.locator("[data-reason]");
+  // Playwright waits for what can be used otherwise.
+  await visitor.getByRole("button", { name: /^Restart all/ }).tap({ force: true });
+  await reason.getByText("Nothing runs yet.").waitFor();
+  await looksRight(visitor);
+  await visitor.context().close();
 });
 
 test("going back shows a page where it was left", { skip }, async () => {

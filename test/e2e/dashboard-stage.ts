@@ -1,5 +1,5 @@
 import { after, before } from "node:test";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, noBrowser, type TestBrowser } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { mailServer } from "../support/mail-server.ts";
@@ -40,13 +40,14 @@ after(async () => {
 });
 
 /** A browser of its own. Nothing moves or fades in it: what is looked at in the middle of that has neither its place nor its colours. */
-export async function openPage(): Promise<Page> {
-  return faults.watch(await chromium.browser.newContext({ viewport: screens.usual, reducedMotion: "reduce" }));
+export async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
+  const usual = { viewport: screens.usual, reducedMotion: "reduce" } as const;
+  return faults.watch(await chromium.browser.newContext({ ...usual, ...options }));
 }
 
 /** Another person's browser, signed in with a token. */
-export async function visitorWith(token: string): Promise<Page> {
-  const visitor = await openPage();
+export async function visitorWith(token: string, options?: BrowserContextOptions): Promise<Page> {
+  const visitor = await openPage(options);
   await visitor.goto(at("/"));
   await visitor.getByLabel("API token").fill(token);
   await visitor.getByRole("button", { name: "Sign in" }).click();

@@ -1,5 +1,5 @@
 import { LoaderCircle, Trash2 } from "lucide-react";
-import type { ComponentProps, ReactNode } from "react";
+import { useEffect, useState, type ComponentProps, type ReactNode } from "react";
 import type { RouteName } from "../../contract/routes.ts";
 import { visible } from "../data/format.ts";
 import { useWhyNot } from "../data/me.ts";
@@ -26,7 +26,7 @@ export function buttonLook(look: keyof typeof looks): string {
 interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
   readonly look?: keyof typeof looks;
   readonly busy?: boolean;
-  /** Why the button can't be used: shown on hover and read out. The button stays focusable. */
+  /** Why the button can't be used: shown on hover, on touch screens after a tap, and read out. The button stays focusable. */
   readonly why?: string | undefined;
   readonly icon?: ReactNode;
 }
@@ -43,6 +43,12 @@ export function Button({
   ...rest
 }: ButtonProps) {
   const isOff = busy || why !== undefined;
+  const [isTapped, setTapped] = useState(false);
+  useEffect(() => {
+    if (!isTapped) return undefined;
+    const timer = setTimeout(() => setTapped(false), reasonMs);
+    return () => clearTimeout(timer);
+  }, [isTapped]);
   return (
     <button
       type="button"
@@ -52,6 +58,7 @@ export function Button({
       onClick={(event) => {
         if (isOff) event.preventDefault();
         else onClick?.(event);
+        setTapped(why !== undefined);
       }}
       className={`${shape} ${why === undefined ? looks[look] : look === "quiet" ? offQuiet : off} ${className}`}
     >
@@ -61,7 +68,23 @@ export function Button({
       </span>
       {busy && <LoaderCircle aria-hidden size={15} className="absolute animate-spin" />}
       {why !== undefined && <span className="sr-only">{why}</span>}
+      {why !== undefined && isTapped && <Reason>{why}</Reason>}
     </button>
+  );
+}
+
+const reasonMs = 6000;
+
+/** Shows at the bottom of a touch screen why a button can't be used. */
+function Reason({ children }: { readonly children: string }) {
+  return (
+    <span
+      aria-hidden
+      data-reason
+      className="fixed inset-x-4 bottom-4 z-20 mx-auto hidden max-w-md rounded-md border border-line bg-raised px-4 py-3 text-left font-normal whitespace-normal text-text shadow-float pointer-coarse:block"
+    >
+      {children}
+    </span>
   );
 }
 

@@ -178,7 +178,7 @@ function cssColour(name: string, percent = 100): string {
 
 const markerColours = (): MarkerColours => ({
   line: cssColour("strong"),
-  band: cssColour("faint", 12),
+  band: cssColour("faint", 6),
   text: cssColour("muted"),
 });
 
