@@ -27,14 +27,13 @@ export function Alerts() {
   return (
     <Section
       title="Alerts"
+      lead="A check that keeps failing opens one."
       actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => show(event.target.checked)} />}
     >
       <View of={alerts}>
         {({ pages }) =>
           pages[0]?.alerts.length === 0 ? (
-            <Status tone="ok">
-              {all ? "No alert was opened yet" : "No open alerts: a check that keeps failing opens one"}
-            </Status>
+            <Status tone="ok">{all ? "No alert was opened yet" : "No open alerts"}</Status>
           ) : (
             <>
               <Table
