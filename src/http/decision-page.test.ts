@@ -48,19 +48,27 @@ before(async () => {
   org = await testOrganization(db, "acme");
   things = await testThings(api.platform, org);
   await testDomain(api.platform, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
-  agent = (await testToken(db, org.id, { role: "owner", approval_mode: true })).text;
+  agent = await makeAgent();
 });
 after(() => api.close());
 
+const makeAgent = async () => (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+
 /** A new request that waits, and the path of its page. */
-async function askTo(method: string, path: string, body?: unknown): Promise<{ id: string; page: string }> {
-  const called = await api.call(method, path, { token: agent, ...(body === undefined ? {} : { body }) });
+async function askTo(
+  method: string,
+  path: string,
+  body?: unknown,
+  token = agent,
+): Promise<{ id: string; page: string }> {
+  const called = await api.call(method, path, { token, ...(body === undefined ? {} : { body }) });
   assert.equal(called.body["code"], "approval_required", called.text);
   const { id } = called.body["approval"] as { id: string };
   return { id, page: await decisionPath(api, id) };
 }
 
-const askForToken = (name = `t${(asked += 1)}`) => askTo("POST", "/v1/api-tokens", { name });
+/** By an agent of its own: a denial also holds for the agent's other requests for tokens. */
+const askForToken = async (name = `t${(asked += 1)}`) => askTo("POST", "/v1/api-tokens", { name }, await makeAgent());
 const open = async (page: string) => {
   const response = await fetch(`${api.baseUrl}${page}`);
   return { status: response.status, headers: response.headers, html: await response.text() };
