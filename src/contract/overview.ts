@@ -53,7 +53,7 @@ const project = z.object({
   last_backup: z.object({ id, status: z.enum(statesOf(backupStates)), at: timestamp }).nullable(),
   /** Size of the storage folder when last measured; null before the first measurement. */
   storage_bytes: z.number().int().nullable(),
-  /** Size of the database, and of images with build caches, measured likewise. */
+  /** Size of the database, and of images with repository and build caches, measured likewise. */
   database_bytes: z.number().int().nullable(),
   images_bytes: z.number().int().nullable(),
   attention: z.array(z.enum(attentions)),

@@ -18,7 +18,7 @@ export const diskSettings = {
     "BERTH_IMAGES_MIB",
     5120,
     [64, 1_073_741_824],
-    "How much disk the images and build caches of a project may use; over this limit Berth refuses new builds.",
+    "How much disk the repository, images and build caches of a project may use; over this limit Berth refuses new builds.",
   ),
   diskFloorMib: wholeNumber(
     "BERTH_DISK_FLOOR_MIB",

@@ -200,6 +200,7 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
     owner: platform.owner,
     admits,
     treeLimits: { entries: limits.tree_entries, bytes: limits.tree_bytes },
+    diskLimits: platform.settings.disk,
   });
   return createGitServers({
     gate,

@@ -20,7 +20,13 @@ import type { Repositories } from "../../src/ports/repositories.ts";
 import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
+import {
+  testApi,
+  testDiskLimits,
+  testOrganization,
+  type TestApi,
+  type TestOrganization,
+} from "../support/test-platform.ts";
 import { guardMs } from "../support/eventually.ts";
 import { builderDouble } from "../support/port-doubles.ts";
 
@@ -42,6 +48,7 @@ before(async () => {
     ...{ db, wakeups, repositories, builder: readingBuilder, logStore: ports.logStore, dataDisk: ports.dataDisk },
     owner: formatIdentity(ownIdentity()),
     treeLimits: { entries: 5, bytes: 1024 ** 2 },
+    diskLimits: testDiskLimits,
     admits: (organization) => isolation === "namespaces" || admitCode([], false)(organization),
   });
   const ssh = { host: "127.0.0.1", port: 0 };
@@ -205,6 +212,20 @@ test("a push to a project's earlier path arrives, and says the present one", asy
   const pushed = await push("main:refs/heads/other");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.match(pushed.stderr, /The project former was renamed to latter[\s\S]*former\.git with latter\.git/);
+});
+
+test("a project over its limit of disk space stores no more branches, but deletes them", async () => {
+  const { project, push } = await projectOf("full");
+  assert.equal((await push("main:refs/heads/first")).exitCode, 0);
+  assert.ok(((await repositories.diskBytes(project.id)) ?? 0) > 0);
+  const use = { images_bytes: testDiskLimits.images_bytes + 1, next_at: new Date() };
+  const row = { ...use, project_id: project.id, org_id: org.id };
+  await api.database.db.insertInto("disk_use").values(row).execute();
+  const refused = await push("main:refs/heads/second");
+  assert.notEqual(refused.exitCode, 0);
+  assert.match(refused.stderr, /repository, images and build caches use[\s\S]*git push --delete/);
+  const deleted = await push(":refs/heads/first");
+  assert.equal(deleted.exitCode, 0, deleted.stderr);
 });
 
 test("git push -o plan tells what the push would do, and moves nothing", async () => {

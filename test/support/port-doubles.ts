@@ -151,6 +151,7 @@ export function repositoriesDouble(given: Partial<Repositories> = {}): Repositor
     moveRef: unexpected("repositories.moveRef"),
     repairRef: unexpected("repositories.repairRef"),
     setHead: done,
+    diskBytes: async () => 0,
     remove: done,
     sweep: done,
     ...given,

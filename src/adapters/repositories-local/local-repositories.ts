@@ -7,6 +7,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start, type Command } from "../../kit/exec.ts";
+import { folderBytes } from "../../kit/folder-bytes.ts";
 import type { Log } from "../../kit/log.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
 import type {
@@ -322,6 +323,10 @@ class LocalRepositories implements Repositories {
     const head = await readSmallFile(join(this.#folder(projectId), "HEAD"));
     if (head?.toString() === `ref: ${refName(ref)}\n`) return;
     await runOk(this.#gitIn(this.#folder(projectId)).setHead(refName(ref)), this.#limited(projectId));
+  }
+
+  diskBytes(projectId: string): Promise<number | null> {
+    return folderBytes(this.#folder(projectId));
   }
 
   async sweep(): Promise<void> {

@@ -8,6 +8,7 @@ import { repositoriesDouble } from "../../../test/support/port-doubles.ts";
 import {
   emptyDisk,
   testApi,
+  testDiskLimits,
   testOrganization,
   type TestApi,
   type TestOrganization,
@@ -56,6 +57,7 @@ async function supersededPush(logStore: LogStore) {
     dataDisk: emptyDisk,
     owner: "here",
     treeLimits: { entries: 1, bytes: 1 },
+    diskLimits: testDiskLimits,
   };
   const told = receivePush(
     receiving,

@@ -5,6 +5,7 @@ import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { requestBuild } from "./request.ts";
@@ -40,6 +41,8 @@ export interface Receiving {
   /** Identifies this control plane; see `formatIdentity`. */
   readonly owner: string;
   readonly treeLimits: TreeLimits;
+  /** The installation's limits, for projects without their own. */
+  readonly diskLimits: DiskLimits;
 }
 
 /**
@@ -71,6 +74,8 @@ export async function receivePush(
   const tooLarge = await inspectStored(receiving, push, deployed);
   if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
   if (target.outcome === "stored") {
+    const noRoom = await whyNotStored(receiving, push);
+    if (noRoom !== null) return refuse(onLine, noRoom.error, noRoom.hint);
     for (const line of target.notes) onLine(line);
     if (push.isPlan) onLine("-----> Nothing to deploy: this push does not include the branch that deploys");
     return push.isPlan ? refuse(onLine, wasPlan, "") : { accepted: true, build: null };
@@ -95,6 +100,17 @@ export async function receivePush(
     { ref, branch, notes, message: inspection.message, author: inspection.author },
     onLine,
   );
+}
+
+/**
+ * Returns why branches and tags that are not deployed can't be stored: the project is over its limit. Null for deletions, which make room, and
+ * for what is deployed, because its build first clears the project's caches.
+ */
+async function whyNotStored({ db, diskLimits }: Receiving, { org_id, project_id, refs }: Push) {
+  if (refs.every((ref) => ref.new === null)) return null;
+  const { use, limits } = await diskUseOf(db, { org_id, project_id }, diskLimits);
+  const bytes = use.images_bytes ?? 0;
+  return bytes > limits.images_bytes ? imagesOverLimit(bytes, limits) : null;
 }
 
 const wasPlan = "This was only the plan: nothing was pushed or deployed. To deploy, push without `-o plan`.";

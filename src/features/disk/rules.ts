@@ -79,8 +79,8 @@ function closed(closings: number, now: Date): DatabaseDiskState {
 /** The refusal of a build because of the project's images. */
 export function imagesOverLimit(bytes: number, { images_bytes }: DiskLimits) {
   return {
-    error: `The project's images and build caches use ${gibText(bytes)} of ${gibText(images_bytes)}.`,
-    hint: "Make the application smaller (fewer dependencies, no data in the repository), or ask the platform's operator for a higher limit.",
+    error: `The project's repository, images and build caches use ${gibText(bytes)} of ${gibText(images_bytes)}.`,
+    hint: "Make the application smaller (fewer dependencies, no data in the repository), delete branches and tags (`git push --delete`), or ask the platform's operator for a higher limit.",
   };
 }
 

@@ -44,6 +44,7 @@ function taskWith(
   build: (request: BuildRequest) => Promise<BuildOutcome>,
   files: Readonly<Record<string, string>> = {},
   more: Partial<Builder> = {},
+  repositoryBytes = 0,
 ) {
   const appendBuild = () => Promise.reject(new Error("ENOSPC"));
   const builder = builderDouble({
@@ -54,6 +55,7 @@ function taskWith(
     },
   });
   const repositories = repositoriesDouble({
+    diskBytes: async () => repositoryBytes,
     read: async (_, _commit, { path }) => (path in files ? Buffer.from(files[path] ?? "") : null),
     files: async (_, _commit, _limit, { folder = "" } = {}) =>
       Object.keys(files)
@@ -201,22 +203,30 @@ function imagesTaskWith(projectId: string, images: readonly string[], removeImag
 
 test("a project over its limit of images loses its caches first, and is refused when that is not enough", async () => {
   const cleared: string[] = [];
-  for (const left of [1, testDiskLimits.images_bytes + 1]) {
+  const limit = testDiskLimits.images_bytes;
+  for (const [left, repository] of [
+    [1, 1],
+    [limit + 1, 0],
+    [1, limit],
+  ] as const) {
     const id = await queued({ origin: "redeploy" });
     const { db } = api.database;
     const build = db.selectFrom("build").select("project_id").where("id", "=", id);
     const { project_id } = await build.executeTakeFirstOrThrow();
-    const use = { images_bytes: testDiskLimits.images_bytes + 1, next_at: new Date() };
+    const use = { images_bytes: limit + 1, next_at: new Date() };
     await db
       .insertInto("disk_use")
       .values({ ...use, project_id, org_id: org.id })
       .execute();
     const clearCaches = async (project: string) => void cleared.push(project);
-    const task = taskWith(async () => failed, {}, { clearCaches, diskBytes: async () => left });
+    const task = taskWith(async () => failed, {}, { clearCaches, diskBytes: async () => left }, repository);
     await task.run(never);
     await task.settle?.();
     assert.ok(cleared.includes(project_id));
-    assert.deepEqual(await outcomeOf(id), ["failed", left === 1 ? "build_failed" : "disk_limit_reached"]);
+    assert.deepEqual(await outcomeOf(id), [
+      "failed",
+      left + repository <= limit ? "build_failed" : "disk_limit_reached",
+    ]);
   }
 });
 

@@ -3,6 +3,7 @@ import { linkSignals, type LinkedSignal } from "../../kit/link-signals.ts";
 import { lookEvery } from "../../kit/look-every.ts";
 import { until } from "../../kit/until.ts";
 import type { Failure } from "../../ports/failure.ts";
+import { sourceAndImagesBytes } from "../images-bytes.ts";
 import type { Platform } from "../platform.ts";
 
 // The data disk can gain some hundred MiB in this time, and a check costs one system call; the builder's check queries a container engine.
@@ -101,7 +102,7 @@ export async function whyNoRoom(platform: Platform, { org_id, project_id }: Proj
   const { use, limits } = await diskUseOf(db, { org_id, project_id }, settings.disk);
   if ((use.images_bytes ?? 0) <= limits.images_bytes) return undefined;
   await ports.builder.clearCaches(project_id);
-  const bytes = (await ports.builder.diskBytes(project_id)) ?? 0;
+  const bytes = (await sourceAndImagesBytes(ports, project_id)) ?? 0;
   if (bytes <= limits.images_bytes) return undefined;
   const { error, hint } = imagesOverLimit(bytes, limits);
   return { stage: "build", code: "disk_limit_reached", summary: error, hint, log_tail: [] };

@@ -1,6 +1,7 @@
 import { diskUseOf, measureAllSoon, saveMeasured, takeDueProject } from "../../features/disk/disk.ts";
 import type { StorageOwner } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
+import { sourceAndImagesBytes } from "../images-bytes.ts";
 import type { Platform } from "../platform.ts";
 import { createAccessControl } from "./access-control.ts";
 
@@ -66,7 +67,7 @@ async function measureDue(platform: Platform, signal: AbortSignal): Promise<void
     const { limits } = await diskUseOf(db, due, settings.disk);
     const storage_bytes =
       (await limitStorage(platform, due, limits.storage_bytes)) ?? (await ports.runtime.storageBytes(due));
-    const built_bytes = await ports.builder.diskBytes(due.project_id);
+    const built_bytes = await sourceAndImagesBytes(ports, due.project_id);
     const images_bytes = built_bytes === null ? null : built_bytes + (await ports.runtime.changedBytes(due.project_id));
     const tookMs = performance.now() - startedAtMs;
     if (storage_bytes === null) log.warn({ project: due.project_id }, "a storage folder takes too long to measure");

@@ -29,7 +29,7 @@ export function DiskUse({ slug }: { readonly slug: string }) {
           <ul className="grid gap-4 sm:grid-cols-3">
             <Share label="Storage folder" {...storage} />
             <Share label="Database" {...database} />
-            <Share label="Images and caches" {...images} access="open" />
+            <Share label="Images, repository and caches" {...images} access="open" />
           </ul>
         )}
       </View>

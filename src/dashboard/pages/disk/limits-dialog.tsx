@@ -46,7 +46,7 @@ export function LimitsDialog({ slug, disk, onClose }: LimitsProps) {
 const parts = [
   ["storage", "Storage folder"],
   ["database", "Database"],
-  ["images", "Images and caches"],
+  ["images", "Images, repository and caches"],
 ] as const;
 
 function bytesOf(text: string): number | null {

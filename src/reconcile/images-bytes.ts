@@ -1,0 +1,13 @@
+import type { Platform } from "./platform.ts";
+
+/**
+ * Returns what a project's repository, images and build caches take of the disk in bytes: one limit bounds them together. Null when measuring
+ * took too long.
+ */
+export async function sourceAndImagesBytes(
+  { builder, repositories }: Pick<Platform["ports"], "builder" | "repositories">,
+  projectId: string,
+): Promise<number | null> {
+  const [built, source] = [await builder.diskBytes(projectId), await repositories.diskBytes(projectId)];
+  return built === null || source === null ? null : built + source;
+}
