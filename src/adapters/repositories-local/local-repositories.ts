@@ -273,11 +273,8 @@ class LocalRepositories implements Repositories {
   async changedPaths(projectId: string, { from, to, quarantine }: CommitChange, limit: number) {
     if ((await this.#parse(projectId, commitId(from), quarantine)) === null) return null;
     const git = this.#gitIn(this.#folder(projectId));
-    const most = { maxOutputBytes: 256 * 1024 * 1024 };
-    const listed = await runOk(git.changedPaths(from, commitId(to)), {
-      ...this.#limited(projectId, quarantine),
-      ...most,
-    });
+    const limits = { ...this.#limited(projectId, quarantine), maxOutputBytes: 256 * 1024 * 1024 };
+    const listed = await runOk(git.changedPaths(from, commitId(to)), limits);
     return listed.stdout.split("\0").filter(Boolean).slice(0, limit);
   }
 
@@ -338,11 +335,8 @@ class LocalRepositories implements Repositories {
     await sweepLeftovers(dir, moment());
     await removeDeadLocks(dir);
     await removeDamagedRefs(dir);
-    const packed = await run(this.#gitIn(dir).pack(), {
-      cwd: dir,
-      env: gitEnv(this.#configFile),
-      timeoutMs: packTimeoutMs,
-    });
+    const place = { cwd: dir, env: gitEnv(this.#configFile), timeoutMs: packTimeoutMs };
+    const packed = await run(this.#gitIn(dir).pack(), place);
     if (packed.exitCode !== 0)
       this.#log.warn({ dir, stderr: packed.stderr.slice(-500) }, "git could not pack a repository");
   }
