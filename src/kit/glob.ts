@@ -7,7 +7,7 @@ export interface Glob {
   matches(path: string, work: Work): boolean;
 }
 
-/** Counts the steps of matching, so that whoever matches a stranger's patterns can stop. */
+/** Counts the steps of matching, so that a caller can give up on a tenant's costly patterns. */
 export interface Work {
   steps: number;
 }

@@ -15,7 +15,7 @@ export { wordsOf } from "./words.ts";
 /** A request by a token in approval mode that its handler has found valid. */
 export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
   readonly caller: Caller;
-  /** The names of the body's fields whose values nobody may see again. */
+  /** The names of the body's fields whose values are secret: no answer and no page shows them. */
   readonly secrets: readonly string[];
   readonly path: string;
   /** One line that describes what the route does. */

@@ -11,7 +11,7 @@ const diskPeriodMs = 100;
 const builderPeriodMs = 1000;
 /** How long the files of an ended build may take to go before the next build ends too. */
 const nextAfterMs = { short: 15_000, full: 1000 } as const;
-/** What a build counts as whose builder doesn't measure it: as much as many builds take, less than what fills a disk. */
+/** The size assumed for a build that its builder cannot measure: as much as many builds take, less than what fills a disk. */
 const unmeasuredBytes = 512 * 1024 ** 2;
 
 /** The disk's room for the running builds of this control plane. */

@@ -26,8 +26,8 @@ const measureAfterBytes = 256 * 1024 ** 2;
 const measureEveryMs = 30_000;
 
 /**
- * Watches how much of the disk a running build takes. What it leaves is measured when it has ended, but until then its temporary files are
- * everybody's loss.
+ * Watches how much of the disk a running build takes. What it leaves is measured when it has ended, but until then its temporary files take
+ * space from all projects.
  */
 export function watchDisk({ disk, folders, limitBytes }: WatchedDisk): DiskWatch {
   const over = new AbortController();
