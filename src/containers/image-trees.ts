@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { DockerRefused, unlessStatus, type DockerApi } from "../kit/docker-api.ts";
@@ -184,8 +185,21 @@ async function findOrImport({ api }: DockerContext): Promise<string> {
   const found = await unlessStatus(api.call<{ Id: string }>({ path: `/images/${name}/json` }), 404);
   if (found) return found.Id;
   const [repo, tag] = name.split(":");
-  const { stdout } = await runOk({ file: "tar", args: ["-C", "/", "--no-recursion", "-cf", "-", "tmp"] });
-  const body = Readable.from(Buffer.from(stdout, "latin1"));
+  const body = Readable.from(await packEmptyRoot());
   await api.call({ method: "POST", path: "/images/create", query: { fromSrc: "-", repo, tag }, body });
   return (await api.call<{ Id: string }>({ path: `/images/${name}/json` })).Id;
+}
+
+/** Returns a tar archive with an empty folder `tmp`. Not of this machine's own: tar fails while other programs change that. */
+async function packEmptyRoot(): Promise<Buffer> {
+  const root = await mkdtemp(join(tmpdir(), "berth-empty-root-"));
+  try {
+    await mkdir(join(root, "tmp"));
+    await chmod(join(root, "tmp"), 0o1777);
+    // `runOk` decodes output as latin1, one character per byte.
+    const { stdout } = await runOk({ file: "tar", args: ["-C", root, "-cf", "-", "tmp"] });
+    return Buffer.from(stdout, "latin1");
+  } finally {
+    await rm(root, { recursive: true });
+  }
 }
