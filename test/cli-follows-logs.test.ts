@@ -105,6 +105,10 @@ test("berth logs --since prints every line of the range, page after page; --grep
     assert.deepEqual(await texts("--until", new Date(Date.now() - 49.5 * 3_600_000).toISOString()), ["old"]);
     const plain = await user.berth(["logs", "-p", slug, "--since", "1d"]);
     assert.equal(plain.stdout.split("\n").length, 6004);
+    const noteOf = async (...args: string[]) => (await user.berth(["logs", "-p", slug, ...args])).stderr;
+    assert.match(await noteOf("--process", "wroker"), /has no process type wroker; it has none yet/);
+    assert.match(await noteOf("--grep", "nowhere"), /No stored line matches/);
+    assert.match(await noteOf("--since", "1s", "--grep", "nowhere"), /No stored line matches/);
     for (const wrong of [
       ["--since", "soon"],
       ["-f", "--until", "1h"],

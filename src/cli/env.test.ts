@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
 import { sampleDeployment, sampleFailure, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform, type SeenRequest } from "../../test/support/scripted-platform.ts";
+import { mask } from "../contract/env.ts";
 
 const secret = "planted-secret";
 const sets = { "env.set": () => undefined };
@@ -63,6 +64,16 @@ test("restore names the deployment whose value comes back, and never shows the v
   assert.deepEqual([sent?.params["key"], sent?.body], ["API_KEY", { from_deployment: 12 }]);
   const wrong = await user.berth(["env", "restore", "API_KEY", "--from", "last", "-p", "demo"]);
   assert.equal(wrong.exitCode, 2);
+});
+
+test("unset names a variable that does not exist before it asks, and removes nothing", async () => {
+  const variable = { key: "A", value: mask, updated_at: null, system: false };
+  await using platform = await startScriptedPlatform({ ...sets, "env.list": () => ({ variables: [variable] }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const { exitCode, stderr } = await user.berth(["env", "unset", "A", "TYPO", "-p", "demo"]);
+  assert.equal(exitCode, 4, stderr);
+  assert.match(stderr, /demo has no variable TYPO\.\n.*Nothing was changed/);
+  assert.ok(platform.seen.every(({ name }) => name !== "env.delete"));
 });
 
 test("no error ever repeats a value", async () => {

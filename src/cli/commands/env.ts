@@ -219,6 +219,13 @@ function addUnset(env: Command, ctx: CliContext): void {
     .action(async (keys: string[], options: { yes?: boolean; wait?: boolean }) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
+      const { variables } = await client.call("env.list", { params: { slug } });
+      const missing = keys.filter((key) => !variables.some((variable) => variable.key === key));
+      if (missing.length > 0)
+        throw new CliError("notFound", "not_found", {
+          message: `${slug} has no variable ${missing.join(", ")}.`,
+          hint: "Nothing was changed. `berth env` lists the variables.",
+        });
       await confirm(ctx, `This removes ${keys.join(", ")} from ${slug}.`, { name: slug, yes: options.yes });
       const change = async () => {
         for (const key of keys) await client.call("env.delete", { params: { slug, key } });

@@ -40,6 +40,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
       if (options.lines === undefined && (query.since ?? query.until) !== undefined)
         return printRange(ctx, client, { slug, query });
       const page = await client.call("logs.list", { params: { slug }, query, signal: ctx.signal });
+      if (page.lines.length === 0) await noteEmpty(ctx, client, { slug, query });
       return ctx.output.result(page, () => page.lines.map((line) => lineText(ctx, line)).join("\n"));
     });
 }
@@ -76,9 +77,23 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
     const page: Page = await client.call("logs.list", { params: { slug }, query: paged, signal: ctx.signal });
     if (ctx.options.json === true) all.push(...page.lines);
     else print(ctx, page);
+    if (after === beginning && page.lines.length === 0) await noteEmpty(ctx, client, { slug, query });
     after = isFull(page) ? page.next_cursor : null;
   }
   if (ctx.options.json === true) ctx.output.result({ source: query.source, lines: all, next_cursor: null }, () => "");
+}
+
+/** Says why nothing is printed, on standard error. */
+async function noteEmpty(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
+  const { process, replica, since, until, grep } = query;
+  if (query.source === "runtime" && process !== undefined) {
+    const { processes } = await client.call("processes.list", { params: { slug } });
+    const types = processes.map(({ type }) => type);
+    if (!types.includes(process))
+      return ctx.output.note(() => `${slug} has no process type ${process}; it has ${types.join(", ") || "none yet"}.`);
+  }
+  const isFiltered = [process, replica, since, until, grep].some((filter) => filter !== undefined);
+  ctx.output.note(() => (isFiltered ? "No stored line matches." : `${slug} has no log lines yet.`));
 }
 
 /**

@@ -157,7 +157,8 @@ test("the variables of the chosen deployment become the project's when it goes l
   });
   assert.equal((await set("COLOUR", { from_deployment: 3 })).status, 204);
   assert.equal((await variablesOf(db, platform.vault, owner))["COLOUR"], "blue");
-  assert.equal((await set("COLOUR", { from_deployment: 9 })).status, 404);
+  const unknown = await set("COLOUR", { from_deployment: 9 });
+  assert.deepEqual([unknown.status, unknown.body["error"]], [404, "There is no deployment 9."]);
   for (const body of [{}, { value: "x", from_deployment: 3 }]) assert.equal((await set("COLOUR", body)).status, 400);
   const none = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 9));
   assert.equal(none.outcome, "nothing");

@@ -55,8 +55,9 @@ async function lockChangeable(ctx: ChangeContext, key: string): Promise<ProjectK
 
 /** Returns the value that a variable had in a deployment. No response contains it. */
 async function valueOfDeployment(ctx: Context<"env.set">, key: string, number: number): Promise<string> {
-  const value = (await variablesOfDeployment(ctx.platform.vault, ctx.tx, ctx.project.key, number))?.[key];
-  return value ?? ctx.fail("not_found", { error: `Deployment ${number} has no variable ${key}.` });
+  const variables = await variablesOfDeployment(ctx.platform.vault, ctx.tx, ctx.project.key, number);
+  if (variables === undefined) return ctx.fail("not_found", { error: `There is no deployment ${number}.` });
+  return variables[key] ?? ctx.fail("not_found", { error: `Deployment ${number} has no variable ${key}.` });
 }
 
 async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
