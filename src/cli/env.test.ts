@@ -67,7 +67,7 @@ test("restore names the deployment whose value comes back, and never shows the v
 });
 
 test("unset names a variable that does not exist before it asks, and removes nothing", async () => {
-  const variable = { key: "A", value: mask, updated_at: null, system: false };
+  const variable = { key: "A", value: mask, updated_at: null, system: false } as const;
   await using platform = await startScriptedPlatform({ ...sets, "env.list": () => ({ variables: [variable] }) });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { exitCode, stderr } = await user.berth(["env", "unset", "A", "TYPO", "-p", "demo"]);

@@ -170,7 +170,7 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   const applied = await migrate({ connection }).catch((error: unknown) => {
     throw new StartRefused(`The control plane's database cannot be used: ${(error as Error).message}`);
   });
-  for (const name of applied) log.info({ migration: name }, "applied a migration");
+  if (applied.length > 0) log.info({ migrations: applied.length, newest: applied.at(-1) }, "migrated the database");
   const database = openDatabase({ connection, log });
   // Requests have their own connections, so that they don't queue behind pushes and reconcilers, nor these behind many clients.
   const requests = openDatabase({ connection, log });

@@ -207,7 +207,10 @@ test("a cron job is made and run now", { skip }, async () => {
   await page.getByText("Every 5 minutes").waitFor();
   await page.getByText("Every day at 03:00 UTC").waitFor();
   await press("Run now: clean-up");
-  await page.getByRole("cell", { name: /Succeeded/ }).waitFor();
+  await page
+    .getByRole("cell", { name: /Succeeded/ })
+    .first()
+    .waitFor();
   await looksRight(page);
   await page.setViewportSize(screens.phone);
   const job = page.getByRole("list", { name: "Cron jobs" }).getByRole("listitem").filter({ hasText: "clean-up" });
