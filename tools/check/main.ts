@@ -3,11 +3,14 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
 import { run } from "../../src/kit/exec.ts";
+import { digestContents, openGreenChecks } from "./green-checks.ts";
 
 interface Check {
   readonly name: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether it reads the files of docs/ and those beside it. */
+  readonly withDocuments?: true;
   /** What to do when it is red. */
   readonly advice: string;
 }
@@ -20,7 +23,7 @@ const folders = ["src", "test", "tools"].filter((folder) => existsSync(folder));
 const cache = "node_modules/.cache";
 // tsc is a Go program that ends before its garbage is worth collecting: a quarter of its processor time.
 const withoutCollecting = { GOGC: "off", GOMEMLIMIT: "2GiB" };
-const keptTypes = ["--incremental", "--tsBuildInfoFile", `${cache}/berth-types`];
+const keptTypes = (name: string) => ["--incremental", "--tsBuildInfoFile", `${cache}/${name}`];
 const knip = (config: string) => [
   "node_modules/knip/bin/knip.js",
   ...["--config", resolve(root, "tools/check", config), "--no-progress", "--treat-config-hints-as-errors"],
@@ -31,14 +34,17 @@ const checks: readonly Check[] = [
   {
     name: "types",
     // Several checkers would each infer the same types anew: one needs two thirds of their processor time.
-    args: ["node_modules/typescript/bin/tsc", "-p", ".", "--noEmit", "--checkers", "1", ...keptTypes],
+    args: ["node_modules/typescript/bin/tsc", "-p", ".", "--noEmit", "--checkers", "1", ...keptTypes("berth-types")],
     env: withoutCollecting,
     advice: "correct the types",
   },
   {
     name: "types of the dashboard",
     // A browser's names instead of Node's.
-    args: ["node_modules/typescript/bin/tsc", "-p", "src/dashboard", "--noEmit", "--checkers", "1"],
+    args: [
+      ...["node_modules/typescript/bin/tsc", "-p", "src/dashboard", "--noEmit", "--checkers", "1"],
+      ...keptTypes("berth-dashboard-types"),
+    ],
     env: withoutCollecting,
     advice: "correct the types",
   },
@@ -77,11 +83,13 @@ const checks: readonly Check[] = [
   {
     name: "texts",
     args: ["tools/check/texts.ts"],
+    withDocuments: true,
     advice: "say it without the named thing",
   },
   {
     name: "generated files",
     args: ["tools/gen/main.ts", "--check"],
+    withDocuments: true,
     advice: "run npm run gen and commit what it writes",
   },
 ];
@@ -90,6 +98,7 @@ const checks: readonly Check[] = [
 process.env["NODE_COMPILE_CACHE"] ??= resolve(cache, "berth-compiled-code");
 
 const timeoutMs = 14 * 60 * 1000;
+const greenChecks = openGreenChecks(resolve(cache, "berth-green-checks.json"));
 
 /** Runs all checks, or those named in `only`, and prints one line for each; the output of red ones follows their line. */
 async function checkAll(only: readonly string[]): Promise<boolean> {
@@ -111,6 +120,13 @@ async function isGreen(check: Check): Promise<boolean> {
     console.log(`not run  ${check.name}: ${name} does not exist`);
     return name.startsWith("tools/gen/");
   }
+  // Elsewhere the programs of the checks are not among the files.
+  const digest = () => (process.cwd() === root ? digestContents(root, check.withDocuments === true) : null);
+  const contents = await digest();
+  if (greenChecks.has(check.name, contents)) {
+    console.log(`ok       ${check.name} (no file has changed since it was green)`);
+    return true;
+  }
   const startedAt = performance.now();
   const env = { ...(process.env as Record<string, string>), ...check.env };
   const result = await run(
@@ -120,6 +136,8 @@ async function isGreen(check: Check): Promise<boolean> {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (result.exitCode === 0) {
     console.log(`ok       ${check.name} (${seconds} s)`);
+    // A file that was changed meanwhile may have been read before or after.
+    if ((await digest()) === contents) greenChecks.add(check.name, contents);
     return true;
   }
   const output = `${result.stdout}${result.stderr}`.trim();
