@@ -1,3 +1,4 @@
+// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
@@ -8,7 +9,6 @@ import { routes } from "../../src/contract/routes.ts";
 import { findPostgres } from "../../src/daemon/setup/find-postgres.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { listProcesses } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 
 const word = () => randomBytes(9).toString("hex");
@@ -221,15 +221,22 @@ function unlessRemoved<T>(read: () => T, otherwise: T): T {
   try {
     return read();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return otherwise;
+    if (/^(?:ENOENT|ESRCH)$/.test((error as NodeJS.ErrnoException).code ?? "")) return otherwise;
     throw error;
   }
 }
 
-/** Looks at all processes of the machine many times a second. */
+/** Reads the arguments of the machine's processes many times a second; those of processes that were there before can't have them. */
 function watchCommandLines() {
+  let before = new Set(processIds());
   const seen = new Set<string>();
-  const timer = setInterval(() => listProcesses().forEach((each) => seen.add(each.commandLine)), 60).unref();
+  const look = () => {
+    const now = new Set(processIds());
+    for (const pid of now.difference(before)) seen.add(textOf(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim());
+    // The number of one that has ended may be given again.
+    before = before.intersection(now);
+  };
+  const timer = setInterval(look, 60).unref();
   return {
     stop() {
       clearInterval(timer);
@@ -237,3 +244,5 @@ function watchCommandLines() {
     },
   };
 }
+
+const processIds = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name));

@@ -1,4 +1,3 @@
-// Runs alone: a statement has 5 s, and the one on a value of 1 GB needs most of them beside other work.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
