@@ -1,3 +1,4 @@
+// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

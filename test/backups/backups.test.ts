@@ -1,3 +1,4 @@
+// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, truncate } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Drawn with other journey files: the conformance test goes the same way with every run.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "../support/eventually.ts";

@@ -1,4 +1,5 @@
 // Runs alone: it sends hundreds of requests a second and must not lose one, which other tests on the same processors would decide.
+// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { runsAll } from "../support/draw-cases.ts";

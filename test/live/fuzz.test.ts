@@ -1,3 +1,4 @@
+// Drawn with other journey files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -1,9 +1,11 @@
+import { processorSecondsOf } from "./measured-files.ts";
 import type { TestFile } from "./test-files.ts";
 
 /**
- * Of the files that declare such a row (test-files.ts) a usual run draws so many. docs/testing.md says what each row is.
+ * The processor time of the files that a usual run draws, in seconds. Together with the files that always run it takes two cores five minutes
+ * (docs/testing.md).
  */
-const drawnOf: Readonly<Record<string, number>> = { container: 2, "ordinary user": 1, S3: 1, operation: 2, journey: 3 };
+const drawnSeconds = 120;
 
 export interface Drawn {
   readonly files: readonly TestFile[];
@@ -11,20 +13,32 @@ export interface Drawn {
   readonly others: readonly TestFile[];
 }
 
-/** All files without a row, and some of each row's, drawn anew each time. */
+/**
+ * All files that do not declare that they are drawn (test-files.ts), and one share of the others. The shares take about the same processor
+ * time, so every usual run takes about the same, and each file has the same chance.
+ */
 export function drawFiles(files: readonly TestFile[], random: () => number): Drawn {
-  const rows = Map.groupBy(files, ({ row }) => row);
-  const drawn = new Set(rows.get(""));
-  for (const [row, members] of rows) {
-    if (row === "") continue;
-    const count = drawnOf[row];
-    if (count === undefined) throw new Error(`no row of test files is called "${row}"`);
-    for (const file of shuffle(members, random).slice(0, count)) drawn.add(file);
-  }
-  return { files: files.filter((file) => drawn.has(file)), others: files.filter((file) => !drawn.has(file)) };
+  const shares = dealFiles(
+    files.filter(({ row }) => row !== ""),
+    random,
+  );
+  const drawn = new Set(shares[Math.floor(random() * shares.length)]);
+  const isChosen = (file: TestFile) => file.row === "" || drawn.has(file);
+  return { files: files.filter(isChosen), others: files.filter((file) => !isChosen(file)) };
 }
 
-function shuffle<T>(values: readonly T[], random: () => number): readonly T[] {
-  const keyed = values.map((value) => ({ value, key: random() }));
-  return keyed.toSorted((one, other) => one.key - other.key).map(({ value }) => value);
+/** The costliest file first, each into the share that has least so far. */
+function dealFiles(files: readonly TestFile[], random: () => number): readonly (readonly TestFile[])[] {
+  const costs = files.map((file) => ({ file, seconds: processorSecondsOf(file), key: random() }));
+  const total = costs.reduce((sum, { seconds }) => sum + seconds, 0);
+  const shares = Array.from({ length: Math.ceil(total / drawnSeconds) }, () => ({
+    seconds: 0,
+    files: [] as TestFile[],
+  }));
+  for (const { file, seconds } of costs.toSorted((one, other) => other.seconds - one.seconds || one.key - other.key)) {
+    const share = shares.reduce((least, each) => (each.seconds < least.seconds ? each : least));
+    share.seconds += seconds;
+    share.files.push(file);
+  }
+  return shares.map((share) => share.files);
 }

@@ -6,10 +6,11 @@ import { after, before, test } from "node:test";
 
 import { run } from "../../src/kit/exec.ts";
 import { drawFiles } from "./draw-files.ts";
+import measuredFiles from "./measured-files.json" with { type: "json" };
+import { processorSecondsOf, secondsOf } from "./measured-files.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { runJob } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
-import slowFiles from "./slow-files.json" with { type: "json" };
 import { findTestFiles, type TestFile } from "./test-files.ts";
 
 const main = resolve(import.meta.dirname, "main.ts");
@@ -127,23 +128,32 @@ test("the longest job starts first, and each that was measured is there", () => 
   const found = findTestFiles([]);
   const known = new Set(found.flatMap(({ file, group }) => [file, group]));
   assert.deepEqual(
-    Object.keys(slowFiles).filter((name) => !known.has(name)),
+    Object.keys(measuredFiles).filter((name) => !known.has(name)),
     [],
   );
-  const names = planJobs(found).map(({ name }) => name);
-  const [longest] = Object.entries(slowFiles).toSorted(([, one], [, other]) => other - one)[0] as [string, number];
-  assert.equal(names[0], longest);
+  const beside = found.filter(({ kind }) => kind !== "alone");
+  const longest = beside.reduce((one, other) => (secondsOf(other) > secondsOf(one) ? other : one));
+  assert.equal(planJobs(found)[0]?.name, longest.file);
 });
 
-test("of the files of each row some run, of the others all, and over many runs each file does", () => {
+test("each draw has the files that are never drawn and one share of the others, and over many runs every file runs", () => {
   const found = findTestFiles([]);
   const seen = new Set<TestFile>();
+  const costs: number[] = [];
   for (let run = 0; run < 200; run += 1) {
     const { files, others } = drawFiles(found, Math.random);
     assert.equal(files.length + others.length, found.length);
-    for (const row of new Set(found.map((each) => each.row))) assert.ok(files.some((each) => each.row === row));
-    assert.ok(others.length > 0 && others.every(({ row }) => row !== ""));
+    assert.ok(others.every(({ row }) => row !== ""));
+    const drawn = files.filter(({ row }) => row !== "");
+    costs.push(drawn.reduce((sum, file) => sum + processorSecondsOf(file), 0));
     for (const file of files) seen.add(file);
   }
   assert.equal(seen.size, found.length);
+  assert.ok(Math.max(...costs) < 1.5 * Math.min(...costs), `the shares take ${[...new Set(costs)].join(", ")} s`);
+});
+
+test("the same random numbers draw the same files", () => {
+  const found = findTestFiles([]);
+  const draw = () => drawFiles(found, () => 0.4).files;
+  assert.deepEqual(draw(), draw());
 });

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import slowFiles from "./slow-files.json" with { type: "json" };
+import { secondsOf } from "./measured-files.ts";
 import type { Kind, TestFile } from "./test-files.ts";
 
 /** One process of the run. */
@@ -15,9 +15,6 @@ export interface Job {
 /** Most files wait more than they compute, so more of them run at once than there are cores. */
 export const capacity = 8;
 const weights: Readonly<Record<Kind, number>> = { together: 1, beside: 1, platform: 2, alone: capacity };
-/** Seconds that long jobs took in a whole run on two cores, by file or group. A file that is missing takes its kind's. */
-const measured = new Map<string, number>(Object.entries(slowFiles));
-const usual: Readonly<Record<Kind, number>> = { together: 12, beside: 5, platform: 30, alone: 30 };
 
 /** Turns test files into jobs, in the order in which they start: the longest first, so that none of them is running when all others have ended. */
 export function planJobs(files: readonly TestFile[]): readonly Job[] {
@@ -29,10 +26,6 @@ function compareGroups(one: readonly TestFile[], other: readonly TestFile[]): nu
   const [first, second] = [one[0] as TestFile, other[0] as TestFile];
   const alone = Number(first.kind === "alone") - Number(second.kind === "alone");
   return alone || secondsOf(second) - secondsOf(first) || linesOf(other) - linesOf(one);
-}
-
-function secondsOf({ file, kind, group }: TestFile): number {
-  return measured.get(kind === "together" ? group : file) ?? usual[kind];
 }
 
 function linesOf(files: readonly TestFile[]): number {

@@ -1,3 +1,4 @@
+// Drawn with other builder files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";

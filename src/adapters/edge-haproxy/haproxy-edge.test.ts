@@ -1,3 +1,4 @@
+// Drawn with other edge files: what an edge promises is shown by the built-in one in every run.
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Drawn with other edge files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Drawn with other data files: what a host of databases promises is shown by the local one in every run.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";

@@ -1,0 +1,26 @@
+import measuredFiles from "./measured-files.json" with { type: "json" };
+import type { Kind, TestFile } from "./test-files.ts";
+
+/**
+ * What long jobs took in a whole run on two cores, by file or group: seconds, and seconds of processor time with all that they start. A file
+ * that is missing takes its kind's.
+ */
+const measured = new Map(Object.entries(measuredFiles as unknown as Record<string, [number, number]>));
+const usual: Readonly<Record<Kind, readonly [number, number]>> = {
+  together: [12, 3],
+  beside: [5, 3],
+  platform: [30, 15],
+  alone: [30, 15],
+};
+
+export function secondsOf(file: TestFile): number {
+  return costOf(file)[0];
+}
+
+export function processorSecondsOf(file: TestFile): number {
+  return costOf(file)[1];
+}
+
+function costOf({ file, kind, group }: TestFile): readonly [number, number] {
+  return measured.get(kind === "together" ? group : file) ?? usual[kind];
+}
