@@ -1,3 +1,4 @@
+// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";

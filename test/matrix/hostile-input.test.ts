@@ -1,3 +1,4 @@
+// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { routes } from "../../src/contract/routes.ts";

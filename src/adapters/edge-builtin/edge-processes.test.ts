@@ -1,3 +1,4 @@
+// Drawn with other edge files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { appendFile, mkdir, mkdtemp, readFile, rm, rmdir, stat } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Drawn with other git files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

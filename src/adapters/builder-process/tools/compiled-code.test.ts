@@ -1,3 +1,4 @@
+// Drawn with other builder files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
