@@ -573,7 +573,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   "status.get": { ...operator, path: () => "/v1/status" },
   "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
   "platform.machines": { ...operator, path: () => "/v1/platform/machines" },
-  "platform.join": { ...changesMachines, method: "POST", path: () => "/v1/platform/machines" },
+  "platform.join": { ...changesMachines, approval: true, method: "POST", path: () => "/v1/platform/machines" },
   "platform.drain": {
     ...changesMachines,
     method: "PUT",

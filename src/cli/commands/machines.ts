@@ -61,7 +61,7 @@ function addJoin(machines: Command, ctx: CliContext): void {
   }).action(async () => {
     const client = await ctx.client();
     const answer = await client.call("platform.join", {});
-    ctx.output.result(answer, () => answer.script.trimEnd());
+    ctx.output.result(answer, () => answer.script?.trimEnd() ?? "");
   });
 }
 

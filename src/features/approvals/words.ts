@@ -130,6 +130,11 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () => "It gets an owner token of its own.",
     touches: [],
   },
+  "platform.join": {
+    order: () => "Show the script that joins a machine to the swarm",
+    effect: () => "It holds the swarm's secrets: whoever has it can add machines that run every organization's code.",
+    touches: [],
+  },
   "platform.dismiss": {
     order: ({ target }) => `Remove the machine ${target} from the swarm`,
     effect: () => "It gets no replicas any more. Those that the swarm still counts on it start elsewhere.",

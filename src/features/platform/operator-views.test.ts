@@ -212,6 +212,11 @@ test("a swarm's machine is drained by restarts of the projects on it, and remove
     machines.map(({ takes_replicas }) => takes_replicas),
     [true, false],
   );
+  const secret = await api.call("POST", "/v1/platform/machines", { token: careful.text });
+  assert.deepEqual([secret.status, secret.body["code"]], [403, "approval_required"]);
+  const headers = { "idempotency-key": "join" };
+  const join = () => api.call("POST", "/v1/platform/machines", { token: org.operator, headers });
+  assert.deepEqual([(await join()).body, (await join()).body], [{ script: "join" }, { script: null }]);
   assert.deepEqual(await call("DELETE", "/m2"), [204, undefined]);
   assert.deepEqual(await call("DELETE", "/m2"), [404, "not_found"]);
   const { machines: left } = await get<Result<"platform.machines">>("/v1/platform/machines");

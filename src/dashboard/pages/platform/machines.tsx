@@ -217,7 +217,7 @@ function Join({ onClose }: { readonly onClose: () => void }) {
       title="Add a machine"
       submit="Show the script"
       input={() => ({})}
-      onDone={(answer) => setScript(answer.script)}
+      onDone={(answer) => setScript(answer.script ?? "")}
       onClose={onClose}
     >
       <p className="text-sm text-muted">
