@@ -30,6 +30,19 @@ export function bodyLimit(stage: Stage): void {
     assert.equal(usage.find(({ project_id }) => project_id === "prj_limit.test")?.by_class["4"], 2);
   });
 
+  test("a length that no body can have is refused, and its request never begins at the application", async () => {
+    let begun = 0;
+    const app = await stage.app((_, res) => void ((begun += 1), res.end()));
+    await stage.serve({ "limit.test": [app] });
+    const [half, whole] = [2n ** 63n, 2n ** 64n];
+    const lengths = [half, half + 1n, whole - 2n, whole - 1n, whole, whole + 5n, whole * 10n].map(String);
+    for (const length of [...lengths, `000${whole - 1n}`, `${whole - 1n}, ${whole - 1n}`]) {
+      const head = `POST / HTTP/1.1\r\nHost: limit.test\r\nContent-Length: ${length}\r\n\r\n`;
+      assert.match(await stage.raw(head), /^HTTP\/1\.1 4(?:00|13) /, length);
+    }
+    assert.equal(begun, 0);
+  });
+
   test("the control plane gets bodies of every length, and has limits of its own", async () => {
     const { app } = await receiver();
     await stage.serveRoutes([{ ...route("control.test", [app]), is_control: true }]);

@@ -98,9 +98,13 @@ function answerWith(code: PageCode): string {
 function checks({ max_body_bytes }: HaproxySettings): string[] {
   // A length above 2^63 reads as a negative number. Chunks are not counted: only a filter on every request could do that.
   const isTooLarge = `!{ req.body_size 0:${max_body_bytes} } !${hasFlag("C")}`;
-  const limit = `http-request set-var(txn.route) str(${answerWith("body_too_large")}) if ${isTooLarge}`;
+  // HAProxy's own mark of a body without a stated length; a client that states it would pass the limit.
+  const isUnknown = `{ req.fhdr(content-length) -m sub ${2n ** 64n - 1n} } !${hasFlag("C")}`;
+  const limits = [isTooLarge, isUnknown].map(
+    (condition) => `http-request set-var(txn.route) str(${answerWith("body_too_large")}) if ${condition}`,
+  );
   return [
-    ...(max_body_bytes === 0 ? [] : [limit]),
+    ...(max_body_bytes === 0 ? [] : limits),
     `http-request set-var(txn.route) str(${answerWith("method_not_allowed")}) if { method TRACE CONNECT }`,
     // The parser has checked that the authority of an absolute URL equals `Host`; applications receive only the path.
     "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",
