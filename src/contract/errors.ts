@@ -173,6 +173,13 @@ export const errors = {
     meaning: "A request with this Idempotency-Key is still in progress, or its outcome is unknown.",
     hint: "Try again in a moment. If the error persists, check whether the change was made, then send it with a new key.",
   },
+  idempotency_answer_gone: {
+    status: 409,
+    retry: "no",
+    meaning:
+      "The request with this Idempotency-Key was completed, but its response is not kept: it was too large, or newer responses took its place.",
+    hint: "Don't send it again with a new key, which would make the change twice. Read what it changed.",
+  },
   idempotency_mismatch: {
     status: 422,
     retry: "after_change",

@@ -18,6 +18,8 @@ export const limits = {
   approvals_pending: 20,
   approval_wait_seconds: 60,
   idempotency_key_characters: 255,
+  idempotency_answer_bytes: 1024 * 1024,
+  idempotency_answers_bytes_per_organization: 64 * 1024 * 1024,
   deployments_listed: 100,
   builds_listed: 100,
   backups_listed: 100,

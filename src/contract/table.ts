@@ -180,7 +180,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   if (row.access === "operator") always.push("operator_only");
   if (row.scope !== null || row.further_scopes.length > 0) always.push("insufficient_scope");
   if (row.approval) always.push("approval_required", "approval_denied");
-  if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress");
+  if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress", "idempotency_answer_gone");
   if (Object.keys(row.params.shape).length > 0) always.push("not_found");
   if (row.living) always.push("project_deleted");
   return always;

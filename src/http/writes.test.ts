@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { sql } from "kysely";
 import { Refused } from "../features/context.ts";
+import { limitKeptAnswers } from "../features/idempotency/idempotency.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
@@ -18,13 +21,14 @@ let org: TestOrganization;
 let things: Things;
 let aheadMs = 0;
 let inserts = 0;
+let text: string | undefined;
 let insertion: () => Promise<void> = async () => {};
 
 before(async () => {
   const insertRow = async () => {
     inserts += 1;
     await insertion();
-    return { outcome: "done", found: { row: { id: inserts }, cut: [] } } as const;
+    return { outcome: "done", found: { row: { id: inserts, text }, cut: [] } } as const;
   };
   api = await testApi({
     ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ insertRow }) },
@@ -138,6 +142,48 @@ describe("a write with an Idempotency-Key", () => {
       const kept = api.platform.vault.open(row.token_id, `idempotency:${key}`, row.sealed_answer as Buffer);
       assert.ok(!kept.includes(String(text)) && kept.includes("201"));
     }
+  });
+
+  test("is not done again when its answer was too large to keep", async () => {
+    const key = newKey();
+    const insert = () => send("POST", insertPath(), { body: { values: { id: 8 } }, key });
+    text = "x".repeat(2 ** 20);
+    const first = await insert();
+    text = undefined;
+    const before = inserts;
+    const again = await insert();
+    assert.deepEqual([first.status, again.status, again.body["code"]], [201, 409, "idempotency_answer_gone"]);
+    assert.equal(inserts, before);
+    const { sealed_answer } = await api.database.db
+      .selectFrom("idempotency_key")
+      .select("sealed_answer")
+      .where("key", "=", key)
+      .executeTakeFirstOrThrow();
+    assert.equal(sealed_answer, null);
+  });
+
+  test("loses its answer to newer ones of its organization, and to no other organization's", async () => {
+    const { db } = api.database;
+    const [busy, quiet] = [await testOrganization(db, "busy"), await testOrganization(db, "quiet")];
+    const create = (slug: string, token: string) =>
+      send("POST", "/v1/projects", { body: { slug, name: "New" }, key: slug, token });
+    const all = () =>
+      Promise.all([create("oldest", busy.owner), create("newest", busy.owner), create("theirs", quiet.owner)]);
+    const made = (await all()).map(({ status }) => status);
+    const large = { sealed_answer: randomBytes(15_000), expires_at: sql<string>`expires_at - interval '1 hour'` };
+    for (const key of ["oldest", "theirs"])
+      await db.updateTable("idempotency_key").set(large).where("key", "=", key).execute();
+    const kept = async () => {
+      const rows = db.selectFrom("idempotency_key").select("key").where("sealed_answer", "is not", null);
+      const found = await rows.where("key", "in", ["oldest", "newest", "theirs"]).orderBy("key").execute();
+      return found.map(({ key }) => key);
+    };
+    await limitKeptAnswers(db, 20_000);
+    assert.deepEqual([made, await kept()], [[201, 201, 201], ["newest", "oldest", "theirs"]]);
+    await db.updateTable("idempotency_key").set({ sealed_answer: randomBytes(9000) }).where("key", "=", "theirs").execute();
+    await limitKeptAnswers(db, 10_000);
+    assert.deepEqual(await kept(), ["newest", "theirs"]);
+    assert.equal((await create("oldest", busy.owner)).body["code"], "idempotency_answer_gone");
   });
 
   test("is remembered for a day", async () => {

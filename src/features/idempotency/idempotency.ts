@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { limits } from "../../contract/limits.ts";
 import { canonicalJson } from "../../kit/canonical-json.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
-import { releaseKey, selectKey, takeKey, writeOutcome, type Hold } from "./queries.ts";
+import { dropOldAnswers, releaseKey, selectKey, takeKey, writeOutcome, type Hold } from "./queries.ts";
 
 export { deleteEndedKeys } from "./queries.ts";
 
@@ -25,7 +26,7 @@ export interface StoredAnswer {
 /** The exclusive right to execute the request of a key. Exactly one of its methods must be called. */
 export interface HeldKey {
   /**
-   * Stores the response for a day, in the transaction that makes the change or after it. Throws when the hold was lost, so that a change is
+   * Stores the response for a day, in the transaction that makes the change or after it; of a very large one, only that there was one. Throws when the hold was lost, so that a change is
    * not made twice.
    */
   keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
@@ -44,7 +45,8 @@ const rememberedMs = 24 * 60 * 60 * 1000;
 
 /**
  * Returns a hold on the key, or the response that its request got before. Throws `idempotency_mismatch` if the key belongs to another
- * request, and `idempotency_in_progress` if its request is still running or its outcome was lost.
+ * request, `idempotency_answer_gone` if its response is no longer kept, and `idempotency_in_progress` if its request is still running or its
+ * outcome was lost.
  */
 export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): Promise<Claimed> {
   const { key, caller, holdMs } = keyed;
@@ -59,10 +61,18 @@ export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): 
   // The key was released just now; a retry will get it.
   if (known === undefined) throw inProgress();
   if (!known.request_hash.equals(request_hash)) throw new Refused("idempotency_mismatch");
-  if (known.sealed_answer === null) throw inProgress();
+  if (known.sealed_answer === null) throw known.status_code === null ? inProgress() : new Refused("idempotency_answer_gone");
   return {
     replay: JSON.parse(platform.vault.open(owner.token_id, secretName(key), known.sealed_answer)) as StoredAnswer,
   };
+}
+
+/** Drops the oldest responses of organizations whose responses exceed their limit together. Their requests are still not executed again. */
+export async function limitKeptAnswers(
+  db: Db,
+  mostBytes: number = limits.idempotency_answers_bytes_per_organization,
+): Promise<number> {
+  return dropOldAnswers(db, mostBytes);
 }
 
 function inProgress(): Refused {
@@ -72,7 +82,10 @@ function inProgress(): Refused {
 function holdOf(platform: HandlerPlatform, hold: Hold): HeldKey {
   return {
     async keep(db, answer) {
-      const sealed_answer = platform.vault.seal(hold.token_id, secretName(hold.key), JSON.stringify(answer));
+      const fits = Buffer.byteLength(answer.text ?? "") <= limits.idempotency_answer_bytes;
+      const sealed_answer = fits
+        ? platform.vault.seal(hold.token_id, secretName(hold.key), JSON.stringify(answer))
+        : null;
       if (!(await writeOutcome(db, hold, { status_code: answer.status, sealed_answer }))) throw inProgress();
     },
     async commit(tx) {

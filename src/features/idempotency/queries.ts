@@ -75,7 +75,7 @@ const held = (db: Db | Tx, hold: Hold) =>
 export async function writeOutcome(
   db: Db | Tx,
   hold: Hold,
-  answer: { readonly status_code: number; readonly sealed_answer: Buffer } | undefined,
+  answer: { readonly status_code: number; readonly sealed_answer: Buffer | null } | undefined,
 ): Promise<boolean> {
   const done = await held(db, hold)
     .set({ committed: true, ...answer })
@@ -98,4 +98,22 @@ export async function releaseKey(db: Db, hold: Hold): Promise<void> {
 export async function deleteEndedKeys(db: Db, now: Date): Promise<number> {
   const done = await db.deleteFrom("idempotency_key").where("expires_at", "<=", at(now)).executeTakeFirst();
   return Number(done.numDeletedRows);
+}
+
+/**
+ * Removes the oldest responses of each organization that has more than `mostBytes` of them. Reads the rows only when the table is larger
+ * than that.
+ */
+export async function dropOldAnswers(db: Db, mostBytes: number): Promise<number> {
+  const dropped = await sql`
+    update idempotency_key set sealed_answer = null
+    from (
+      select token_id, key, sum(octet_length(sealed_answer)) over (partition by org_id order by expires_at desc, key) as with_newer
+      from idempotency_key
+      where sealed_answer is not null and pg_total_relation_size('idempotency_key') > ${mostBytes}
+    ) as kept
+    where idempotency_key.token_id = kept.token_id and idempotency_key.key = kept.key and kept.with_newer > ${mostBytes}`.execute(
+    db,
+  );
+  return Number(dropped.numAffectedRows ?? 0);
 }

@@ -1,5 +1,5 @@
 import { expireApprovals } from "../../features/approvals/approvals.ts";
-import { deleteEndedKeys } from "../../features/idempotency/idempotency.ts";
+import { deleteEndedKeys, limitKeptAnswers } from "../../features/idempotency/idempotency.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -13,7 +13,8 @@ export function approvalsTask(platform: Platform): Task {
       const now = platform.clock.now();
       const expired = await expireApprovals(platform.db, platform.wakeups, now);
       const forgotten = await deleteEndedKeys(platform.db, now);
-      return { detail: `${expired} approvals expired, ${forgotten} stored responses deleted` };
+      const dropped = await limitKeptAnswers(platform.db);
+      return { detail: `${expired} approvals expired, ${forgotten + dropped} stored responses deleted` };
     },
   };
 }
