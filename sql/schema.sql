@@ -545,6 +545,7 @@ CREATE TABLE public.project (
     maintenance_since timestamp with time zone,
     maintenance_message text,
     storage boolean DEFAULT true NOT NULL,
+    backups_limit_bytes bigint,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
     CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
 );

@@ -248,12 +248,13 @@ test("the disk of a project without a database shows that it has none, and an un
       storage: { ...share, access: "open" as const },
       database: { ...share, used_bytes: null, access: "open" as const, reopens_at: null },
       images: share,
+      backups: share,
       measured_at,
     }),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const disk = async () => (await user.berth(["disk", "-p", "demo"])).stdout;
-  assert.match(await disk(), /database +none yet of 1\.0 GiB/);
+  assert.match(await disk(), /database +none yet of 1\.0 GiB[^]*backups +4\.0 KiB of 1\.0 GiB/);
   measured_at = null;
   assert.match(await disk(), /database +not measured of 1\.0 GiB/);
 });

@@ -17,6 +17,8 @@ const disk = z.object({
   database: share.extend({ access: z.enum(["open", "read_only", "closed"]), reopens_at: timestamp.nullable() }),
   /** Images of deployments, and build caches. Over the limit, new builds are refused. */
   images: share,
+  /** Backups on the platform's own disk. Over the limit, the oldest are deleted. */
+  backups: share,
   measured_at: timestamp.nullable(),
 });
 
@@ -78,6 +80,7 @@ export const rows = [
       storage_bytes: limit.optional(),
       database_bytes: limit.optional(),
       images_bytes: limit.optional(),
+      backups_bytes: limit.optional(),
     }),
     result: disk,
     success: [200],

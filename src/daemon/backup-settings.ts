@@ -39,6 +39,18 @@ export const backupSettings = {
     [1, 10_000],
     "How many manual backups of each project are kept.",
   ),
+  finalBackupDays: wholeNumber(
+    "BERTH_FINAL_BACKUP_DAYS",
+    365,
+    [0, 36_500],
+    "For how many days the final backup of a purged project is kept. 0: without an end.",
+  ),
+  finalBackupsMib: wholeNumber(
+    "BERTH_FINAL_BACKUPS_MIB",
+    51_200,
+    [64, 1_073_741_824],
+    "How much disk the final backups of an organization's purged projects may use; over this limit the oldest are deleted, but never the newest. Backups in S3 don't count.",
+  ),
   backupHours: wholeNumber("BERTH_BACKUP_HOURS", 6, [1, 240], "How long one backup, restore or verification may take."),
   concurrentBackups: wholeNumber(
     "BERTH_CONCURRENT_BACKUPS",

@@ -20,6 +20,12 @@ export const diskSettings = {
     [64, 1_073_741_824],
     "How much disk the repository, images and build caches of a project may use; over this limit Berth refuses new builds.",
   ),
+  backupsMib: wholeNumber(
+    "BERTH_BACKUPS_MIB",
+    20_480,
+    [64, 1_073_741_824],
+    "How much disk the backups of a project may use; over this limit the oldest are deleted, but never the newest and the newest verified one. Backups in S3 don't count.",
+  ),
   diskFloorMib: wholeNumber(
     "BERTH_DISK_FLOOR_MIB",
     1024,

@@ -20,6 +20,7 @@ export function diskLimitsOf(config: Config): DiskLimits {
     storage_bytes: mibToBytes(config.storageMib),
     database_bytes: mibToBytes(config.databaseDiskMib),
     images_bytes: mibToBytes(config.imagesMib),
+    backups_bytes: mibToBytes(config.backupsMib),
   };
 }
 

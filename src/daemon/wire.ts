@@ -125,6 +125,7 @@ function settingsOf(config: Config): Platform["settings"] {
       daily: config.backupDaily,
       window: { startHour: config.backupStartHour, hours: config.backupWindowHours },
       retention: { daily: config.backupKeepDaily, weekly: config.backupKeepWeekly, manual: config.backupKeepManual },
+      finalRetention: { days: config.finalBackupDays, bytes: mibToBytes(config.finalBackupsMib) },
       concurrent: config.concurrentBackups,
       timeoutMs: seconds(config.backupHours * 3600),
     },

@@ -19,7 +19,7 @@ import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories, TreeLimits } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
-import type { BackupWindow, Retention } from "../features/backups/backups.ts";
+import type { BackupWindow, FinalRetention, Retention } from "../features/backups/backups.ts";
 import type { Storages } from "../ports/storage.ts";
 import type { Db } from "../store/database.ts";
 import type { Vault } from "../store/vault.ts";
@@ -129,6 +129,7 @@ export interface BackupSettings {
   readonly daily: boolean;
   readonly window: BackupWindow;
   readonly retention: Retention;
+  readonly finalRetention: FinalRetention;
   readonly concurrent: number;
   /** How long one backup, restore or verification may take. */
   readonly timeoutMs: number;

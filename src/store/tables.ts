@@ -576,6 +576,7 @@ export interface ProjectTable {
   maintenance_since: Timestamp | null;
   maintenance_message: string | null;
   storage: Generated<boolean>;
+  backups_limit_bytes: number | null;
 }
 
 export interface ProjectDatabaseTable {

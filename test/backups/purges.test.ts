@@ -6,6 +6,7 @@ import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture
 import { requestPurge } from "../../src/features/purges/purges.ts";
 import { DatabaseWorkFailed } from "../../src/ports/postgres-host.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
+import { applyFinalRetention, deleteExpiredBackups } from "../../src/reconcile/backups/backup-upkeep.ts";
 import { purgesTask } from "../../src/reconcile/purges/purges-task.ts";
 import { eventually } from "../support/eventually.ts";
 import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts";
@@ -109,6 +110,13 @@ describe("a purge", { skip: missingPart }, () => {
     assert.equal(restored.status, 201, restored.text);
     const count = await other.query("select count(*)::int as count from t", String(restored.body["database"]));
     assert.deepEqual(count, [{ count: 500 }]);
+    const kept = async (days: number) => {
+      const clock = { now: () => new Date(Date.now() + days * 86_400_000) };
+      await applyFinalRetention({ ...platform, clock });
+      await deleteExpiredBackups(platform);
+      return (await running.call("GET", `/v1/backups/${backups[0]?.id}`)).status;
+    };
+    assert.deepEqual([await kept(364), await kept(366)], [200, 404]);
   });
 
   it("holds back an undelete, and ends as failed without having deleted anything when there is no good backup", async () => {

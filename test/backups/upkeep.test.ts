@@ -136,8 +136,8 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     const retention = { daily: 1, weekly: 0, manual: 1 };
     await applyRetention({
       ...running.platform,
-      settings: { backups: { ...running.platform.settings.backups, retention } },
-    } as typeof running.platform);
+      settings: { ...running.platform.settings, backups: { ...running.platform.settings.backups, retention } },
+    });
     const left = (await rows())
       .filter(({ status, origin }) => status === "completed" && origin === "manual")
       .map(({ id }) => id);
@@ -147,6 +147,31 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
       if (!isKept) assert.ok(!existsSync(join(running.backupsDir, storage_key ?? "")), id);
     }
     assert.equal((await running.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
+  });
+
+  it("deletes the oldest beyond the project's limit once a new one is there, and shows what they take", async () => {
+    const share = async () => {
+      const { body } = await running.call("GET", `/v1/projects/${project.slug}/disk`);
+      return body["backups"] as { used_bytes: number; limit_bytes: number };
+    };
+    const completed = async () => (await rows()).filter(({ status }) => status === "completed");
+    const before = await completed();
+    const sizes = before.map(({ size_bytes }) => size_bytes ?? 0);
+    assert.equal(
+      (await share()).used_bytes,
+      sizes.reduce((sum, bytes) => sum + bytes, 0),
+    );
+    const { id } = before.find(({ verification }) => verification === "verified") ?? {};
+    const limit = { backups_limit_bytes: 2 * Math.max(...sizes) + 1 };
+    await running.platform.db.updateTable("project").set(limit).where("id", "=", project.id).execute();
+    const newest = [await running.backup(project.slug), await running.backup(project.slug)].at(-1);
+    const left = await eventually(async () => {
+      const ids = (await completed()).map((each) => each.id);
+      return ids.length === 2 && ids;
+    }, "the oldest ones are gone");
+    assert.deepEqual(left, [newest?.id, id]);
+    const shown = await share();
+    assert.ok(shown.used_bytes <= shown.limit_bytes && shown.limit_bytes === limit.backups_limit_bytes);
   });
 
   it("sweeps scratch databases and unfinished files that nobody works with", async () => {

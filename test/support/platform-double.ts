@@ -100,7 +100,7 @@ export const testSettings: ReconcileSettings = {
   steadyMs: 0,
   backups: {
     ...{ daily: false, window: { startHour: 0, hours: 24 }, retention: { daily: 7, weekly: 4, manual: 20 } },
-    ...{ concurrent: 2, timeoutMs: 120_000 },
+    ...{ finalRetention: { days: 365, bytes: 1e9 }, concurrent: 2, timeoutMs: 120_000 },
   },
   releaseTimeoutMs: 60_000,
   edgeConfirmMs: 60_000,

@@ -131,7 +131,7 @@ async function makeWorld(
 }
 
 /** What a project of a test may take of the disk. */
-export const testDiskLimits = { storage_bytes: 1e9, database_bytes: 1e9, images_bytes: 1e9 };
+export const testDiskLimits = { storage_bytes: 1e9, database_bytes: 1e9, images_bytes: 1e9, backups_bytes: 1e9 };
 
 /** A disk with room for everything. */
 export const emptyDisk: DataDisk = {

@@ -17,6 +17,9 @@ const host = "127.0.0.1";
 // The first hundred requests of a second are repeated, so they are not counted.
 const [warmUp, requests] = [150, 1000];
 
+// Below valgrind, beside other load, a start takes minutes.
+const startMs = 300_000;
+
 type Change = readonly [what: RegExp, to: string];
 
 /** Parts of the configuration, and what leaves each of them out alone. */
@@ -136,9 +139,9 @@ async function instructionsEach(folder: string, config: string): Promise<number>
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => void (said += chunk.toString()));
   const control = (word: string) =>
-    runOk({ file: programPath("callgrind_control") as string, args: [word, `${child.pid}`] }, { timeoutMs: 60_000 });
+    runOk({ file: programPath("callgrind_control") as string, args: [word, `${child.pid}`] }, { timeoutMs: startMs });
   try {
-    if ((await until(() => accepts(port), { timeoutMs: 60_000 })) === undefined) throw new Error(said);
+    if ((await until(() => accepts(port), { timeoutMs: startMs })) === undefined) throw new Error(said);
     await ask(port, warmUp);
     await control("--zero");
     await ask(port, requests);

@@ -57,12 +57,13 @@ function addLimits(disk: Command, ctx: CliContext): void {
     .requiredOption("--org <slug>", "the organization of the project")
     .option("--storage <mib>", "for the storage folder, in MiB; `default` restores the installation's limit")
     .option("--database <mib>", "for the database")
-    .option("--images <mib>", "for images and build caches");
+    .option("--images <mib>", "for images and build caches")
+    .option("--backups <mib>", "for backups on the platform's own disk");
 }
 
 function limitsOf(given: Readonly<Record<string, string>>) {
   const body = Object.entries(given).map(([name, value]) => [`${name}_bytes`, bytesOf(name, value)] as const);
-  if (body.length === 0) throw usageError("Nothing to change: give --storage, --database or --images.");
+  if (body.length === 0) throw usageError("Nothing to change: give --storage, --database, --images or --backups.");
   return Object.fromEntries(body);
 }
 
@@ -72,13 +73,14 @@ function bytesOf(name: string, value: string): number | null {
 }
 
 function describe(disk: Disk, paint: Paint): string {
-  const { storage, database, images, measured_at } = disk;
+  const { storage, database, images, backups, measured_at } = disk;
   const missing = measured_at === null ? "not measured" : "none yet";
   return facts(paint, [
     ["storage", shareText(paint, { ...storage, missing })],
     ["database", shareText(paint, { ...database, missing })],
     ["reopens", database.reopens_at === null ? null : relativeTime(database.reopens_at)],
     ["images", shareText(paint, { ...images, access: "open", missing })],
+    ["backups", shareText(paint, { ...backups, access: "open", missing })],
     ["measured", measured_at === null ? "not yet" : relativeTime(measured_at)],
   ]);
 }

@@ -10,6 +10,7 @@ export {
   dailyStates,
   deleteExpired,
   endedBackups,
+  finalBackups,
   expireBackup,
   expiredRows,
   newestSize,
@@ -18,7 +19,15 @@ export {
 } from "./queries.ts";
 export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
-export { expired, isDue, type BackupWindow, type Retention } from "./rules.ts";
+export {
+  beyondLimit,
+  endedFinals,
+  expired,
+  isDue,
+  type BackupWindow,
+  type FinalRetention,
+  type Retention,
+} from "./rules.ts";
 export {
   completeBackup,
   endOperation,

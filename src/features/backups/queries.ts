@@ -161,9 +161,11 @@ export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
   return row?.created_at ?? null;
 }
 
-/** Returns all ended backups of living projects, for retention to choose from; backups of deleted projects are kept. */
-export async function endedBackups(db: Db) {
-  return db
+const localBytes = sql<number>`case when backup.storage = 'disk' then coalesce(backup.size_bytes, 0) else 0 end`;
+
+/** Returns all ended backups of one or all living projects, for retention to choose from; backups of deleted projects are kept. */
+export async function endedBackups(db: Db, project?: ProjectKey) {
+  const query = db
     .selectFrom("backup")
     .innerJoin("project", "project.id", "backup.project_id")
     .select([
@@ -174,10 +176,26 @@ export async function endedBackups(db: Db) {
       "backup.status",
       "backup.created_at",
       "backup.verification",
+      "project.backups_limit_bytes",
+      localBytes.as("local_bytes"),
     ])
     .where("backup.status", "in", ["completed", "failed"])
     .where("backup.expired_at", "is", null)
-    .where("project.deleted_at", "is", null)
+    .where("project.deleted_at", "is", null);
+  if (project === undefined) return query.execute();
+  const { org_id, project_id } = project;
+  return query.where("backup.org_id", "=", org_id).where("backup.project_id", "=", project_id).execute();
+}
+
+/** Returns the final backups of purged projects. */
+export async function finalBackups(db: Db) {
+  return db
+    .selectFrom("backup")
+    .innerJoin("project", "project.id", "backup.project_id")
+    .select(["backup.id", "backup.org_id", "backup.created_at", localBytes.as("local_bytes")])
+    .where("backup.status", "=", "completed")
+    .where("backup.expired_at", "is", null)
+    .where("project.purged_at", "is not", null)
     .execute();
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expired, isDue, lastDue, type DailyState, type KeptBackup } from "./rules.ts";
+import { beyondLimit, endedFinals, expired, isDue, lastDue, type DailyState, type KeptBackup } from "./rules.ts";
 
 const day = 24 * 60 * 60_000;
 const wholeDay = { startHour: 0, hours: 24 };
@@ -106,4 +106,29 @@ test("those that somebody asked for stay up to their own number, and count for n
 test("failed ones are forgotten after a month", () => {
   const [young, old] = [backup(29, { status: "failed" }), backup(31, { status: "failed" })];
   assert.deepEqual(expired([young, old, backup(0)], keep, now), [old.id]);
+});
+
+test("beyond the size that a project's backups may have the oldest automatic ones go, then the oldest others", () => {
+  const sized = (daysAgo: number, more: Partial<KeptBackup> = {}) => ({ ...backup(daysAgo, more), local_bytes: 10 });
+  const manual = sized(9, { origin: "manual" });
+  const verified = sized(8, { is_verified: true });
+  const daily = [7, 6, 5].map((daysAgo) => sized(daysAgo));
+  const elsewhere = { ...sized(4), local_bytes: 0 };
+  const newest = sized(1);
+  const all = [manual, verified, ...daily, elsewhere, newest];
+  const idsOf = (backups: readonly KeptBackup[]) => backups.map(({ id }) => id);
+  assert.deepEqual(beyondLimit(all, 60), []);
+  assert.deepEqual(beyondLimit(all, 45), idsOf(daily.slice(0, 2)));
+  assert.deepEqual(beyondLimit(all, 25), idsOf([...daily, manual]));
+  // The newest and the newest verified one stay, however small the limit is.
+  assert.deepEqual(beyondLimit(all, 0), idsOf([...daily, manual]));
+});
+
+test("a final backup ends with its days, or when newer ones need its room", () => {
+  const finals = [400, 30, 20, 10].map((daysAgo) => ({ ...backup(daysAgo, { origin: "final" }), local_bytes: 10 }));
+  const ids = finals.map(({ id }) => id);
+  assert.deepEqual(endedFinals(finals, { days: 0, bytes: 40 }, now), []);
+  assert.deepEqual(endedFinals(finals, { days: 365, bytes: 40 }, now), ids.slice(0, 1));
+  assert.deepEqual(endedFinals(finals, { days: 365, bytes: 25 }, now).toSorted(), ids.slice(0, 2).toSorted());
+  assert.deepEqual(endedFinals(finals, { days: 365, bytes: 5 }, now).toSorted(), ids.slice(0, 3).toSorted());
 });

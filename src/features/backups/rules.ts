@@ -81,6 +81,52 @@ export function expired(backups: readonly KeptBackup[], keep: Retention, now: Da
   return newestFirst.filter((backup) => !kept.has(backup)).map(({ id }) => id);
 }
 
+/** What a backup takes of the local disk. */
+export interface SizedBackup extends KeptBackup {
+  readonly local_bytes: number;
+}
+
+/**
+ * Returns the ids of one project's backups that have to go because all together take more than `limitBytes` of the local disk: automatic
+ * ones before others, oldest first, and never the newest and the newest verified backup.
+ */
+export function beyondLimit(backups: readonly SizedBackup[], limitBytes: number): string[] {
+  const newestFirst = backups.filter(({ status }) => status === "completed").sort((a, b) => (a.id < b.id ? 1 : -1));
+  const stays = new Set([newestFirst[0], newestFirst.find((backup) => backup.is_verified)]);
+  const oldestFirst = newestFirst.toReversed().filter((backup) => backup.local_bytes > 0 && !stays.has(backup));
+  const isDaily = ({ origin }: SizedBackup) => origin === "daily";
+  let bytes = sum(newestFirst);
+  const gone: string[] = [];
+  for (const backup of [...oldestFirst.filter(isDaily), ...oldestFirst.filter((each) => !isDaily(each))]) {
+    if (bytes <= limitBytes) break;
+    bytes -= backup.local_bytes;
+    gone.push(backup.id);
+  }
+  return gone;
+}
+
+/** How long the final backups of purged projects are kept, and how much of the local disk those of one organization may take. */
+export interface FinalRetention {
+  /** 0: without an end. */
+  readonly days: number;
+  readonly bytes: number;
+}
+
+/** Returns the ids of one organization's final backups that are no longer kept: too old, or the oldest beyond the size, but never the newest for its size. */
+export function endedFinals(
+  finals: readonly Pick<SizedBackup, "id" | "created_at" | "local_bytes">[],
+  keep: FinalRetention,
+  now: Date,
+): string[] {
+  const newestFirst = [...finals].sort((a, b) => (a.id < b.id ? 1 : -1));
+  const isOld = (backup: Pick<KeptBackup, "created_at">) => keep.days > 0 && !isYounger(backup, keep.days, now);
+  const isBeyond = (index: number) => index > 0 && sum(newestFirst.slice(0, index + 1)) > keep.bytes;
+  return newestFirst.filter((backup, index) => isOld(backup) || isBeyond(index)).map(({ id }) => id);
+}
+
+const sum = (backups: readonly Pick<SizedBackup, "local_bytes">[]): number =>
+  backups.reduce((bytes, backup) => bytes + backup.local_bytes, 0);
+
 function newestOfEach(newestFirst: readonly KeptBackup[], span: (backup: KeptBackup) => number): KeptBackup[] {
   const found = new Map<number, KeptBackup>();
   for (const backup of newestFirst) if (!found.has(span(backup))) found.set(span(backup), backup);
@@ -96,6 +142,6 @@ function weekOf(backup: KeptBackup): number {
   return Math.floor((dayOf(backup) + 3) / 7);
 }
 
-function isYounger({ created_at }: KeptBackup, days: number, now: Date): boolean {
+function isYounger({ created_at }: Pick<KeptBackup, "created_at">, days: number, now: Date): boolean {
   return now.getTime() - Date.parse(created_at) < days * dayMs;
 }

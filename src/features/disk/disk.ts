@@ -33,6 +33,7 @@ export async function diskUseOf(db: Db | Tx, project: ProjectKey, defaults: Disk
     storage_bytes: own.storage_limit_bytes ?? defaults.storage_bytes,
     database_bytes: own.database_limit_bytes ?? defaults.database_bytes,
     images_bytes: own.images_limit_bytes ?? defaults.images_bytes,
+    backups_bytes: own.backups_limit_bytes ?? defaults.backups_bytes,
   };
   return { use, limits };
 }

@@ -2,7 +2,7 @@ import type { Result } from "../../contract/routes.ts";
 import { recordEvent } from "../activity/activity.ts";
 import type { Context, Handlers } from "../context.ts";
 import { diskUseOf } from "./disk.ts";
-import { saveStorageSize, setOwnLimits } from "./queries.ts";
+import { saveStorageSize, selectBackupsBytes, setOwnLimits } from "./queries.ts";
 
 export const disk: Handlers<"disk"> = {
   get: (ctx) => present(ctx),
@@ -24,11 +24,12 @@ export const disk: Handlers<"disk"> = {
 
   async limits(ctx, { body }) {
     const { org_id, slug: target, key } = ctx.project;
-    const { storage_bytes, database_bytes, images_bytes } = body;
+    const { storage_bytes, database_bytes, images_bytes, backups_bytes } = body;
     await setOwnLimits(ctx.tx, key, {
       ...(storage_bytes === undefined ? {} : { storage_limit_bytes: storage_bytes }),
       ...(database_bytes === undefined ? {} : { database_limit_bytes: database_bytes }),
       ...(images_bytes === undefined ? {} : { images_limit_bytes: images_bytes }),
+      ...(backups_bytes === undefined ? {} : { backups_limit_bytes: backups_bytes }),
     });
     if (org_id !== ctx.caller.org_id)
       await recordEvent(ctx.tx, { ...key, action: "project.disk_limits_changed", target, detail: body });
@@ -50,6 +51,7 @@ async function present({ tx, project, platform }: Presenting): Promise<Result<"d
       reopens_at: use.database_reopens_at,
     },
     images: { used_bytes: use.images_bytes, limit_bytes: limits.images_bytes },
+    backups: { used_bytes: await selectBackupsBytes(tx, project.key), limit_bytes: limits.backups_bytes },
     measured_at: use.measured_at,
   };
 }

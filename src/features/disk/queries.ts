@@ -21,6 +21,7 @@ interface OwnLimits {
   readonly storage_limit_bytes: number | null;
   readonly database_limit_bytes: number | null;
   readonly images_limit_bytes: number | null;
+  readonly backups_limit_bytes: number | null;
 }
 
 /** The disk use of a project that has not been measured yet. */
@@ -39,18 +40,31 @@ export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{
   const row = await db
     .selectFrom("project")
     .leftJoin("disk_use", "disk_use.project_id", "project.id")
-    .select(["storage_limit_bytes", "database_limit_bytes", "images_limit_bytes"])
+    .select(["storage_limit_bytes", "database_limit_bytes", "images_limit_bytes", "backups_limit_bytes"])
     .select(["storage_bytes", "database_bytes", "images_bytes", "measured_at"])
     .select(["storage_access", "database_access", "database_reopens_at"])
     .where("project.org_id", "=", project.org_id)
     .where("project.id", "=", project.project_id)
     .executeTakeFirstOrThrow();
-  const { storage_limit_bytes, database_limit_bytes, images_limit_bytes, ...use } = row;
+  const { storage_limit_bytes, database_limit_bytes, images_limit_bytes, backups_limit_bytes, ...use } = row;
   const { storage_access, database_access } = use;
   return {
-    own: { storage_limit_bytes, database_limit_bytes, images_limit_bytes },
+    own: { storage_limit_bytes, database_limit_bytes, images_limit_bytes, backups_limit_bytes },
     use: storage_access === null || database_access === null ? unmeasured : { ...use, storage_access, database_access },
   };
+}
+
+/** Returns what the project's backups take of the local disk. */
+export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Promise<number> {
+  const row = await db
+    .selectFrom("backup")
+    .select((of) => of.fn.coalesce(of.fn.sum<number>("size_bytes"), of.lit(0)).as("bytes"))
+    .where("org_id", "=", project.org_id)
+    .where("project_id", "=", project.project_id)
+    .where("storage", "=", "disk")
+    .where("expired_at", "is", null)
+    .executeTakeFirstOrThrow();
+  return Number(row.bytes);
 }
 
 /** Sets a project's own limits; null means the installation's. */

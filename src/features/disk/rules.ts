@@ -4,6 +4,8 @@ export interface DiskLimits {
   readonly database_bytes: number;
   /** Images of deployments, and caches that builds keep for the next build. */
   readonly images_bytes: number;
+  /** Backups on the local disk. Over it the oldest are deleted. */
+  readonly backups_bytes: number;
 }
 
 export type StorageAccess = "open" | "read_only";

@@ -1,11 +1,14 @@
 import {
+  beyondLimit,
   dailyStates,
   deleteExpired,
   droppedDatabases,
   endedBackups,
+  endedFinals,
   expireBackup,
   expired,
   expiredRows,
+  finalBackups,
   forgetRestored,
   isBeingStored,
   isDue,
@@ -14,6 +17,7 @@ import {
   scratchPrefix,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
+import type { ProjectKey } from "../../features/projects/projects.ts";
 import type { Platform } from "../platform.ts";
 
 /** Requests the automatic backups that are due; resolves to their number. */
@@ -40,19 +44,34 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
   });
 }
 
-/** Deletes backups that have outlived their retention: marks them, then deletes the file, then the row. */
-export async function applyRetention(platform: Platform): Promise<void> {
-  const byProject = Map.groupBy(await endedBackups(platform.db), (backup) => backup.project_id);
+/**
+ * Deletes backups that have outlived their retention or take too much of the disk, of one project or of all: marks them, then deletes the
+ * file, then the row.
+ */
+export async function applyRetention(platform: Platform, project?: ProjectKey): Promise<void> {
+  const { db, settings } = platform;
+  const byProject = Map.groupBy(await endedBackups(db, project), (backup) => backup.project_id);
   for (const backups of byProject.values()) {
     const known = backups.map((backup) => ({
       ...backup,
       status: backup.status as "completed" | "failed",
       is_verified: backup.verification === "verified",
     }));
-    const gone = new Set(expired(known, platform.settings.backups.retention, platform.clock.now()));
-    for (const { id, org_id } of backups) if (gone.has(id)) await expireBackup(platform.db, org_id, id);
+    const old = new Set(expired(known, settings.backups.retention, platform.clock.now()));
+    const kept = known.filter(({ id }) => !old.has(id));
+    const limit = known[0]?.backups_limit_bytes ?? settings.disk.backups_bytes;
+    const gone = new Set([...old, ...beyondLimit(kept, limit)]);
+    for (const { id, org_id } of backups) if (gone.has(id)) await expireBackup(db, org_id, id);
   }
   await deleteExpiredBackups(platform);
+}
+
+/** Deletes final backups of purged projects that are too old, or too large together. */
+export async function applyFinalRetention({ db, settings, clock }: Platform): Promise<void> {
+  const byOrganization = Map.groupBy(await finalBackups(db), (backup) => backup.org_id);
+  for (const [orgId, finals] of byOrganization)
+    for (const id of endedFinals(finals, settings.backups.finalRetention, clock.now()))
+      await expireBackup(db, orgId, id);
 }
 
 /** Deletes the files and then the rows of backups marked as expired. */

@@ -1,6 +1,6 @@
 import { releaseOperation, takeOperation, type TakenOperation } from "../../features/backups/backups.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
-import { applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from "./backup-upkeep.ts";
+import { applyFinalRetention, applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from "./backup-upkeep.ts";
 import { performBackupWork } from "./backup-work.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
@@ -18,9 +18,10 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
     owner: platform.owner,
     limit: platform.settings.backups.concurrent,
     take: (underWay) => takeOperation(platform.db, platform.owner, underWay),
-    work: (operation, lease, signal) => {
+    async work(operation, lease, signal) {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
-      return performBackupWork(platform, operation, lease, limited);
+      await performBackupWork(platform, operation, lease, limited);
+      if (operation.kind === "backup") await applyRetention(platform, operation);
     },
     // Any worker may claim the operation again; it first cleans up what this attempt left.
     broken: (_, lease, stopping) =>
@@ -31,6 +32,7 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
   });
   const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
   const sweep = every(sweepEveryMs, async () => {
+    await applyFinalRetention(platform);
     await applyRetention(platform);
     await sweepLeftovers(platform);
   });

@@ -25,11 +25,12 @@ export function DiskUse({ slug }: { readonly slug: string }) {
       }
     >
       <View of={disk}>
-        {({ storage, database, images }) => (
-          <ul className="grid gap-4 sm:grid-cols-3">
+        {({ storage, database, images, backups }) => (
+          <ul className="grid gap-4 sm:grid-cols-2">
             <Share label="Storage folder" {...storage} />
             <Share label="Database" {...database} />
             <Share label="Images, repository and caches" {...images} access="open" />
+            <Share label="Backups on the platform's disk" {...backups} access="open" />
           </ul>
         )}
       </View>

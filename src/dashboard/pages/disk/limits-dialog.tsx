@@ -47,6 +47,7 @@ const parts = [
   ["storage", "Storage folder"],
   ["database", "Database"],
   ["images", "Images, repository and caches"],
+  ["backups", "Backups on the platform's disk"],
 ] as const;
 
 function bytesOf(text: string): number | null {
