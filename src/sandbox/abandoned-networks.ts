@@ -32,6 +32,11 @@ export function noteNetwork(note: NetworkNote, notes: string = usualNotes): void
   writeFileSync(join(notes, note.tag), JSON.stringify({ ...note, namespace: ownNamespace() }), { mode: 0o600 });
 }
 
+/** Returns whether a data folder's network still stands: its last process ended without dismantling it. */
+export function isNoted({ tag, block }: Pick<NetworkNote, "tag" | "block">, notes: string = usualNotes): boolean {
+  return readNote(join(notes, tag)).some((note) => note.block === block && note.namespace === ownNamespace());
+}
+
 export function forgetNetwork(tag: string, notes: string = usualNotes): void {
   rmSync(join(notes, tag), { force: true });
 }

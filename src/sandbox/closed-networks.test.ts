@@ -164,6 +164,24 @@ describe(
       },
     );
 
+    test("a data folder whose block another one took while it was stopped gets another block", needsNft, async () => {
+      const [stopped, other] = [join(folder, "stopped"), join(folder, "other")];
+      const found = await onMachine(`
+        const { cpSync, mkdirSync } = await import("node:fs");
+        const start = (dir) => openVethNetwork(${JSON.stringify({ ip, nft })}, dir, [], ${JSON.stringify({ connections: 100, newPerSecond: 1000 })});
+        mkdirSync(${JSON.stringify(stopped)});
+        const first = await start(${JSON.stringify(stopped)});
+        const again = await start(${JSON.stringify(stopped)});
+        await again.dismantle();
+        cpSync(${JSON.stringify(stopped)}, ${JSON.stringify(other)}, { recursive: true });
+        const taker = await start(${JSON.stringify(other)});
+        const mover = await start(${JSON.stringify(stopped)});
+        await taker.dismantle();
+        const stays = await start(${JSON.stringify(stopped)});
+        return [again.block === first.block, taker.block === first.block, mover.block !== first.block, stays.block === mover.block];`);
+      assert.deepEqual(found, [true, true, true, true]);
+    });
+
     test("by an ordinary user's own rules", { skip: pastaLacks }, async (t) => {
       if ((await run({ file: process.execPath, args: ["-e", ""] }, { uid: nobody, gid: nobody })).exitCode !== 0) {
         return t.skip("Node cannot be run by other users");

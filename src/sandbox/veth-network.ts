@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, runOk } from "../kit/exec.ts";
 import { claimAddresses } from "./claim-addresses.ts";
-import { abandonedNetworks, forgetNetwork, noteNetwork, spacesOf } from "./abandoned-networks.ts";
+import { abandonedNetworks, forgetNetwork, isNoted, noteNetwork, spacesOf } from "./abandoned-networks.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { usualConnectionLimits, vethRules, type ConnectionLimits, type OpenPort } from "./veth-rules.ts";
@@ -159,14 +159,16 @@ function addresses(names: Names, subnet: number) {
 }
 
 /**
- * Returns this data folder's block: the stored one, else the first that no route or address of this machine overlaps, counting from a start
- * that the tag determines.
+ * Returns this data folder's block: the stored one while its network stands, else the first that no route or address of this machine
+ * overlaps, counting from the stored one or from a start that the tag determines. While the platform is stopped, another data folder may
+ * take the stored block.
  */
 async function settleBlock(ip: string, stateDir: string, tag: string): Promise<number> {
   const file = join(stateDir, "address-block");
-  if (existsSync(file)) return Number(readFileSync(file, "utf8"));
+  const stored = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
+  if (stored !== undefined && isNoted({ tag, block: networkOf(stored) })) return stored;
   const taken = usedBlocks();
-  const start = Number.parseInt(tag, 16) % blockCount;
+  const start = stored ?? Number.parseInt(tag, 16) % blockCount;
   for (let step = 0; step < blockCount; step += 1) {
     const block = (start + step) % blockCount;
     if (taken.has(block) || !(await claimAddresses(ip, networkOf(block)))) continue;
