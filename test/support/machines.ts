@@ -10,6 +10,7 @@ import { startTestEngine, type TestEngine } from "./docker-engine.ts";
 import { makeRegistryCertificates } from "../../src/adapters/runtime-swarm/registry-certificates.ts";
 import type { SwarmNode } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { eventually, guardMs } from "./eventually.ts";
+import { lendSetting } from "./lend-setting.ts";
 
 /** An engine of a swarm: the first one's machine is that of the tests, all others have network namespaces, which are to it what machines are. */
 export interface TestMachine extends TestEngine {
@@ -53,7 +54,7 @@ export async function startMachines(count: number, form: SwarmForm = "workers"):
     for (const { name } of machines.slice(1)) await run({ file: "ip", args: ["netns", "delete", name] });
     await run({ file: "ip", args: ["link", "delete", swarmBridge] });
     await closeLan(lan);
-    writeFileSync(retriesFile, lan.retries.before);
+    await lan.giveBack();
     rmSync(certificates, { recursive: true, force: true });
     turn.close();
   };
@@ -88,20 +89,21 @@ interface Lan {
   readonly bridge: string;
   readonly subnet: string;
   readonly address: string;
-  /** After how many retries a connection is given up: in this swarm, and before on the machine of the tests. */
-  readonly retries: { readonly own: number; readonly before: string };
+  /** Brings back after how many retries the machine of the tests gives up a connection. */
+  readonly giveBack: () => Promise<void>;
 }
 
 const retriesFile = "/proc/sys/net/ipv4/tcp_retries2";
+/** After how many retries a connection is given up in the swarm. */
+const retries = "5";
 
 /** Below 10.213.0.0/16, which neither Berth, engines of tests nor podman use. */
 async function openLan(): Promise<Lan> {
   await removeAbandoned();
   const tag = createHash("sha256").update(`${process.pid}/${Date.now()}`).digest();
   const third = tag.readUInt8(0);
-  const retries = { own: 5, before: readFileSync(retriesFile, "utf8") };
-  const lan = { bridge: `btm${process.pid}`, subnet: `10.213.${third}.0/24`, address: `10.213.${third}.1`, retries };
-  writeFileSync(retriesFile, String(retries.own));
+  const giveBack = await lendSetting(retriesFile, retries);
+  const lan = { bridge: `btm${process.pid}`, subnet: `10.213.${third}.0/24`, address: `10.213.${third}.1`, giveBack };
   writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
   await ip("link", "add", lan.bridge, "type", "bridge");
   await ip("address", "add", `${lan.address}/24`, "dev", lan.bridge);
@@ -152,7 +154,7 @@ async function startMachine(lan: Lan, { index, form, certificates }: Form): Prom
   await ip("-n", name, "route", "add", "default", "via", lan.address);
   // `ip netns exec` would mount another /sys, without control groups.
   const net = [`--net=/run/netns/${name}`];
-  const settle = `echo 1 > /proc/sys/net/ipv4/ip_forward; echo ${lan.retries.own} > ${retriesFile}`;
+  const settle = `echo 1 > /proc/sys/net/ipv4/ip_forward; echo ${retries} > ${retriesFile}`;
   await runOk({ file: "nsenter", args: [...net, "sh", "-c", settle] });
   const hostname = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name];
   const ownFolder = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /etc/docker && exec "$@"', "sh"];
