@@ -179,8 +179,18 @@ describe("a write with an Idempotency-Key", () => {
       return found.map(({ key }) => key);
     };
     await limitKeptAnswers(db, 20_000);
-    assert.deepEqual([made, await kept()], [[201, 201, 201], ["newest", "oldest", "theirs"]]);
-    await db.updateTable("idempotency_key").set({ sealed_answer: randomBytes(9000) }).where("key", "=", "theirs").execute();
+    assert.deepEqual(
+      [made, await kept()],
+      [
+        [201, 201, 201],
+        ["newest", "oldest", "theirs"],
+      ],
+    );
+    await db
+      .updateTable("idempotency_key")
+      .set({ sealed_answer: randomBytes(9000) })
+      .where("key", "=", "theirs")
+      .execute();
     await limitKeptAnswers(db, 10_000);
     assert.deepEqual(await kept(), ["newest", "theirs"]);
     assert.equal((await create("oldest", busy.owner)).body["code"], "idempotency_answer_gone");

@@ -49,7 +49,9 @@ const parts: Readonly<Record<string, readonly Change[]>> = {
         ...["http-request set-uri", "http-request redirect", "http-request lua", "http-request set-header x-berth"],
       ),
     ],
-  "the limit of a body's stated length": [without(String.raw`http-request set-var\(txn.route\) str\(\S*body_too_large`)],
+  "the limit of a body's stated length": [
+    without(String.raw`http-request set-var\(txn.route\) str\(\S*body_too_large`),
+  ],
   "noticing clients that leave": [without("option abortonclose")],
 };
 

@@ -61,7 +61,8 @@ export async function claimKey(platform: HandlerPlatform, keyed: KeyedRequest): 
   // The key was released just now; a retry will get it.
   if (known === undefined) throw inProgress();
   if (!known.request_hash.equals(request_hash)) throw new Refused("idempotency_mismatch");
-  if (known.sealed_answer === null) throw known.status_code === null ? inProgress() : new Refused("idempotency_answer_gone");
+  if (known.sealed_answer === null)
+    throw known.status_code === null ? inProgress() : new Refused("idempotency_answer_gone");
   return {
     replay: JSON.parse(platform.vault.open(owner.token_id, secretName(key), known.sealed_answer)) as StoredAnswer,
   };

@@ -1,6 +1,12 @@
 import { releaseOperation, takeOperation, type TakenOperation } from "../../features/backups/backups.ts";
 import { releaseDeadLeases } from "../../store/leases.ts";
-import { applyFinalRetention, applyRetention, dropUnwanted, requestDueBackups, sweepLeftovers } from "./backup-upkeep.ts";
+import {
+  applyFinalRetention,
+  applyRetention,
+  dropUnwanted,
+  requestDueBackups,
+  sweepLeftovers,
+} from "./backup-upkeep.ts";
 import { performBackupWork } from "./backup-work.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
