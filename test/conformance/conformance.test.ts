@@ -1,3 +1,4 @@
+// In every run: it calls every route, and pushes, rolls back, makes databases, backs them up and restores them.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { limits } from "./8-limits.ts";

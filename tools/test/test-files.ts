@@ -13,7 +13,7 @@ export interface TestFile {
   readonly kind: Kind;
   /** Of a file that runs together with others: whose modules it shares. */
   readonly group: string;
-  /** Of which row of a matrix it is one; a usual run draws some of them (draw-files.ts). Empty: it always runs. */
+  /** Of which row of docs/testing.md it is one; a usual run draws a share of all of them (draw-files.ts). Empty: it always runs. */
   readonly row: string;
   /** With those of the suites that it shares with others. */
   readonly lines: number;
@@ -24,6 +24,8 @@ const patterns = ["src/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"]
 const declaredAlone = /^\/\/ Runs alone: \S/m;
 /** A file declares with such a line that it is one of several that show their rules in turns, and why. */
 const declaredRow = /^\/\/ Drawn with other (.+?) files: \S/m;
+/** A file that starts whole platforms is drawn with the journeys unless it declares with such a line that each run needs it, and why. */
+const declaredEveryRun = /^\/\/ In every run: \S/m;
 const platformStarter = "test/e2e/platform.ts";
 const impure =
   /^(?:node:(?:child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|fastify|nodemailer|pg|ssh2)(?:$|\/)/;
@@ -42,8 +44,10 @@ export function findTestFiles(only: readonly string[]): readonly TestFile[] {
 function describeFile(file: string): TestFile {
   const text = readFileSync(file, "utf8");
   const modules = [file, ...reachableModules(file)];
-  const row = declaredRow.exec(text)?.[1] ?? "";
-  return { file, row, ...kindOf(file, text), lines: modules.reduce((sum, module) => sum + linesOfTests(module), 0) };
+  const place = kindOf(file, text);
+  const usualRow = place.kind === "platform" && !declaredEveryRun.test(text) ? "journey" : "";
+  const row = declaredRow.exec(text)?.[1] ?? usualRow;
+  return { file, row, ...place, lines: modules.reduce((sum, module) => sum + linesOfTests(module), 0) };
 }
 
 const counted = new Map<string, number>();
