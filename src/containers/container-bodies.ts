@@ -1,13 +1,20 @@
 import { existsSync } from "node:fs";
 import type { ForwardedSocket } from "../kit/server-address.ts";
-import { certificateVariables, databaseCertificateVariables } from "../sandbox/certificates.ts";
+import {
+  certificateVariables,
+  databaseCertificateVariables,
+  type TrustedCertificates,
+} from "../sandbox/certificates.ts";
 import type { Terminal, Workload } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
 import type { AppTree, OpenedImage } from "./image-trees.ts";
 
 const mib = 1024 * 1024;
 export const memoryFolderBytes = 64 * mib;
-const certificatesInside = "/etc/ssl/certs/berth-certificates.pem";
+const certificatesInside = {
+  pem: "/etc/ssl/certs/berth-certificates.pem",
+  java: "/etc/ssl/certs/berth-certificates.jks",
+};
 // The engine keeps two log files of this size, so that a file is not deleted while it is being read and its successor fills.
 const logFileMib = 16;
 
@@ -40,7 +47,7 @@ export interface AppContainer {
   readonly storageDir: string | null;
   /** Folders of the image in which servers write; each becomes an empty tmpfs. */
   readonly folders: readonly string[];
-  readonly certificates: string | null;
+  readonly certificates: TrustedCertificates | null;
   readonly processors: number;
   readonly ociRuntime: string | null;
   /** Run in a shell; null for the image's own command. */
@@ -58,7 +65,6 @@ export type AppBody = ReturnType<typeof appBody>;
 export function appBody(app: AppContainer) {
   const { workload, image, uid } = app;
   const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;
-  const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
   // Mounting a VOLUME of the image would create a folder without a size limit.
   const volumes = image.volumes.filter((path) => path !== "/storage" && path !== image.workingDir);
   const isInApp = (path: string) => `${image.workingDir}/`.startsWith(`${path}/`);
@@ -87,7 +93,7 @@ export function appBody(app: AppContainer) {
         ...(app.storageDir === null ? [] : [bind(app.storageDir, "/storage", workload.storage_access !== "open")]),
         ...(app.tree?.folder ? [bind(app.tree.folder, image.workingDir, false)] : []),
         ...(app.tree?.passwd ? [bind(app.tree.passwd, "/etc/passwd", true)] : []),
-        ...(app.certificates === null ? [] : [bind(app.certificates, certificatesInside, true)]),
+        ...certificateBinds(app),
       ],
       PidsLimit: workload.limits.processes,
       Memory: workload.limits.memoryBytes,
@@ -101,13 +107,26 @@ export function appBody(app: AppContainer) {
   };
 }
 
+const bind = (Source: string, Target: string, ReadOnly: boolean) => ({ Type: "bind", Source, Target, ReadOnly });
+
+function certificateBinds({ certificates }: AppContainer): ReturnType<typeof bind>[] {
+  if (certificates === null) return [];
+  const { pem, java } = certificates;
+  return [
+    bind(pem, certificatesInside.pem, true),
+    ...(java === null ? [] : [bind(java, certificatesInside.java, true)]),
+  ];
+}
+
 function environmentOf(app: AppContainer): string[] {
   const { workload, image, certificates, terminal } = app;
   const env: Readonly<Record<string, string>> = {
     HOME: "/home/app",
     LANG: "C.UTF-8",
-    ...(certificates === null ? {} : certificateVariables(certificatesInside)),
-    ...(certificates === null ? {} : databaseCertificateVariables(certificatesInside, workload.env)),
+    ...(certificates === null
+      ? {}
+      : certificateVariables({ ...certificatesInside, java: certificates.java && certificatesInside.java })),
+    ...(certificates === null ? {} : databaseCertificateVariables(certificatesInside.pem, workload.env)),
     ...image.env,
     ...workload.env,
     ...(app.storageDir === null ? {} : { STORAGE_DIR: "/storage" }),

@@ -4,6 +4,7 @@ import type { DockerApi } from "../kit/docker-api.ts";
 import type { Log } from "../kit/log.ts";
 import type { ProjectQuota } from "../kit/project-quota.ts";
 import type { InstanceKey, StorageOwner } from "../ports/runtime.ts";
+import type { TrustedCertificates } from "../sandbox/certificates.ts";
 
 export interface DockerRuntimeOptions {
   readonly socketPath: string;
@@ -35,8 +36,8 @@ export interface DockerContext {
   readonly api: DockerApi;
   /** Distinguishes this data folder's containers and networks from others on the engine. */
   readonly tag: string;
-  /** Bundle of certificates that applications trust; null if the machine has none. */
-  readonly certificates: string | null;
+  /** Certificates that applications trust; null if the machine has none. */
+  readonly certificates: TrustedCertificates | null;
   /** Facts that the engine reports about itself; cached once it has answered. */
   engine(): Promise<EngineFacts>;
   /** Runs one action at a time for each key, which names a replica or an image. */

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDockerBuilder } from "../adapters/builder-docker/docker-builder.ts";
 import { createDockerRuntime } from "../adapters/runtime-docker/docker-runtime.ts";
 import { createSwarmRuntime } from "../adapters/runtime-swarm/swarm-runtime.ts";
+import { trustedCertificates } from "../sandbox/certificates.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { parentImages } from "./parent-images.ts";
@@ -61,7 +62,7 @@ export async function createContainerFamily(
     sharedImages: config.sharedImages,
     privateRegistries: config.privateRegistries,
     packageEnv: packages.env,
-    certificates: config.caFile !== null && existsSync(config.caFile) ? readFileSync(config.caFile) : null,
+    certificates: readTrusted(options),
     diskFloorBytes: mibToBytes(config.diskFloorMib),
     maxSourceBytes: mibToBytes(config.treeMib),
     maxImageBytes: mibToBytes(config.imageMib),
@@ -73,4 +74,12 @@ export async function createContainerFamily(
     await swarm?.registry.close();
   };
   return { builder, runtime, leave };
+}
+
+type Trusting = Parameters<typeof createDockerRuntime>[0];
+
+/** Returns the certificates that the steps of a build trust; null for those of the base image. */
+function readTrusted({ stateDir, caFile, databaseCaFile }: Trusting): Buffer | null {
+  const trusted = caFile === undefined ? null : trustedCertificates(stateDir, caFile, databaseCaFile);
+  return trusted === null ? null : readFileSync(trusted.pem);
 }

@@ -46,7 +46,10 @@ export async function createPrimaryParts(
       dir: paths.repositories,
       gitBin: requirePart(parts.git, "git"),
       confinement,
-      access: { addresses, certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined) },
+      access: {
+        addresses,
+        certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined)?.pem ?? null,
+      },
       log,
     }),
     logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { javaTrustStore } from "./java-trust-store.ts";
 
 // In order: Debian and Alpine, Fedora and RHEL, openSUSE, Arch and others.
 const systemBundles = [
@@ -10,19 +11,34 @@ const systemBundles = [
   "/etc/ssl/cert.pem",
 ];
 
-/** Returns the CA bundle that sandboxes trust: the system's, with `caFiles` appended; null if there are none. */
-export function trustedCertificates(stateDir: string, ...caFiles: readonly (string | undefined)[]): string | null {
+/** Files with the certificates that applications and builds trust. */
+export interface TrustedCertificates {
+  /** A bundle for everything but Java. */
+  readonly pem: string;
+  /** A trust store for Java; null where Java's own needs no addition. */
+  readonly java: string | null;
+}
+
+/** Returns what sandboxes trust: the system's CA bundle, with `caFiles` appended; null if there are none. */
+export function trustedCertificates(
+  stateDir: string,
+  ...caFiles: readonly (string | undefined)[]
+): TrustedCertificates | null {
   const system = systemBundles.find((path) => existsSync(path)) ?? null;
   const given = caFiles.filter((path) => path !== undefined);
-  if (given.length === 0) return system;
-  const text = [...(system === null ? [] : [system]), ...given]
-    .map((path) => readFileSync(path, "utf8").trim())
-    .join("\n");
-  const path = join(stateDir, "ca-certificates.pem");
+  if (given.length === 0) return system === null ? null : { pem: system, java: null };
+  const paths = new Set([...(system === null ? [] : [system]), ...given]);
+  const text = [...paths].map((path) => readFileSync(path, "utf8").trim()).join("\n");
+  const [pem, java] = [join(stateDir, "ca-certificates.pem"), join(stateDir, "ca-certificates.jks")];
   mkdirSync(stateDir, { recursive: true });
-  writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o644 });
+  replaceFile(pem, `${text}\n`);
+  replaceFile(java, javaTrustStore(text));
+  return { pem, java };
+}
+
+function replaceFile(path: string, content: string | Buffer): void {
+  writeFileSync(`${path}.${process.pid}`, content, { mode: 0o644 });
   renameSync(`${path}.${process.pid}`, path);
-  return path;
 }
 
 /**
@@ -36,8 +52,8 @@ export function databaseCertificateVariables(
   return mode?.startsWith("verify-") ? { PGSSLROOTCERT: path } : {};
 }
 
-/** Returns the environment variables that point OpenSSL, Node, curl, git, pip, Python's requests and Go to a CA bundle. */
-export function certificateVariables(path: string): Record<string, string> {
+/** Returns the environment variables that point OpenSSL, Node, curl, git, pip, Python's requests, Go and Java to certificates. */
+export function certificateVariables({ pem, java }: TrustedCertificates): Record<string, string> {
   const names = [
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
@@ -46,5 +62,8 @@ export function certificateVariables(path: string): Record<string, string> {
     "PIP_CERT",
     "REQUESTS_CA_BUNDLE",
   ];
-  return Object.fromEntries(names.map((name) => [name, path]));
+  return {
+    ...Object.fromEntries(names.map((name) => [name, pem])),
+    ...(java === null ? {} : { JAVA_TOOL_OPTIONS: `-Djavax.net.ssl.trustStore=${java}` }),
+  };
 }

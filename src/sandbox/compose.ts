@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { systemPath, type Command } from "../kit/exec.ts";
 import type { ForwardedSocket } from "../kit/server-address.ts";
-import { certificateVariables, databaseCertificateVariables } from "./certificates.ts";
+import { certificateVariables, databaseCertificateVariables, type TrustedCertificates } from "./certificates.ts";
 import { fileSystemArguments, refuseLinkedTargets } from "./file-system.ts";
 import { anonymousFile } from "./anonymous-file.ts";
 import type { ProcessMarkers } from "./process-markers.ts";
@@ -34,7 +34,7 @@ export interface Composition {
   readonly nodeBin: string;
   readonly hide: readonly string[];
   readonly markers: ProcessMarkers;
-  readonly certificates: string | null;
+  readonly certificates: TrustedCertificates | null;
   readonly resolvConf: string;
   readonly seccompProgram: Buffer | undefined;
   readonly network: OpenedNetwork;
@@ -50,7 +50,7 @@ export interface Composed {
 }
 
 const folder = import.meta.dirname;
-const certificatesInside = "/opt/berth/ca-certificates.pem";
+const certificatesInside = { pem: "/opt/berth/ca-certificates.pem", java: "/opt/berth/ca-certificates.jks" };
 const defaultMemoryBytes = 64 * 1024 * 1024;
 
 /** Builds the command line that enters the sandbox. The environment is passed through a descriptor, so that no argument holds a secret. */
@@ -198,7 +198,7 @@ function mounts(plan: Composition): SandboxBind[] {
       : [{ source: spec.storageDir, target: "/storage", writable: spec.storageWritable ?? true }]),
     { source: plan.nodeBin, target: "/opt/berth/node", writable: false },
     ...(given ? [] : [{ source: plan.nodeBin, target: "/opt/node/bin/node", writable: false }]),
-    ...(plan.certificates === null ? [] : [{ source: plan.certificates, target: certificatesInside, writable: false }]),
+    ...certificateBinds(plan),
     ...plan.groupBinds,
     ...spec.binds,
   ];
@@ -212,16 +212,31 @@ function appBind({ containment }: Composition, { source, access }: SandboxApp): 
   };
 }
 
+function certificateBinds({ certificates }: Composition): SandboxBind[] {
+  if (certificates === null) return [];
+  const { pem, java } = certificates;
+  return [
+    { source: pem, target: certificatesInside.pem, writable: false },
+    ...(java === null ? [] : [{ source: java, target: certificatesInside.java, writable: false }]),
+  ];
+}
+
+/** Returns the certificates as the sandbox's processes see them. */
+function certificatesFor(plan: Composition): TrustedCertificates | null {
+  if (plan.certificates === null || !isMounted(plan)) return plan.certificates;
+  return { ...certificatesInside, java: plan.certificates.java === null ? null : certificatesInside.java };
+}
+
 function environment(plan: Composition): Record<string, string> {
   const { spec, network } = plan;
   const path = [...(spec.path ?? []), "/opt/node/bin", systemPath].map((entry) => locate(plan, entry)).join(":");
-  const certificates = plan.certificates !== null && isMounted(plan) ? certificatesInside : plan.certificates;
+  const certificates = certificatesFor(plan);
   return {
     PATH: path,
     HOME: isMounted(plan) ? "/home/app" : (spec.storageDir ?? "/tmp"),
     LANG: "C.UTF-8",
     ...(certificates === null ? {} : certificateVariables(certificates)),
-    ...(certificates === null ? {} : databaseCertificateVariables(certificates, spec.env)),
+    ...(certificates === null ? {} : databaseCertificateVariables(certificates.pem, spec.env)),
     ...spec.env,
     ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),

@@ -4,7 +4,7 @@ import { statfs } from "node:fs/promises";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { join } from "node:path";
 import { run as runCommand, systemPath, type RunOptions } from "../kit/exec.ts";
-import { trustedCertificates } from "./certificates.ts";
+import { trustedCertificates, type TrustedCertificates } from "./certificates.ts";
 import { openCgroups, type Cgroups } from "./cgroups.ts";
 import { compose, type Composition, type Containment } from "./compose.ts";
 import { openProcessMarkers, type ProcessMarkers } from "./process-markers.ts";
@@ -39,7 +39,7 @@ interface Context {
   readonly layerBytes: number;
   readonly cgroups: Cgroups;
   readonly markers: ProcessMarkers;
-  readonly certificates: string | null;
+  readonly certificates: TrustedCertificates | null;
   readonly resolvers: Resolvers;
   readonly program: Buffer | undefined;
   readonly containment: Containment;

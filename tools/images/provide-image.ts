@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
 import { createReadStream, existsSync, readFileSync, realpathSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { text } from "node:stream/consumers";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { javaTrustStore } from "../../src/sandbox/java-trust-store.ts";
 import { recipes, type Recipe } from "./recipes.ts";
 
 /** The names of the images that can be made: `debian`, `node` … */
@@ -56,15 +57,22 @@ async function archiveOf(recipe: Recipe, archive: string): Promise<string> {
     ...skip,
     `--include=${recipe.packages.join(",")}`,
     hook,
+    ...(recipe.java ? [`--customize-hook=cp "$TRUST_STORE" "$1/etc/ssl/certs/java/cacerts"`] : []),
     "bookworm",
     made,
   ];
   const node = recipe.node ? { NODE_BIN: process.execPath, NPM_DIR: npmDir() } : {};
+  const trustStore = `${made}.jks`;
   try {
-    await runOk({ file: "mmdebstrap", args }, { env: { PATH: systemPath, ...node }, timeoutMs: 900_000 });
+    if (recipe.java) await writeFile(trustStore, javaTrustStore(readFileSync(certificates, "utf8")));
+    await runOk(
+      { file: "mmdebstrap", args },
+      { env: { PATH: systemPath, TRUST_STORE: trustStore, ...node }, timeoutMs: 900_000 },
+    );
     await rename(made, archive);
   } finally {
     await rm(made, { force: true });
+    await rm(trustStore, { force: true });
   }
   return archive;
 }

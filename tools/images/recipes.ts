@@ -5,6 +5,8 @@ export interface Recipe {
   readonly packages: readonly string[];
   /** Whether the Node.js that runs this script, and npm, are put into /usr/local. */
   readonly node: boolean;
+  /** Whether its Java trusts this machine's certificates. */
+  readonly java?: true;
   /** Lines of a Dockerfile that describe the image: `ENV`, `WORKDIR`, `CMD`. */
   readonly changes: readonly string[];
 }
@@ -40,7 +42,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
     changes: [...changes, "ENV GOPATH=/go", 'CMD ["sh"]'],
   },
   rust: withApt(["rustc-web", "cargo-web", "gcc", "libc6-dev", "pkg-config"]),
-  java: withApt(["openjdk-17-jdk-headless", "maven", "curl"]),
+  java: { ...withApt(["openjdk-17-jdk-headless", "maven", "curl"]), java: true },
   ruby: withApt(["ruby", "ruby-dev", "ruby-bundler", "puma", "gcc", "make", "libc6-dev"]),
   php: withApt(["php-cli", "composer"]),
   /** A Debian with apt, for Dockerfiles that install packages. */

@@ -111,7 +111,7 @@ function startIn(
       env: {
         PATH: `${binDir}:${systemPath}`,
         HOME: dir,
-        ...(certificates === null ? {} : { SSL_CERT_FILE: certificates }),
+        ...(certificates === null ? {} : { SSL_CERT_FILE: certificates.pem }),
       },
       fds: [log],
       // Runs at a lower CPU priority, since the engine packs layers itself, outside any build's control group.

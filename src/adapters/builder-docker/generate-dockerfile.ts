@@ -2,6 +2,7 @@ import { besideApp } from "../../building/site-server.ts";
 import type { PackageManagerName } from "../../detection/package-manager.ts";
 import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
 import { cargoTarget } from "../../detection/rust-plan.ts";
+import { certificateVariables } from "../../sandbox/certificates.ts";
 import { scopeArgument } from "./read-dockerfile.ts";
 
 /** Base images of generated Dockerfiles. */
@@ -35,7 +36,7 @@ export interface Generating {
   readonly start: Start | null;
   /** Whether a static site's image also holds the application, for the release command. */
   readonly isWhole: boolean;
-  /** Whether each step mounts the certificates' secret. */
+  /** Whether each step mounts the secrets with the certificates. */
   readonly certificates: boolean;
 }
 
@@ -71,8 +72,8 @@ export const listingStage = "listing";
 export const listingFile = "/berth-files";
 export const releaseStage = "release";
 /** Ids of the secrets that steps mount. */
-export const secretIds = { env: "berth-env", certificates: "berth-ca" } as const;
-const certificatesFile = "/run/berth/ca.pem";
+export const secretIds = { env: "berth-env", certificates: "berth-ca", trustStore: "berth-ca-java" } as const;
+const certificateFiles = { pem: "/run/berth/ca.pem", java: "/run/berth/ca.jks" };
 
 // Skips package folders: they hold many files, and none that starts an application by itself.
 const listing = `find . \\( -name node_modules -o -name .venv \\) -prune -o -type f -print | head -n 100000 > ${listingFile}`;
@@ -130,8 +131,10 @@ export function stepIn(vertexName: string): number | undefined {
   return number === undefined ? undefined : Number(number);
 }
 
-function runLine({ certificates }: Generating, step: Step, number: number): string {
-  const own = { ...ownEnv, ...(certificates ? certificateEnv : {}) };
+function runLine({ plan, certificates }: Generating, step: Step, number: number): string {
+  const { pem } = certificateFiles;
+  const java = plan.kind === "java" ? certificateFiles.java : null;
+  const own = { ...ownEnv, ...(certificates ? certificateVariables({ pem, java }) : {}) };
   const assignments = (env: Readonly<Record<string, string>>) =>
     Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)};`);
   const script = [
@@ -143,18 +146,12 @@ function runLine({ certificates }: Generating, step: Step, number: number): stri
   ].join(" ");
   const mounts = [
     `--mount=type=secret,id=${secretIds.env},target=/run/berth/env`,
-    ...(certificates ? [`--mount=type=secret,id=${secretIds.certificates},target=${certificatesFile}`] : []),
+    ...(certificates ? [`--mount=type=secret,id=${secretIds.certificates},target=${pem}`] : []),
+    ...(certificates && java !== null ? [`--mount=type=secret,id=${secretIds.trustStore},target=${java}`] : []),
     "--mount=type=cache,target=/cache",
   ];
   return `RUN ${mounts.join(" ")} ${JSON.stringify(["/bin/sh", "-c", script])}`;
 }
-
-const certificateEnv = {
-  SSL_CERT_FILE: certificatesFile,
-  NODE_EXTRA_CA_CERTS: certificatesFile,
-  PIP_CERT: certificatesFile,
-  REQUESTS_CA_BUNDLE: certificatesFile,
-};
 
 const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1", CI: "true" };
 

@@ -2,6 +2,7 @@ import { PassThrough } from "node:stream";
 import { start } from "../../kit/exec.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
+import { javaTrustStore } from "../../sandbox/java-trust-store.ts";
 import type { BuildEngine } from "./build-engine.ts";
 import { evaluateBuild } from "./evaluate-build.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
@@ -71,6 +72,14 @@ function labelsOf({ project_id }: BuildRequest, manifest: ContainerManifest): Re
   return { [imageLabels.project]: project_id, [imageLabels.manifest]: JSON.stringify(manifest) };
 }
 
+function certificateSecrets({ certificates }: BuildRun["options"]): (readonly [string, Buffer])[] {
+  if (certificates === null) return [];
+  return [
+    [secretIds.certificates, certificates],
+    [secretIds.trustStore, javaTrustStore(certificates.toString())],
+  ];
+}
+
 /** Returns the secrets of a build: each variable by name, all variables as a shell file, and the certificates. */
 function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> {
   const env = { ...options.packageEnv, ...request.env };
@@ -80,6 +89,6 @@ function secretsOf({ options, request }: BuildRun): ReadonlyMap<string, Buffer> 
   return new Map([
     ...Object.entries(request.env).map(([name, value]) => [name, Buffer.from(value)] as const),
     [secretIds.env, Buffer.from(lines.join(""))],
-    ...(options.certificates === null ? [] : [[secretIds.certificates, options.certificates] as const]),
+    ...certificateSecrets(options),
   ]);
 }
