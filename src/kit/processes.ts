@@ -95,16 +95,8 @@ export function isKnownDead(word: string): boolean {
   return !isAlive({ boot_id: boot, pid: Number(pid), start_time: start });
 }
 
-/**
- * Returns how long a process has been runnable but waiting for a CPU since its start, in milliseconds; 0 when the kernel does not report
- * it.
- */
-export function waitedForProcessorMs(pid: number): number {
-  return Number(readProcessFile(pid, "schedstat").split(" ")[1] ?? 0) / 1e6;
-}
-
 /** Reads a file of proc(5) of one process; empty when the process has exited, or is hidden because it belongs to another user. */
-export function readProcessFile(pid: number, file: "cmdline" | "environ" | "schedstat" | "stat" | "status"): string {
+export function readProcessFile(pid: number, file: "cmdline" | "environ" | "stat" | "status"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {

@@ -1,8 +1,9 @@
 import { once } from "node:events";
+import { renameSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, createServer, request, type IncomingMessage, type RequestListener } from "node:http";
 import { Agent as TlsAgent, request as requestTls } from "node:https";
-import { connect, type AddressInfo, type Server, type Socket } from "node:net";
+import { connect, createServer as createSocketServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
@@ -256,6 +257,23 @@ export function startLoad(stage: Stage, host: string, { connections = 8, keepAli
     return { failures, answered };
   };
   return { passed, stop };
+}
+
+/**
+ * Puts a listener that never answers in the place of a Unix socket: calls of its owner hang as if the owner did. Resolves with what gives the
+ * socket back.
+ */
+export async function silenceSocket(path: string): Promise<() => void> {
+  renameSync(path, `${path}.aside`);
+  const sockets = new Set<Socket>();
+  const server = createSocketServer((socket) => void sockets.add(socket.on("error", () => {}).unref()));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  server.unref();
+  return () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    renameSync(`${path}.aside`, path);
+  };
 }
 
 /** An application that always says this. */

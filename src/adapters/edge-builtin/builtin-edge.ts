@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
-import { capLog } from "../../kit/cap-log.ts";
 import type { Log } from "../../kit/log.ts";
+import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
 import type { CertificateTable, Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
@@ -43,9 +43,6 @@ export interface BuiltinEdge extends Edge {
 }
 
 const absent = { running: false, listen_tls: null, route_version: 0, certificate_version: 0 };
-const watchEveryMs = 250;
-const longestBackOffMs = 30_000;
-const steadyAfterMs = 60_000;
 
 /** Creates an edge that needs only Node and serves in a process that outlives this one. Nothing starts before the first `apply`. */
 export function createBuiltinEdge(options: BuiltinEdgeOptions): BuiltinEdge {
@@ -69,13 +66,11 @@ class ControlledEdge implements BuiltinEdge {
   /** Records which process has which version of the certificates. */
   #certified = "";
   #last: Promise<unknown> = Promise.resolve();
-  #watch: NodeJS.Timeout | undefined;
+  readonly #watch: ProcessWatch;
   #current: EdgeRecord | undefined;
   #pushed: Pushed | undefined;
   #saved: RoutesByName | undefined;
   #saveFailed = false;
-  #restarts = { count: 0, lastAtMs: 0 };
-  #restarting = false;
 
   constructor(options: BuiltinEdgeOptions) {
     this.#options = options;
@@ -95,12 +90,18 @@ class ControlledEdge implements BuiltinEdge {
     };
     const programs = { node: options.nodeBin ?? process.execPath, setpriv: options.setpriv ?? null };
     this.#processes = new EdgeProcesses({ ...settings, fingerprint: fingerprintOf(settings) }, programs, options.log);
+    this.#watch = new ProcessWatch({
+      logFile: edgePaths(options.stateDir).log,
+      hasEnded: () => this.#current !== undefined && !isAlive(this.#current.identity),
+      restart: () => this.#runExclusive(() => this.#restart()),
+      endIfHung: () => this.#processes.endIfHung(),
+    });
   }
 
   apply(routes: RouteTable): Promise<void> {
     return this.#runExclusive(async () => {
       if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
-      this.#startWatch();
+      this.#watch.start();
       try {
         this.#current = await this.#processes.ensure();
       } finally {
@@ -182,8 +183,7 @@ class ControlledEdge implements BuiltinEdge {
   }
 
   detach(): void {
-    clearInterval(this.#watch);
-    this.#watch = undefined;
+    this.#watch.stop();
   }
 
   async #end(pid: number, graceMs: number): Promise<void> {
@@ -299,26 +299,12 @@ class ControlledEdge implements BuiltinEdge {
     return controlSocket(this.#options.stateDir, record.identity.pid);
   }
 
-  #startWatch(): void {
-    this.#watch ??= setInterval(() => this.#check(), watchEveryMs).unref();
-  }
-
-  #check(): void {
-    capLog(edgePaths(this.#options.stateDir).log);
-    const dead = this.#current !== undefined && !isAlive(this.#current.identity);
-    if (!dead || this.#restarting || Date.now() < this.#nextStartMs()) return;
-    this.#restarting = true;
-    void this.#runExclusive(() => this.#restart()).finally(() => (this.#restarting = false));
-  }
-
   async #restart(): Promise<void> {
-    if (this.#watch === undefined) return;
+    if (!this.#watch.isRunning) return;
     this.#options.log.error(
       { pid: this.#current?.identity.pid },
       "The edge process ended unexpectedly and is started again.",
     );
-    const quiet = Date.now() - this.#restarts.lastAtMs > steadyAfterMs;
-    this.#restarts = { count: quiet ? 1 : this.#restarts.count + 1, lastAtMs: Date.now() };
     try {
       this.#current = await this.#processes.ensure();
       await this.#push(this.#table);
@@ -326,12 +312,6 @@ class ControlledEdge implements BuiltinEdge {
     } catch (error) {
       this.#options.log.error({ error: (error as Error).message }, "The edge process could not be started again.");
     }
-  }
-
-  /** The first restart is immediate; a process that keeps crashing is restarted with growing delays. */
-  #nextStartMs(): number {
-    const { count, lastAtMs } = this.#restarts;
-    return count === 0 ? 0 : lastAtMs + Math.min(longestBackOffMs, 250 * 2 ** (count - 1));
   }
 
   #runExclusive<T>(work: () => Promise<T>): Promise<T> {

@@ -20,6 +20,11 @@ export function callEdge(
   return call(at, { method, path, signal: AbortSignal.timeout(limitMs) }, body);
 }
 
+/** Asks an edge process how it does; `signal` ends the wait. */
+export function askEdgeStatus(socketPath: string, signal: AbortSignal): Promise<unknown> {
+  return call(socketPath, { method: "GET", path: "/status", signal });
+}
+
 /** Opens a connection for a later call: a process that has dropped its privileges can no longer reach the folder of control sockets. */
 export async function connectEdge(socketPath: string): Promise<Socket> {
   const socket = connect(socketPath);

@@ -1,17 +1,15 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { awaitAnswer } from "../../kit/await-answer.ts";
 import { run, startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
-import { identify, isAlive, sendSignal, waitedForProcessorMs } from "../../kit/processes.ts";
+import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
-import { callEdge } from "./call-edge.ts";
+import { askEdgeStatus, callEdge } from "./call-edge.ts";
 import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgeCommand, edgeEnv, edgePaths, successorLines, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
-const lateMs = 3000;
-// On an overloaded machine, a healthy edge may get no processor time for seconds; replacing it would add to the load.
-const starvedAtMostMs = 30_000;
 // sun_path in Linux's struct sockaddr_un holds 108 bytes including the terminating NUL (unix(7)).
 const longestSocketPath = 107;
 
@@ -25,10 +23,8 @@ export class EdgeProcesses {
   readonly #settings: EdgeSettings;
   readonly #programs: Programs;
   readonly #log: Log;
-  readonly #waitedMs: (pid: number) => number;
 
-  constructor(settings: EdgeSettings, programs: Programs, log: Log, waitedMs = waitedForProcessorMs) {
-    this.#waitedMs = waitedMs;
+  constructor(settings: EdgeSettings, programs: Programs, log: Log) {
     this.#settings = settings;
     this.#programs = programs;
     this.#log = log;
@@ -46,14 +42,10 @@ export class EdgeProcesses {
    */
   async ensure(): Promise<EdgeRecord> {
     const running = this.current();
-    if (running !== undefined && (await this.answers(running))) {
+    if (running !== undefined && (await this.#ask(running).catch(() => undefined)) !== undefined) {
       return running.fingerprint === this.#settings.fingerprint ? running : this.#replace(running);
     }
-    if (running !== undefined) {
-      this.#log.error({ pid: running.identity.pid }, "The edge process does not answer and is ended.");
-      sendSignal(running.identity, "SIGKILL");
-      await until(() => (isAlive(running.identity) ? undefined : true), { timeoutMs: 5000 });
-    }
+    if (running !== undefined) await this.#kill(running);
     return this.#start();
   }
 
@@ -69,20 +61,27 @@ export class EdgeProcesses {
     return found;
   }
 
-  /** Returns whether a process responds within 2 s, or within 30 s while it is waiting for processor time. */
-  async answers(record: EdgeRecord, starvedMs = 0): Promise<boolean> {
-    const { pid } = record.identity;
-    const socket = controlSocket(this.#settings.state_dir, pid);
-    const startedAtMs = performance.now();
-    const waitedBeforeMs = this.#waitedMs(pid);
-    const answered = await callEdge(socket, "GET", "/status").catch((error: Error) => error);
-    if (!(answered instanceof Error)) return true;
-    if (!isAlive(record.identity)) return false;
-    const tookMs = performance.now() - startedAtMs;
-    // This process was itself delayed, so the timeout proves nothing. Try again.
-    if (tookMs > lateMs) return this.answers(record, starvedMs);
-    const isStarved = this.#waitedMs(pid) - waitedBeforeMs > tookMs / 2;
-    return isStarved && starvedMs + tookMs < starvedAtMostMs && this.answers(record, starvedMs + tookMs);
+  /** Ends the current process if it hangs. */
+  async endIfHung(): Promise<void> {
+    const running = this.current();
+    // A process that refuses an answer does not hang; `ensure` decides about it.
+    if (running !== undefined && (await this.#ask(running).catch(() => true)) === undefined) await this.#kill(running);
+  }
+
+  /** Resolves with undefined when the process hangs; rejects when it refuses to answer. */
+  #ask({ identity }: EdgeRecord): Promise<unknown> {
+    const socket = controlSocket(this.#settings.state_dir, identity.pid);
+    return awaitAnswer((signal) => askEdgeStatus(socket, signal), {
+      processes: () => [identity],
+      continued: (pid) => this.#log.warn({ pid }, "The edge process was stopped by a signal and is continued."),
+    });
+  }
+
+  async #kill({ identity }: EdgeRecord): Promise<void> {
+    if (!isAlive(identity)) return;
+    this.#log.error({ pid: identity.pid }, "The edge process does not answer and is ended.");
+    sendSignal(identity, "SIGKILL");
+    await until(() => (isAlive(identity) ? undefined : true), { timeoutMs: 5000 });
   }
 
   async #start(predecessor?: number): Promise<EdgeRecord> {

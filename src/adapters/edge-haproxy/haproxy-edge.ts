@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { capLog } from "../../kit/cap-log.ts";
+import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import type {
@@ -22,7 +22,7 @@ import {
 } from "./certificates.ts";
 import { statusValue } from "./haproxy-answers.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
-import { HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
+import { haproxyLog, HaproxyProcess, type HaproxyRecord } from "./haproxy-process.ts";
 import { bracketed, certificateList, hostMap, probeHeader, usageTable } from "./haproxy-settings.ts";
 import {
   backendsOf,
@@ -37,7 +37,6 @@ import {
   type RoutePool,
 } from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
-import { RestartPauses } from "./restart-pauses.ts";
 import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
@@ -48,7 +47,6 @@ export interface HaproxyEdge extends Edge {
   detach(): void;
 }
 
-const watchEveryMs = 250;
 // For more backends than this, one query for all of them is faster than one for each.
 const mostAsked = 20;
 const saveAfterMs = 100;
@@ -71,22 +69,26 @@ class ControlledHaproxy implements HaproxyEdge {
   #saved: readonly Route[] = [];
   #saving: NodeJS.Timeout | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  #watch: NodeJS.Timeout | undefined;
+  readonly #watch: ProcessWatch;
   #current: HaproxyRecord | undefined;
-  readonly #pauses = new RestartPauses();
-  #restarting = false;
 
   constructor(options: HaproxyEdgeOptions) {
     this.#options = options;
     mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
     this.#probeKey = keptWord(join(options.stateDir, "probe-key"), () => randomBytes(24).toString("base64url"));
+    this.#watch = new ProcessWatch({
+      logFile: haproxyLog(options.stateDir),
+      hasEnded: () => this.#current !== undefined && !isAlive(this.#current.identity),
+      restart: () => this.#runExclusive(() => this.#restart()),
+      endIfHung: async () => this.#current && (await this.#haproxy()).endIfHung(),
+    });
   }
 
   apply(routes: RouteTable): Promise<void> {
     return this.#runExclusive(async () => {
       this.#table ??= readState<RouteTable>(this.#options.stateDir, "routes.json");
       if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
-      this.#startWatch();
+      this.#watch.start();
       await this.#serve(this.#table);
     });
   }
@@ -210,8 +212,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   detach(): void {
     if (this.#saving !== undefined) this.#save();
-    clearInterval(this.#watch);
-    this.#watch = undefined;
+    this.#watch.stop();
   }
 
   /** Adopts the running HAProxy, or starts one, and updates every worker to this table. */
@@ -354,23 +355,9 @@ class ControlledHaproxy implements HaproxyEdge {
     return new HaproxyProcess(settings, programs, stateDir, log);
   }
 
-  #startWatch(): void {
-    this.#watch ??= setInterval(() => void this.#check(), watchEveryMs).unref();
-  }
-
-  async #check(): Promise<void> {
-    const haproxy = await this.#haproxy();
-    capLog(haproxy.logFile);
-    const dead = this.#current !== undefined && !isAlive(this.#current.identity);
-    if (!dead || this.#restarting || !this.#pauses.isOver) return;
-    this.#restarting = true;
-    void this.#runExclusive(() => this.#restart()).finally(() => (this.#restarting = false));
-  }
-
   async #restart(): Promise<void> {
-    if (this.#watch === undefined || this.#table === undefined) return;
+    if (!this.#watch.isRunning || this.#table === undefined) return;
     this.#options.log.error({ pid: this.#current?.identity.pid }, "HAProxy ended unexpectedly and is started again.");
-    this.#pauses.note();
     try {
       await this.#serve(this.#table);
     } catch (error) {

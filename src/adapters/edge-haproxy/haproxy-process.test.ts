@@ -1,7 +1,7 @@
 // Drawn with other edge files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -9,12 +9,11 @@ import { after, before, describe, test } from "node:test";
 import { start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
-import { runFolder } from "../../kit/run-folder.ts";
-import { makeCertificate, say, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
+import { makeCertificate, say, silenceSocket, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
-import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
-import type { HaproxySettings } from "./haproxy-settings.ts";
+import { readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
+import { adminSocket } from "./haproxy-settings.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
 describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
@@ -108,63 +107,53 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     assert.equal((await stage.ask({ host: "saved.test", agent: stage.newAgent() })).body, "saved");
   });
 
-  /** Stops a process; all of its threads have stopped when it resolves. */
-  async function freeze(pid: number): Promise<void> {
-    process.kill(pid, "SIGSTOP");
-    await stage.until(async () => {
-      const threads = await readdir(`/proc/${pid}/task`);
-      const states = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, "utf8"));
-      return (await Promise.all(states)).every((state) => state.includes(") T "));
-    });
-  }
-
-  test("HAProxy that an overloaded machine lets wait is left alone, and given up once that lasts half a minute", async () => {
-    await stage.serve({ "starved.test": [await stage.app(say("still here"))] });
-    for (const edge of edges) edge.detach();
-    const pid = Number(await worker());
-    let asked = 0;
-    // Each reading of the clock: all of the time since the last one was spent waiting, until the process gets its turn.
-    const waitedMs = (of: number) => {
-      asked += 1;
-      if (asked === 3) process.kill(of, "SIGCONT");
-      return asked * 1e6;
-    };
-    const settings = { run_dir: join(runFolder(stateDir), "haproxy") } as HaproxySettings;
-    const programs = { haproxy: "", setpriv: null, uid: null, waitedMs };
-    const starved = new HaproxyProcess(settings, programs, stateDir, silentLog);
-    assert.equal(await starved.worker(), pid);
-    await freeze(pid);
-    assert.equal(await starved.worker(0, 1), pid);
-    assert.equal(asked, 3);
-    await freeze(pid);
-    asked = 3;
-    assert.equal(await starved.worker(30_000, 1), undefined);
-    process.kill(pid, "SIGCONT");
-    restart();
-  });
+  const socketOf = async (name: string) =>
+    join((await readFile(join(stateDir, "run-folder"), "utf8")).trim(), "haproxy", name);
 
   test("a worker that does not answer in time is not taken for one with nothing open", async () => {
     const gate = Promise.withResolvers<void>();
     const app = await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")));
     await stage.serve({ "late.test": [app] });
     const response = await stage.open_({ host: "late.test", agent: stage.newAgent() });
-    const pid = Number(await worker());
-    await freeze(pid);
+    for (const edge of edges) edge.detach();
+    const end = await silenceSocket(await socketOf(adminSocket));
     await assert.rejects(stage.open(app), /does not answer in time/);
-    process.kill(pid, "SIGCONT");
+    end();
     assert.equal(await stage.open(app), 1);
     gate.resolve();
     assert.equal(await text(response), "ab");
+    restart();
   });
 
-  test("HAProxy that hangs is ended and started again", async () => {
-    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
-    const { identity } = record();
-    await freeze(Number(await worker()));
-    await stage.serve({ "hang.test": [await stage.app(say("awake"))] });
-    assert.notEqual(record().identity.pid, identity.pid);
-    assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");
-  });
+  for (const what of ["master", "worker"] as const) {
+    test(`HAProxy is continued when a signal has stopped its ${what}, and no request fails`, async () => {
+      const app = await stage.app(say("awake"));
+      await stage.serve({ "stopped.test": [app] });
+      const [{ identity }, pid] = [record(), await worker()];
+      process.kill(what === "master" ? identity.pid : Number(pid), "SIGSTOP");
+      assert.equal((await stage.ask({ host: "stopped.test", agent: stage.newAgent() })).body, "awake");
+      await stage.serve({ "stopped.test": [app], "more.test": [app] });
+      assert.deepEqual([record().identity, await worker()], [identity, pid]);
+      assert.equal((await stage.ask({ host: "more.test", agent: stage.newAgent() })).body, "awake");
+    });
+  }
+
+  for (const isNew of [false, true]) {
+    const when = isNew ? "by a control plane that finds it so" : "while no route changes";
+    test(`HAProxy that hangs is ended and started again ${when}`, async () => {
+      const app = await stage.app(say("awake"));
+      await stage.serve({ "hang.test": [app] });
+      const { identity } = record();
+      if (isNew) for (const edge of edges) edge.detach();
+      await silenceSocket(await socketOf(adminSocket));
+      if (isNew) restart();
+      if (isNew) await stage.serve({ "hang.test": [app] });
+      await stage.until(
+        async () => record()?.identity.pid !== identity.pid && (await (await stage.edge()).observe()).running,
+      );
+      assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");
+    });
+  }
 
   test("a pool that grows costs no request, and a WebSocket goes on in the replaced worker", async () => {
     const [app, second] = [await stage.app(say("here"), true), await stage.app(say("here"))];

@@ -10,9 +10,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { awaitAnswer } from "../../kit/await-answer.ts";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
-import { identify, isAlive, sendSignal, waitedForProcessorMs, type ProcessIdentity } from "../../kit/processes.ts";
+import { identify, isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
 import { readProcessTree } from "../../kit/process-tree.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
@@ -42,16 +43,10 @@ export interface HaproxyPrograms {
   readonly setpriv: string | null;
   /** For root: the user that HAProxy runs as from its first instruction. */
   readonly uid: number | null;
-  /** Returns how long a process has waited for a processor; by default the kernel's own count. */
-  readonly waitedMs?: (pid: number) => number;
 }
 
 const recordFile = "current.json";
 const readyWithinMs = 20_000;
-const answersWithinMs = 3000;
-// On an overloaded machine, a healthy HAProxy may get no processor time for seconds; killing it would cut every connection and add to the
-// load.
-const starvedAtMostMs = 30_000;
 const reloadTries = 3;
 const reloadWithinMs = 10_000;
 
@@ -61,18 +56,14 @@ export class HaproxyProcess {
   readonly #programs: HaproxyPrograms;
   readonly #stateDir: string;
   readonly #log: Log;
-  /** The last worker that responded. */
-  #workerPid: number | undefined;
+  readonly #logPath: string;
 
   constructor(settings: HaproxySettings, programs: HaproxyPrograms, stateDir: string, log: Log) {
     this.settings = settings;
     this.#programs = programs;
     this.#stateDir = stateDir;
     this.#log = log;
-  }
-
-  get logFile(): string {
-    return join(this.#stateDir, "haproxy.log");
+    this.#logPath = haproxyLog(stateDir);
   }
 
   /** Returns the record of the master if that is alive. */
@@ -86,40 +77,40 @@ export class HaproxyProcess {
     return record.settings !== fingerprintOf(this.settings);
   }
 
-  admin(line: string, withinMs?: number): Promise<string> {
-    return callHaproxy(this.path(adminSocket), line, withinMs);
-  }
-
   path(name: string): string {
     return join(this.settings.run_dir, name);
   }
 
-  /**
-   * Returns the pid of the worker that accepts connections if it responds within 3 s at the second attempt, or within 30 s more while it is
-   * waiting for processor time.
-   */
-  async worker(lateMs = 0, tries = 2): Promise<number | undefined> {
-    const startedAtMs = performance.now();
-    const waitedBeforeMs = this.#waitedMs();
-    const info = await this.admin("show info", answersWithinMs).catch(() => "");
-    const pid = statusValue(info, "Pid");
-    if (pid !== undefined) return (this.#workerPid = Number(pid));
-    const tookMs = performance.now() - startedAtMs;
-    if (tookMs < answersWithinMs) return undefined;
-    const isStarved = this.#waitedMs() - waitedBeforeMs > tookMs / 2 && lateMs + tookMs < starvedAtMostMs;
-    if (!isStarved && tries <= 1) return undefined;
-    return this.worker(lateMs + tookMs, isStarved ? tries : tries - 1);
+  /** Returns the pid of the worker that accepts connections; undefined when there is none or it hangs. */
+  async worker(): Promise<number | undefined> {
+    const info = await this.#ask(adminSocket, "show info").catch(() => undefined);
+    const pid = statusValue(info ?? "", "Pid");
+    return pid === undefined ? undefined : Number(pid);
   }
 
-  #waitedMs(): number {
-    const { waitedMs = waitedForProcessorMs } = this.#programs;
-    return this.#workerPid === undefined ? 0 : waitedMs(this.#workerPid);
+  /** Kills HAProxy if its worker hangs. */
+  async endIfHung(): Promise<void> {
+    const record = this.current();
+    // A HAProxy that refuses an answer does not hang; the next `apply` decides about it.
+    if (record === undefined || (await this.#ask(adminSocket, "show info").catch(() => "")) !== undefined) return;
+    if (isAlive(record.identity)) await this.kill(record);
+  }
+
+  /** Resolves with undefined when HAProxy hangs. */
+  #ask(socket: string, line: string): Promise<string | undefined> {
+    return awaitAnswer((signal) => callHaproxy(this.path(socket), line, signal), {
+      processes: () => {
+        const master = this.current()?.identity;
+        return master === undefined ? [] : [master, ...childrenOf(master.pid)];
+      },
+      continued: (pid) => this.#log.warn({ pid }, "HAProxy was stopped by a signal and is continued."),
+    });
   }
 
   /** Returns the worker that accepts connections, and the replaced workers that are still draining. */
   async workers(): Promise<{ present: Worker | undefined; old: Worker[] }> {
-    const listed = callHaproxy(this.path(masterSocket), "show proc").catch(() => "");
-    const [pid, old] = await Promise.all([this.worker(), listed]);
+    const listed = this.#ask(masterSocket, "show proc").catch(() => undefined);
+    const [pid, old = ""] = await Promise.all([this.worker(), listed]);
     const present = pid === undefined ? undefined : { pid, socket: this.path(adminSocket), prefix: "" };
     return { present, old: readOldWorkers(old).map((each) => this.oldWorker(each)) };
   }
@@ -130,8 +121,8 @@ export class HaproxyProcess {
     rmSync(this.path(adminSocket), { force: true });
     const words = ["-W", "-S", `${this.path(masterSocket)},mode,600`, "-f", this.path("haproxy.cfg")];
     const [file, ...args] = [...(await this.#confinement()), this.#programs.haproxy, ...words] as [string, ...string[]];
-    writeFileSync(this.logFile, "", { mode: 0o600 });
-    const pid = await startDetached({ file, args }, this.logFile);
+    writeFileSync(this.#logPath, "", { mode: 0o600 });
+    const pid = await startDetached({ file, args }, this.#logPath);
     const identity = identify(pid);
     const worker = await until(async () => (identity !== undefined && isAlive(identity) ? await this.worker() : 0), {
       timeoutMs: readyWithinMs,
@@ -200,6 +191,7 @@ export class HaproxyProcess {
 
   /** Kills a HAProxy that does not respond. */
   async kill(record: HaproxyRecord): Promise<void> {
+    this.#log.error({ pid: record.identity.pid }, "HAProxy does not answer and is ended.");
     const children = childrenOf(record.identity.pid);
     for (const identity of [...children, record.identity]) sendSignal(identity, "SIGKILL");
     await until(() => (isAlive(record.identity) ? undefined : true), { timeoutMs: 5000 });
@@ -269,13 +261,16 @@ export class HaproxyProcess {
 
   #whyFailed(): string {
     const { listen_host, listen_port, listen_tls_port } = this.settings;
-    const log = readFileSync(this.logFile, "utf8").trim();
+    const log = readFileSync(this.#logPath, "utf8").trim();
     const bound = /\[([^\]]*):(\d+)\]/.exec(/cannot bind socket.*/.exec(log)?.[0] ?? "");
     if (bound === null) return `HAProxy could not start. Its log ends with: ${log.slice(-2000)}`;
     const name = Number(bound[2]) === listen_tls_port ? "BERTH_EDGE_TLS_PORT" : "BERTH_EDGE_PORT";
     return `HAProxy cannot listen on ${listen_host}:${bound[2] ?? listen_port}: ${bound.input}. End the program that uses it, or set ${name} to a free port.`;
   }
 }
+
+/** The file with HAProxy's output. */
+export const haproxyLog = (stateDir: string): string => join(stateDir, "haproxy.log");
 
 /** Reads the record of the last start; undefined when it is missing or unreadable. */
 export function readHaproxyRecord(stateDir: string): HaproxyRecord | undefined {

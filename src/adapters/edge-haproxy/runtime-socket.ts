@@ -5,17 +5,22 @@ const limitMs = 5000;
 // HAProxy reads a line of commands into one buffer, which limits its length.
 const longestLine = 8000;
 
-/** Sends one line of commands to a runtime API; resolves with the whole answer. */
-export function callHaproxy(socketPath: string, line: string, withinMs: number = limitMs): Promise<string> {
+/** Sends one line of commands to a runtime API; resolves with the whole answer. `signal` ends the wait, by default after 5 s. */
+export function callHaproxy(
+  socketPath: string,
+  line: string,
+  signal: AbortSignal = AbortSignal.timeout(limitMs),
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const isMaster = socketPath.endsWith(masterSocket);
     const socket = connect(socketPath);
-    const limit = setTimeout(() => socket.destroy(new Error("HAProxy does not answer in time.")), withinMs);
+    const giveUp = () => socket.destroy(new Error("HAProxy does not answer in time."));
+    signal.addEventListener("abort", giveUp, { once: true });
     socket.on("data", (chunk: Buffer) => chunks.push(chunk));
     socket.on("error", reject);
     socket.on("close", () => {
-      clearTimeout(limit);
+      signal.removeEventListener("abort", giveUp);
       resolve(Buffer.concat(chunks).toString());
     });
     // The master keeps the connection open until `quit`. Closing our side instead would drop commands that have not started.

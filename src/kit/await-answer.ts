@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sendSignal, type ProcessIdentity } from "./processes.ts";
+
+const looksToAnswer = 6;
+// On an overloaded machine, a healthy process may get no processor time for seconds; ending it would cut every connection and add to the load.
+const looksAtMost = 120;
+
+/** The processes that an answer may depend on, and what to do with them. */
+export interface Answering {
+  /** Called at each look. */
+  processes(): readonly ProcessIdentity[];
+  /** Called for a process that a signal had stopped and that was continued. */
+  continued(pid: number): void;
+  /** The pause between looks; default 250 ms. */
+  readonly lookEveryMs?: number;
+  /** Returns the threads of a process; by default as the kernel reports them. */
+  readonly threads?: (pid: number) => readonly ThreadLook[];
+}
+
+/** What the kernel says about a thread. */
+export interface ThreadLook {
+  readonly id: string;
+  /** proc(5): R runnable, S sleeping, D waiting for the disk, T stopped by a signal. */
+  readonly state: string;
+  readonly ranMs: number;
+  /** How long it was runnable and had no processor. It grows only when the thread gets one. */
+  readonly waitedMs: number;
+}
+
+/**
+ * Resolves with the answer, or with undefined when the process hangs: when it did not answer at six looks before which it could have.
+ * Looks at which it waited for a processor or for the disk do not count, up to half a minute. Looks and not seconds are counted: this process
+ * may be late itself, and then an answer may lie unread. A process that a signal has stopped is continued. Rejects as `ask` does.
+ */
+export async function awaitAnswer<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  answering: Answering,
+): Promise<T | undefined> {
+  const { processes, continued, lookEveryMs = 250, threads = readThreads } = answering;
+  const over = new AbortController();
+  const answer = ask(over.signal).then((value) => ({ value }));
+  try {
+    let before = new Map<string, ThreadLook>();
+    for (let looks = 0, own = 0; looks < looksAtMost && own < looksToAnswer; looks += 1) {
+      const pause = sleep(lookEveryMs, undefined, { signal: over.signal }).catch(() => undefined);
+      const answered = await Promise.race([answer, pause]);
+      if (answered !== undefined) return answered.value;
+      const present = processes();
+      const seen = present.flatMap(({ pid }) => threads(pid));
+      continueStopped(present, seen, continued);
+      if (!seen.some((thread) => wasHeldUp(thread, before.get(thread.id), lookEveryMs))) own += 1;
+      before = new Map(seen.map((thread) => [thread.id, thread]));
+    }
+    return undefined;
+  } finally {
+    over.abort();
+    answer.catch(() => {});
+  }
+}
+
+/** Continues the processes whose first thread is stopped: a signal stops all threads. */
+function continueStopped(
+  processes: readonly ProcessIdentity[],
+  threads: readonly ThreadLook[],
+  continued: (pid: number) => void,
+): void {
+  const stopped = new Set(threads.flatMap(({ id, state }) => (state === "T" ? [id] : [])));
+  for (const identity of processes)
+    if (stopped.has(`${identity.pid}`) && sendSignal(identity, "SIGCONT")) continued(identity.pid);
+}
+
+/** Returns whether a thread wanted to run since the look before and something else kept it from running. */
+function wasHeldUp(now: ThreadLook, before: ThreadLook | undefined, lookEveryMs: number): boolean {
+  if (now.state === "D") return true;
+  if (before === undefined) return false;
+  const waits = now.state === "R" && now.ranMs === before.ranMs;
+  return waits || now.waitedMs - before.waitedMs > lookEveryMs / 2;
+}
+
+function readThreads(pid: number): ThreadLook[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((id) => readThread(`/proc/${pid}/task/${id}`, id));
+  } catch {
+    return [];
+  }
+}
+
+function readThread(path: string, id: string): ThreadLook[] {
+  try {
+    const stat = readFileSync(`${path}/stat`, "utf8");
+    const [ran = 0, waited = 0] = readFileSync(`${path}/schedstat`, "utf8").split(" ").map(Number);
+    return [{ id, state: stat.charAt(stat.lastIndexOf(")") + 2), ranMs: ran / 1e6, waitedMs: waited / 1e6 }];
+  } catch {
+    return [];
+  }
+}
