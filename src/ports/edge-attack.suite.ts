@@ -27,19 +27,22 @@ function begin(edge: EdgeAddress, host: string, options: RequestOptions): Client
   return over === "http" ? request(named) : requestTls(named);
 }
 
-/** An application of bare bytes: `respond` gets each connection once its first request has come. */
-export async function startRawApp(respond: (socket: Socket, head: string) => void): Promise<RawApp> {
+/** An application of bare bytes: `respond` gets each connection once its first request has come. By default on any port of loopback. */
+export async function startRawApp(
+  respond: (socket: Socket, head: string) => void,
+  at = { host: "127.0.0.1", port: 0 },
+): Promise<RawApp> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
     socket.on("data", (bytes: Buffer) => respond(socket, bytes.toString("latin1")));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(at.port, at.host, resolve));
   const close = () => {
     server.close();
     for (const socket of sockets) socket.destroy();
   };
-  return { target: { host: "127.0.0.1", port: (server.address() as AddressInfo).port }, close };
+  return { target: { host: at.host, port: (server.address() as AddressInfo).port }, close };
 }
 
 export interface RawApp {
@@ -48,32 +51,34 @@ export interface RawApp {
 }
 
 /** Answers every request with one-byte chunks for as long as anything takes them. */
-export function startChunkFlood(): Promise<RawApp> {
-  const chunks = Buffer.from("1\r\nx\r\n".repeat(10_000));
-  return startRawApp((socket) => {
-    socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    const pour = () => {
-      while (!socket.destroyed && socket.write(chunks));
-    };
-    socket.on("drain", pour);
-    pour();
-  });
+export const startChunkFlood = (): Promise<RawApp> => startRawApp(pourChunks);
+
+const chunks = Buffer.from("1\r\nx\r\n".repeat(10_000));
+
+export function pourChunks(socket: Socket): void {
+  socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const pour = () => {
+    while (!socket.destroyed && socket.write(chunks));
+  };
+  socket.on("drain", pour);
+  pour();
 }
 
 /** Answers every request with bytes that are nearly HTTP, cut anywhere, followed by more, by silence, by an end or by a reset. */
-export function startHostileApp(random: Random): Promise<RawApp> {
-  return startRawApp((socket) => {
-    const bytes = Buffer.from(hostileAnswer(random), "latin1");
-    const cut = random(bytes.length + 1);
-    socket.write(bytes.subarray(0, cut));
-    setTimeout(() => {
-      socket.write(bytes.subarray(cut));
-      const ending = random(4);
-      if (ending === 0) socket.end();
-      else if (ending === 1) socket.resetAndDestroy();
-      else if (ending === 2) socket.write("garbage after the answer\r\n\r\n".repeat(1 + random(50)));
-    }, random(5));
-  });
+export const startHostileApp = (random: Random): Promise<RawApp> =>
+  startRawApp((socket) => answerHostilely(socket, random));
+
+export function answerHostilely(socket: Socket, random: Random): void {
+  const bytes = Buffer.from(hostileAnswer(random), "latin1");
+  const cut = random(bytes.length + 1);
+  socket.write(bytes.subarray(0, cut));
+  setTimeout(() => {
+    socket.write(bytes.subarray(cut));
+    const ending = random(4);
+    if (ending === 0) socket.end();
+    else if (ending === 1) socket.resetAndDestroy();
+    else if (ending === 2) socket.write("garbage after the answer\r\n\r\n".repeat(1 + random(50)));
+  }, random(5));
 }
 
 /** A whole number from 0 to below `limit`. */

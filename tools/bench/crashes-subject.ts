@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBuiltinEdge } from "../../src/adapters/edge-builtin/builtin-edge.ts";
 import { findParts } from "../../src/adapters/runtime-process/test-ground.ts";
 import { startDetached } from "../../src/kit/exec.ts";
-import { silentLog } from "../../src/kit/log.ts";
+import type { Edge } from "../../src/ports/edge.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { createTestEdge } from "../../test/support/edges.ts";
 
 /** What visitors got while replicas died. */
 export interface CrashCounts {
@@ -26,18 +26,13 @@ const visitors = 8;
 const edgeLateMs = 300;
 const server = `require("node:http").createServer((q, r) => r.end("own")).listen(Number(process.env.PORT), "0.0.0.0")`;
 
-async function main(folder: string, kills: number): Promise<CrashCounts> {
+async function main(folder: string, kills: number, kind: Edge["kind"]): Promise<CrashCounts> {
   const app = join(folder, "app");
   mkdirSync(app);
   writeFileSync(join(app, "server.js"), server);
   const parts = findParts();
   const sandbox = await createSandbox({ parts, stateDir: join(folder, "sandbox"), nodeBin: process.execPath });
-  const edge = createBuiltinEdge({
-    listenHost: "127.0.0.1",
-    listenPort: 0,
-    stateDir: join(folder, "edge"),
-    log: silentLog,
-  });
+  const edge = createTestEdge(kind, { listenPort: 0, stateDir: join(folder, "edge") });
   const fleet = new Map<string, { readonly host: string; readonly port: number }>();
   let version = 0;
   const sync = () => {
@@ -118,7 +113,7 @@ function ask(port: number): Promise<{ status: number; body: string }> {
 }
 
 if (import.meta.main) {
-  const [folder = "", kills = "0"] = process.argv.slice(2);
-  const counts = await main(folder, Number(kills));
+  const [folder = "", kills = "0", kind = "builtin"] = process.argv.slice(2);
+  const counts = await main(folder, Number(kills), kind as Edge["kind"]);
   process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit());
 }

@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run, runOk, start, type Command } from "../../src/kit/exec.ts";
 import type { CrashCounts } from "./crashes-subject.ts";
+import type { Edge } from "../../src/ports/edge.ts";
+import { edgeLacks } from "../../test/support/edges.ts";
 import { countRow, type BenchRow } from "./row.ts";
+import { benchSize } from "./size.ts";
 
-const kills = 1000;
+const kills = benchSize("kills", 1000);
 const sandboxes = "10.64.0.0/10";
 
 /** Why it cannot be measured here. */
@@ -15,10 +18,16 @@ export function crashBenchLacks(): string | undefined {
 }
 
 /**
- * Kills an application's replicas while visitors ask for it. The world behind the machine's gateway has every address of sandboxes
- * too and answers there: what reaches it has left the machine.
+ * Kills an application's replicas while visitors ask for it, on each edge. The world behind the machine's gateway has every address of
+ * sandboxes too and answers there: what reaches it has left the machine.
  */
 export async function measureCrashes(): Promise<readonly BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const kind of ["builtin", "haproxy"] as const) if (!edgeLacks(kind)) rows.push(...(await crashOn(kind)));
+  return rows;
+}
+
+async function crashOn(kind: Edge["kind"]): Promise<BenchRow[]> {
   const [machine, world] = [`bmachine${process.pid}`, `bworld${process.pid}`];
   const folder = mkdtempSync(join(tmpdir(), "berth-crashes-"));
   const stranger = `require("node:http").createServer((q, r) => r.end("stranger")).listen(3000, "0.0.0.0", () => console.log("ready"))`;
@@ -28,10 +37,10 @@ export async function measureCrashes(): Promise<readonly BenchRow[]> {
     server = start(within(world, [process.execPath, "-e", stranger]));
     for await (const _ of server.stdout) break;
     const subject = fileURLToPath(new URL("crashes-subject.ts", import.meta.url));
-    const { stdout } = await runOk(within(machine, [process.execPath, subject, folder, String(kills)]));
+    const { stdout } = await runOk(within(machine, [process.execPath, subject, folder, String(kills), kind]));
     const counts = JSON.parse(stdout) as CrashCounts;
     const left = await packetsThatLeft(world);
-    const against = `${counts.requests.toLocaleString("en")} requests during ${counts.kills} kills (${counts.refused} refused by the edge)`;
+    const against = `edge ${kind}, ${counts.requests.toLocaleString("en")} requests during ${counts.kills} kills (${counts.refused} refused by the edge, ${counts.own} answered)`;
     return [
       countRow("answers from elsewhere", against, counts.strange),
       countRow("packets that left the machine", against, left),

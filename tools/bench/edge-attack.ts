@@ -12,6 +12,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { visitNeighbour, type EdgeAddress, type Visits } from "../../src/ports/edge-attack.suite.ts";
 import { route } from "../../src/ports/edge-stage.suite.ts";
 import type { Target } from "../../src/ports/edge.ts";
+import type { AttackPlan } from "./edge-attacker.ts";
 import { separateProcessors } from "./pin.ts";
 import { memoryRow, timeRow, type BenchRow } from "./row.ts";
 
@@ -29,7 +30,9 @@ async function attack(readers: number): Promise<BenchRow[]> {
   const stateDir = await mkdtemp(join(tmpdir(), "berth-bench-attack-"));
   const edge = createBuiltinEdge({ listenHost: host, listenPort: 0, stateDir, log: silentLog });
   const app = createServer((_request, response) => void response.end("fine")).listen(0, host);
-  const attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), { workerData: { readers } });
+  const attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), {
+    workerData: { readers } satisfies AttackPlan,
+  });
   let rejoin: (() => Promise<void>) | undefined;
   try {
     const [[flood, bad]] = (await once(attacker, "message")) as [[Target, Target]];
@@ -66,10 +69,10 @@ async function attack(readers: number): Promise<BenchRow[]> {
   }
 }
 
-function p99({ latenciesMs }: Visits): number {
+export function p99({ latenciesMs }: Visits): number {
   return latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
 }
 
-function peakMemoryMb(pid: number): number {
+export function peakMemoryMb(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }

@@ -10,6 +10,19 @@ import {
   type EdgeAddress,
 } from "../../src/ports/edge-attack.suite.ts";
 
+/** What the thread is started with. */
+export interface AttackPlan {
+  /** The number of clients that do not read. */
+  readonly readers: number;
+  /** Names of applications that already run; left out: it starts its own. */
+  readonly hosts?: Hosts;
+}
+
+interface Hosts {
+  readonly bad: string;
+  readonly flood: string;
+}
+
 // Runs in a thread of its own, so that the attack does not hold up the client that is measured. Sends the targets of its applications,
 // receives the edge's address, and attacks until it is ended.
 
@@ -17,8 +30,10 @@ import {
 setPriority(10);
 
 const random = randomFrom(1);
-const [flood, bad] = [await startChunkFlood(), await startHostileApp(random)];
-parentPort?.postMessage([flood.target, bad.target]);
+const { readers, hosts } = workerData as AttackPlan;
+const apps = hosts === undefined ? [await startChunkFlood(), await startHostileApp(random)] : [];
+parentPort?.postMessage(apps.map(({ target }) => target));
 const [edge] = (await once(parentPort as NonNullable<typeof parentPort>, "message")) as [EdgeAddress];
-startHostileTraffic(edge, "bad.test", random);
-startSilentReaders(edge, "flood.test", (workerData as { readers: number }).readers);
+const { bad, flood } = hosts ?? { bad: "bad.test", flood: "flood.test" };
+startHostileTraffic(edge, bad, random);
+startSilentReaders(edge, flood, readers);

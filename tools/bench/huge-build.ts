@@ -1,5 +1,6 @@
 import { createApp, nodeApp, startPlatform } from "../../test/e2e/platform.ts";
-import { visitNeighbour, type Visits } from "../../src/ports/edge-attack.suite.ts";
+import { visitNeighbour } from "../../src/ports/edge-attack.suite.ts";
+import { p99 } from "./edge-attack.ts";
 import { timeRow, type BenchRow } from "./row.ts";
 
 const quietMs = 10_000;
@@ -32,8 +33,4 @@ export async function measureHugeBuild(): Promise<BenchRow[]> {
   } finally {
     await platform.destroy();
   }
-}
-
-function p99({ latenciesMs }: Visits): number {
-  return latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
 }

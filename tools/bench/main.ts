@@ -1,11 +1,13 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { crashBenchLacks, measureCrashes } from "./crashes.ts";
+import { measureCombinedAttack } from "./combined-attack.ts";
 import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
+import { measureFrozenEdge } from "./edge-frozen.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
@@ -32,6 +34,8 @@ const benches: readonly Bench[] = [
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
   { name: "edge-attack", measure: measureEdgeUnderAttack },
+  { name: "edge-frozen", measure: measureFrozenEdge },
+  { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
   { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
