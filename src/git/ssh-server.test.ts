@@ -95,6 +95,21 @@ test("a refused push exits non-zero and leaves the branch", async () => {
   assert.equal(await refOf(host), before);
 });
 
+test("a receive-pack that is killed ends the client's wait at once, however late the decision comes", async () => {
+  await commitFile(host.root, work, "killed.txt", String(Date.now()));
+  const before = await refOf(host);
+  const deciding = Promise.withResolvers<{ accepted: false }>();
+  gate.receive = () => {
+    for (const { pid, commandLine } of processesNaming(host.root))
+      if (/^\S*git receive-pack/.test(commandLine)) process.kill(pid, "SIGKILL");
+    return deciding.promise;
+  };
+  const pushed = await push();
+  deciding.resolve({ accepted: false });
+  assert.notEqual(pushed.exitCode, 0, pushed.stderr);
+  assert.equal(await refOf(host), before);
+});
+
 test("ed25519, RSA and ECDSA keys push; an unknown key and another user name do not", async () => {
   for (const [type, bits] of [
     ["rsa", 3072],

@@ -1,7 +1,5 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { pathsIn } from "../../src/daemon/config.ts";
 import { visitNeighbour, type EdgeAddress } from "../../src/ports/edge-attack.suite.ts";
@@ -86,9 +84,10 @@ async function startApps(platform: TestPlatform): Promise<TestApp> {
 function attackApp(what: "hostile" | "flood"): Record<string, string> {
   const scripts = { start: `node tools/bench/attack-app.ts ${what}` };
   const manifest = { name: what, private: true, type: "module", engines: { node: "24" }, scripts };
-  const checkout = fileURLToPath(new URL("../../", import.meta.url));
-  const files = ["tools/bench/attack-app.ts", "src/ports/edge-attack.suite.ts"];
-  const texts = files.map((file) => [file, readFileSync(join(checkout, file), "utf8")]);
+  const texts = [
+    ["tools/bench/attack-app.ts", new URL("attack-app.ts", import.meta.url)],
+    ["src/ports/edge-attack.suite.ts", new URL("../../src/ports/edge-attack.suite.ts", import.meta.url)],
+  ].map(([path, url]) => [path, readFileSync(url as URL, "utf8")]);
   return { "package.json": JSON.stringify(manifest), ...Object.fromEntries(texts) };
 }
 

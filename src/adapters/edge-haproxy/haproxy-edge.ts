@@ -67,6 +67,7 @@ class ControlledHaproxy implements HaproxyEdge {
   #table: RouteTable | undefined;
   #certificates: CertificateTable | undefined;
   #saved: readonly Route[] = [];
+  readonly #unsaved = new Set<string>();
   #saving: NodeJS.Timeout | undefined;
   #last: Promise<unknown> = Promise.resolve();
   readonly #watch: ProcessWatch;
@@ -98,7 +99,7 @@ class ControlledHaproxy implements HaproxyEdge {
       this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
       if (this.#certificates !== undefined && table.version <= this.#certificates.version) return;
       this.#certificates = table;
-      writeState(this.#options.stateDir, "certificates.json", JSON.stringify(table));
+      this.#saveCopy("certificates", table);
       const haproxy = await this.#haproxy();
       const record = haproxy.current();
       const worker = record === undefined ? undefined : (await haproxy.workers()).present;
@@ -369,13 +370,20 @@ class ControlledHaproxy implements HaproxyEdge {
   #save(): void {
     clearTimeout(this.#saving);
     this.#saving = undefined;
+    if (this.#saveCopy("routes", this.#table)) this.#saved = this.#table?.routes ?? [];
+  }
+
+  /** A copy that can't be written, as on a full disk, keeps nothing from HAProxy. Returns whether it was written. */
+  #saveCopy(name: "routes" | "certificates", table: RouteTable | CertificateTable | undefined): boolean {
     try {
-      writeState(this.#options.stateDir, "routes.json", JSON.stringify(this.#table));
-      this.#saved = this.#table?.routes ?? [];
+      writeState(this.#options.stateDir, `${name}.json`, JSON.stringify(table));
+      this.#unsaved.delete(name);
+      return true;
     } catch (error) {
-      const message =
-        "The edge's copy of the routes can't be written; a start without the database would bring back an older one.";
-      this.#options.log.error({ error: (error as Error).message }, message);
+      const message = `The edge's copy of the ${name} can't be written; a start without the database would bring back an older one.`;
+      if (!this.#unsaved.has(name)) this.#options.log.error({ error: (error as Error).message }, message);
+      this.#unsaved.add(name);
+      return false;
     }
   }
 

@@ -1,13 +1,12 @@
 // Drawn with other edge files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { start } from "../../kit/exec.ts";
-import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, silenceSocket, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
@@ -154,6 +153,32 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
       assert.equal((await stage.ask({ host: "hang.test", agent: stage.newAgent() })).body, "awake");
     });
   }
+
+  test("copies of routes and certificates that can't be written keep neither from HAProxy", async () => {
+    const drafts = ["routes", "certificates"].map((name) => join(stateDir, `${name}.json.new`));
+    await Promise.all(drafts.map((draft) => mkdir(draft)));
+    const certificate = await makeCertificate(["unsaved.test"]);
+    await (await stage.edge()).applyCertificates({ version: Date.now(), certificates: [certificate] });
+    await stage.serve({ "unsaved.test": [await stage.app(say("served"))] });
+    assert.equal((await stage.ask({ host: "unsaved.test", agent: stage.newAgent() })).body, "served");
+    await Promise.all(drafts.map((draft) => rmdir(draft)));
+  });
+
+  test("HAProxy whose record can't be written leaves the port to the next start", async () => {
+    const app = await stage.app(say("served"));
+    await stage.serve({ "unrecorded.test": [app] });
+    for (const edge of edges) edge.detach();
+    const { identity } = record();
+    const draft = join(stateDir, "current.json.new");
+    await mkdir(draft);
+    sendSignal(identity, "SIGKILL");
+    await stage.until(async () => !isAlive(identity));
+    restart();
+    await assert.rejects(stage.serve({ "unrecorded.test": [app] }), /current\.json/);
+    await rmdir(draft);
+    await stage.serve({ "unrecorded.test": [app] });
+    assert.equal((await stage.ask({ host: "unrecorded.test", agent: stage.newAgent() })).body, "served");
+  });
 
   test("a pool that grows costs no request, and a WebSocket goes on in the replaced worker", async () => {
     const [app, second] = [await stage.app(say("here"), true), await stage.app(say("here"))];

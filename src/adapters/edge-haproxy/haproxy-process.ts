@@ -133,7 +133,13 @@ export class HaproxyProcess {
       throw new Error(this.#whyFailed());
     }
     this.#log.info({ pid, port: this.settings.listen_port }, "HAProxy runs.");
-    return this.#remember(identity, pool, new Date().toISOString());
+    try {
+      return this.#remember(identity, pool, new Date().toISOString());
+    } catch (error) {
+      // Without its record no later start would find it, and it would keep the port.
+      await this.#killAll(identity);
+      throw error;
+    }
   }
 
   /** Replaces the worker by one with a new configuration, without losing a request. The old worker finishes its open requests. */
@@ -192,9 +198,12 @@ export class HaproxyProcess {
   /** Kills a HAProxy that does not respond. */
   async kill(record: HaproxyRecord): Promise<void> {
     this.#log.error({ pid: record.identity.pid }, "HAProxy does not answer and is ended.");
-    const children = childrenOf(record.identity.pid);
-    for (const identity of [...children, record.identity]) sendSignal(identity, "SIGKILL");
-    await until(() => (isAlive(record.identity) ? undefined : true), { timeoutMs: 5000 });
+    await this.#killAll(record.identity);
+  }
+
+  async #killAll(master: ProcessIdentity): Promise<void> {
+    for (const identity of [...childrenOf(master.pid), master]) sendSignal(identity, "SIGKILL");
+    await until(() => (isAlive(master) ? undefined : true), { timeoutMs: 5000 });
   }
 
   /** Writes a file into HAProxy's folder, readable for its user only. */
