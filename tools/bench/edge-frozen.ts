@@ -40,7 +40,7 @@ async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
     for (const { name, freeze } of ways) {
       const outages: Outage[] = [];
       for (let round = 0; round < rounds; round += 1)
-        outages.push(await measureOutage(platform, () => freeze(servingPid(kind, edgeFolder(kind, platform.dataDir)))));
+        outages.push(await measureOutage(platform, async () => freeze(await findServing(kind, platform))));
       const failed = outages.reduce((sum, each) => sum + each.failed, 0);
       const asked = outages.reduce((sum, each) => sum + each.asked, 0);
       const typical = Math.round(median(outages.map(({ ms }) => ms)));
@@ -51,6 +51,20 @@ async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
   } finally {
     await platform.destroy();
   }
+}
+
+/** Resolves with the process that serves visitors. Its record may come a moment after its first answer. */
+async function findServing(kind: Edge["kind"], { dataDir }: TestPlatform): Promise<number> {
+  const find = () => {
+    try {
+      return servingPid(kind, edgeFolder(kind, dataDir)) || undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const pid = await until(find, { timeoutMs: longestMs });
+  if (pid === undefined) throw new Error("No process serves visitors.");
+  return pid;
 }
 
 interface Outage {
