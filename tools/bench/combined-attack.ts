@@ -84,11 +84,13 @@ async function startApps(platform: TestPlatform): Promise<TestApp> {
 function attackApp(what: "hostile" | "flood"): Record<string, string> {
   const scripts = { start: `node tools/bench/attack-app.ts ${what}` };
   const manifest = { name: what, private: true, type: "module", engines: { node: "24" }, scripts };
-  const texts = [
-    ["tools/bench/attack-app.ts", new URL("attack-app.ts", import.meta.url)],
-    ["src/ports/edge-attack.suite.ts", new URL("../../src/ports/edge-attack.suite.ts", import.meta.url)],
-  ].map(([path, url]) => [path, readFileSync(url as URL, "utf8")]);
-  return { "package.json": JSON.stringify(manifest), ...Object.fromEntries(texts) };
+  const program = new URL("attack-app.ts", import.meta.url);
+  const suite = new URL("../../src/ports/edge-attack.suite.ts", import.meta.url);
+  return {
+    "package.json": JSON.stringify(manifest),
+    "tools/bench/attack-app.ts": readFileSync(program, "utf8"),
+    "src/ports/edge-attack.suite.ts": readFileSync(suite, "utf8"),
+  };
 }
 
 /** Pushes one after the other; resolves with their number. */
