@@ -28,6 +28,8 @@ const planted = {
   "src/http/lost.test.ts": `import "node:http"; import "./nowhere.ts";`,
   "src/http/other.test.ts": `${head}import "node:http"; after(() => {}); test("two", () => {}); test("three", () => {});`,
   "src/skip/skips.test.ts": `${head}test("runs", () => {}); test("elsewhere", { skip: "no such machine" }, () => {});`,
+  "src/skip/suite.test.ts": `import { describe, test } from "node:test"; describe("on it", { skip: "no such program" }, () => { test("starts", () => {}); });
+describe("here", () => { test("runs, too", () => {}); });`,
 };
 
 let checkout = "";
@@ -80,14 +82,13 @@ test("the end of the output says of each failure why and where, without secrets"
   assert.ok(summary.split("\n").length < 80, summary);
 });
 
-test("what is skipped is named with its reason", async () => {
+test("what is skipped, a test or a whole suite, is named with its reason", async () => {
   const { exitCode, stdout } = await runTests("src/skip/");
   assert.equal(exitCode, 0);
-  assert.match(
-    stdout,
-    /SKIPPED: 1 tests did NOT run here:\n {2}- src\/skip\/skips\.test\.ts: elsewhere \(no such machine\)/,
-  );
-  assert.match(stdout, /^1 passed, 0 failed, 1 skipped$/m);
+  const summary = stdout.slice(stdout.indexOf("SKIPPED: 2 tests or suites did NOT run here:\n"));
+  assert.match(summary, /^ {2}- src\/skip\/skips\.test\.ts: elsewhere \(no such machine\)$/m);
+  assert.match(summary, /^ {2}- src\/skip\/suite\.test\.ts: on it \(no such program\)$/m);
+  assert.match(stdout, /^2 passed, 0 failed, 2 skipped$/m);
 });
 
 test("an argument that no file matches is red", async () => {

@@ -20,7 +20,7 @@ export function printDraw(others: readonly TestFile[]): void {
 export function printSummary(results: readonly JobResult[], busySeconds: number): void {
   const skipped = results.flatMap((result) => result.skipped);
   const failed = results.flatMap((result) => result.failed);
-  printList(`SKIPPED: ${skipped.length} tests did NOT run here:`, skipped);
+  printList(`SKIPPED: ${skipped.length} tests or suites did NOT run here:`, skipped);
   if (results.length > slowestShown) printList("The slowest:", slowest(results));
   // At the very end, so that the last lines of a log name the cause.
   printList(
