@@ -78,7 +78,8 @@ function wasHeldUp(now: ThreadLook, before: ThreadLook | undefined, lookEveryMs:
   return waits || now.waitedMs - before.waitedMs > lookEveryMs / 2;
 }
 
-function readThreads(pid: number): ThreadLook[] {
+/** Returns what the kernel says about the threads of a process, the first one first; none when it has ended. */
+export function readThreads(pid: number): ThreadLook[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((id) => readThread(`/proc/${pid}/task/${id}`, id));
   } catch {

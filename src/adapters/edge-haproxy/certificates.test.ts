@@ -41,6 +41,16 @@ test("a replaced certificate leaves after the new one has come, and a removed on
   assert.deepEqual(commandsOf([], [shop]), unloads);
 });
 
+test("a certificate whose file is written already is not parsed again", () => {
+  const garbage = { names: ["garbage.test"], chain_pem: "garbage", key_pem: "garbage" };
+  const asked: string[] = [];
+  const { files } = certificateFiles({ version: 1, certificates: [garbage] }, (name) => asked.push(name) > 0);
+  assert.deepEqual(
+    files.map(({ name }) => name),
+    asked,
+  );
+});
+
 test("a certificate that cannot be read, or whose key is another one's, is left out by its names", () => {
   const garbage = { names: ["garbage.test"], chain_pem: "garbage", key_pem: "garbage" };
   const stranger = { ...shop, names: ["stranger.test"], key_pem: blog.key_pem };

@@ -128,13 +128,13 @@ class ControlledHaproxy implements HaproxyEdge {
 
   /** Writes the files of a table, which HAProxy also reads on its next start. */
   #writeCertificates(haproxy: HaproxyProcess, table: CertificateTable | undefined): CertificateFile[] {
-    const { files, unreadable } = certificateFiles(table ?? { version: 0, certificates: [] });
+    const { files, unreadable } = certificateFiles(table ?? { version: 0, certificates: [] }, haproxy.has);
     if (unreadable.length > 0)
       this.#options.log.error(
         { names: unreadable },
         "A certificate cannot be read: its names are not served over HTTPS.",
       );
-    for (const { name, pem } of files) haproxy.write(name, pem);
+    for (const { name, pem } of files) if (!haproxy.has(name)) haproxy.write(name, pem);
     haproxy.write(certificateList, certificateListText(files));
     return files;
   }

@@ -6,13 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
+import { freePort } from "../../../test/support/free-port.ts";
 import { start } from "../../kit/exec.ts";
+import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, silenceSocket, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
 import type { HaproxyEdgeOptions } from "./haproxy-edge-options.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
-import { readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
+import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
 import { adminSocket } from "./haproxy-settings.ts";
+import { emptyPool } from "./route-pool.ts";
 import { haproxyBin, testOptions } from "./test-haproxy.ts";
 
 describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
@@ -108,6 +111,27 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
 
   const socketOf = async (name: string) =>
     join((await readFile(join(stateDir, "run-folder"), "utf8")).trim(), "haproxy", name);
+
+  test("a start that waits for a processor has as long as it takes, and one that does not is given up", async () => {
+    await stage.serve({ "slow.test": [await stage.app(say("slow"))] });
+    const slow = join(stateDir, "slow-haproxy");
+    await writeFile(slow, `#!/bin/sh\nsleep 1\nexec ${haproxyBin} "$@"\n`, { mode: 0o755 });
+    const dir = join(stateDir, "slow");
+    const settings = {
+      ...{ listen_host: "127.0.0.1", listen_port: await freePort(), listen_tls_port: null, max_body_bytes: 0 },
+      ...{ run_dir: await socketOf("slow"), upstream_timeout_ms: 1000, drain_limit_ms: 1000 },
+      ...{ busy_above_per_second: 100, probe_key: "key", trusted_proxies: [] },
+    };
+    await mkdir(dir);
+    const startWith = (waitedMs: () => number) => {
+      const programs = { haproxy: slow, setpriv: null, uid: null, readyWithinMs: 100, waitedMs };
+      return new HaproxyProcess(settings, programs, dir, silentLog);
+    };
+    await assert.rejects(startWith(() => 0).start(emptyPool(1)), /could not start/);
+    const starved = startWith(() => performance.now());
+    const started = await starved.start(emptyPool(1));
+    await starved.kill(started);
+  });
 
   test("a worker that does not answer in time is not taken for one with nothing open", async () => {
     const gate = Promise.withResolvers<void>();

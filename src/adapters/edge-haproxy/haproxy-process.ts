@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { awaitAnswer } from "../../kit/await-answer.ts";
+import { awaitAnswer, readThreads } from "../../kit/await-answer.ts";
 import { startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal, type ProcessIdentity } from "../../kit/processes.ts";
@@ -43,10 +43,16 @@ export interface HaproxyPrograms {
   readonly setpriv: string | null;
   /** For root: the user that HAProxy runs as from its first instruction. */
   readonly uid: number | null;
+  /** Returns how long a process has waited for a processor; by default the kernel's own count. */
+  readonly waitedMs?: (pid: number) => number;
+  /** How long a start may take, without the time of waiting for a processor. */
+  readonly readyWithinMs?: number;
 }
 
 const recordFile = "current.json";
-const readyWithinMs = 20_000;
+const usuallyReadyWithinMs = 20_000;
+// Each certificate takes more than a millisecond of processor time, of which an overloaded machine gives a twentieth.
+const starvedStartMs = 600_000;
 const reloadTries = 3;
 const reloadWithinMs = 10_000;
 
@@ -124,8 +130,10 @@ export class HaproxyProcess {
     writeFileSync(this.#logPath, "", { mode: 0o600 });
     const pid = await startDetached({ file, args }, this.#logPath);
     const identity = identify(pid);
-    const worker = await until(async () => (identity !== undefined && isAlive(identity) ? await this.worker() : 0), {
-      timeoutMs: readyWithinMs,
+    const isLate = this.#deadline(pid, this.#programs.readyWithinMs ?? usuallyReadyWithinMs);
+    const isStarting = () => identity !== undefined && isAlive(identity) && !isLate();
+    const worker = await until(async () => (isStarting() ? await this.worker() : 0), {
+      timeoutMs: starvedStartMs,
       atMostMs: 50,
     });
     if (identity === undefined || worker === undefined || worker === 0) {
@@ -150,11 +158,20 @@ export class HaproxyProcess {
     // A signal that reaches the master while it re-executes itself is lost, so send it again.
     for (let i = 0; i < reloadTries && replaced === undefined; i += 1) {
       sendSignal(record.identity, "SIGUSR2");
-      replaced = await until(() => this.#workerAfter(before), { timeoutMs: reloadWithinMs, atMostMs: 50 });
+      const isLate = this.#deadline(record.identity.pid, reloadWithinMs);
+      const next = async () => (isLate() ? 0 : this.#workerAfter(before));
+      replaced = (await until(next, { timeoutMs: starvedStartMs, atMostMs: 50 })) || undefined;
     }
     if (replaced === undefined) throw new Error(this.#whyFailed());
     this.#log.info({ worker: replaced, backends: pool.size }, "HAProxy was reloaded.");
     return this.#remember(record.identity, pool, record.started_at);
+  }
+
+  /** Returns a function that says whether this time has passed since, without the time that the process has waited for a processor. */
+  #deadline(pid: number, withinMs: number): () => boolean {
+    const { waitedMs = (of: number) => readThreads(of)[0]?.waitedMs ?? 0 } = this.#programs;
+    const sinceMs = performance.now() - waitedMs(pid);
+    return () => performance.now() - waitedMs(pid) - sinceMs > withinMs;
   }
 
   async #workerAfter(before: number | undefined): Promise<number | undefined> {
@@ -205,6 +222,9 @@ export class HaproxyProcess {
     for (const identity of [...childrenOf(master.pid), master]) sendSignal(identity, "SIGKILL");
     await until(() => (isAlive(master) ? undefined : true), { timeoutMs: 5000 });
   }
+
+  /** Returns whether HAProxy's folder has this file. */
+  has = (name: string): boolean => existsSync(this.path(name));
 
   /** Writes a file into HAProxy's folder, readable for its user only. */
   write(name: string, text: string): void {
