@@ -86,11 +86,11 @@ export async function measureHaproxyRules(): Promise<BenchRow[]> {
     } as const;
     await edge.apply({ version: 1, routes: [route], challenge: null });
     const folder = join(runFolder(stateDir), "haproxy");
-    // As for a project with so many requests that none is repeated.
-    const text = (await readFile(join(folder, "haproxy.cfg"), "utf8")).replaceAll(
-      /(use_backend busy if) .*/g,
-      "$1 { sc0_http_req_rate ge 0 } or TRUE",
-    );
+    const text = (await readFile(join(folder, "haproxy.cfg"), "utf8"))
+      // As for a project with so many requests that none is repeated.
+      .replaceAll(/(use_backend busy if) .*/g, "$1 { sc0_http_req_rate ge 0 } or TRUE")
+      // Callgrind makes each response late, which would count it after many comparisons with bounds of latency.
+      .replaceAll("sub(txn.begun)", "sub(txn.begun),mul(0)");
     const fixed = (config: string) => config.replaceAll("UPSTREAM", `${host}:${upstream}`);
     const whole = await instructionsEach(folder, text);
     const theirs = await instructionsEach(folder, fixed(bare));

@@ -158,12 +158,23 @@ function forwarding(kind: Listener, settings: HaproxySettings): string[] {
     `http-request set-header ${probeHeader} ${settings.probe_key} if ${hasFlag("C")}`,
     // Connection id and request counter: unique among this worker's requests.
     "http-request set-header X-Request-Id %[var(sess.id)]-%rt if !{ req.fhdr(x-request-id) -m reg ^[a-zA-Z0-9_.:/+=-]{1,128}$ } or { req.fhdr_cnt(x-request-id) gt 1 }",
-    `http-request add-header X-Forwarded-For ${client}`,
-    `http-request add-header X-Forwarded-Proto ${proto}`,
-    "http-request add-header X-Forwarded-Host %[req.fhdr(host)]",
-    `http-request add-header X-Forwarded-Port ${kind === "plain" ? listen_port : listen_tls_port}`,
-    `http-request add-header X-Real-IP ${client}`,
+    addFields([
+      ["X-Forwarded-For", client],
+      ["X-Forwarded-Proto", proto],
+      ["X-Forwarded-Host", "%[req.fhdr(host)]"],
+      ["X-Forwarded-Port", `${kind === "plain" ? listen_port : listen_tls_port}`],
+      ["X-Real-IP", client],
+    ]),
   ];
+}
+
+/**
+ * Returns one rule that adds several fields: as the value of the first, since a rule for each costs twice as much. No value can add a field
+ * of its own, because HAProxy encodes control characters in values.
+ */
+function addFields(fields: readonly (readonly [name: string, value: string])[]): string {
+  const lines = fields.map(([name, value]) => `${name}:\\ ${value}`).join("\\r\\n");
+  return `http-request add-header ${lines.replace(":\\ ", " ")}`;
 }
 
 // `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385).

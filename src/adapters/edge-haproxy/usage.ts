@@ -1,7 +1,11 @@
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 
 const buckets = latencyBucketsMs.length + 1;
-const classes = 5;
+// Responses with 200 to 299, then all others, have a counter for each latency bucket; the other classes have one more each.
+const otherClasses = [3, 4, 5, 1] as const;
+
+/** The number of a project's counters in the stick table. */
+export const countersOfProject = 2 * buckets + otherClasses.length;
 
 /** Parses the answer to `show table` into the counts of one worker. */
 export function readUsage(counter: string, table: string): EdgeUsage[] {
@@ -10,46 +14,50 @@ export function readUsage(counter: string, table: string): EdgeUsage[] {
     const project_id = / key=(\S+) /.exec(line)?.[1];
     if (project_id === undefined) continue;
     const values = new Map(line.split(" ").map((word) => word.split("=", 2) as [string, string]));
+    // A worker that an earlier version configured has other counters.
+    if (!values.has(`gpc${countersOfProject - 1}`) || values.has(`gpc${countersOfProject}`)) continue;
     usages.push(usageOf(counter, project_id, (name) => Number(values.get(name) ?? 0)));
   }
   return usages;
 }
 
-/** The number of a project's counters in the stick table: one per latency bucket, then one per status class. */
-export const countersOfProject = buckets + classes;
-
 /**
  * Returns the frontend rules that count a response. They cost less than a log line per request, and HAProxy keeps the counts while the
- * control plane is down. The last rule that applies ends the list.
+ * control plane is down. The last rule that applies ends the list, which for nearly all responses is one of the first.
  */
 export function countingRules(): string[] {
   const count = (index: number) => `sc_inc_gpc(${index},0)`;
-  const ofClass = [2, 3, 4, 5, 1].map(
-    (digit) =>
-      `http-after-response set-var(txn.counted) ${count(buckets + digit - 1)} if { status ${digit}00:${digit}99 }`,
-  );
-  const ofBucket = latencyBucketsMs.map(
-    (bound, i) => `http-after-response allow if { var(txn.took) -m int le ${bound * 1000} } { ${count(i)} -m found }`,
+  const inBuckets = (first: number, which: string) => [
+    ...latencyBucketsMs.map(
+      (bound, i) => `${which}{ var(txn.took) -m int le ${bound * 1000} } { ${count(first + i)} -m found }`,
+    ),
+    `${which}{ ${count(first + buckets - 1)} -m found }`,
+  ];
+  const ofClass = otherClasses.map(
+    (digit, i) =>
+      `http-after-response set-var(txn.counted) ${count(2 * buckets + i)} if { status ${digit}00:${digit}99 }`,
   );
   return [
     "http-after-response allow if !{ sc_tracked(0) }",
     "http-after-response set-var(txn.took) date(0,us),sub(txn.begun)",
+    ...inBuckets(0, "{ status 200:299 } ").map((condition) => `http-after-response allow if ${condition}`),
     ...ofClass,
-    ...ofBucket,
-    `http-after-response allow if { ${count(buckets - 1)} -m found }`,
+    ...inBuckets(buckets, "").map((condition) => `http-after-response allow if ${condition}`),
   ];
 }
 
 function usageOf(counter: string, project_id: string, value: (name: string) => number): EdgeUsage {
-  const counts = latencyBucketsMs.map((_, i) => value(`gpc${i}`)).concat(value(`gpc${buckets - 1}`));
+  const countsFrom = (first: number) => Array.from({ length: buckets }, (_, i) => value(`gpc${first + i}`));
+  const [good, others] = [countsFrom(0), countsFrom(buckets)];
+  const counts = good.map((count, i) => count + (others[i] as number));
   let sum = 0;
-  const by_class: Record<string, number> = {};
-  for (let i = 0; i < classes; i += 1) {
-    const count = value(`gpc${buckets + i}`);
-    if (count > 0) by_class[i + 1] = count;
-  }
+  const classes = [
+    [2, good.reduce((total, count) => total + count, 0)] as const,
+    ...otherClasses.map((digit, i) => [digit, value(`gpc${2 * buckets + i}`)] as const),
+  ];
   return {
-    ...{ counter, project_id, requests: value("http_req_cnt"), by_class },
+    ...{ counter, project_id, requests: value("http_req_cnt") },
+    by_class: Object.fromEntries(classes.filter(([, count]) => count > 0)),
     bytes_in: value("bytes_in_cnt"),
     bytes_out: value("bytes_out_cnt"),
     latency_buckets: counts.map((count) => (sum += count)),
