@@ -5,7 +5,7 @@ import { pathsIn } from "../../src/daemon/config.ts";
 import { newId } from "../../src/kit/ids.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { openDatabase, type Db } from "../../src/store/database.ts";
-import { openVault } from "../../src/store/vault.ts";
+import { openVault, type Vault } from "../../src/store/vault.ts";
 import { openWakeups, type Wakeups } from "../../src/store/wakeups.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import type { TestOrganization } from "../../test/support/test-platform.ts";
@@ -17,6 +17,7 @@ export interface GrownPlatform {
   readonly platform: TestPlatform;
   readonly db: Db;
   readonly wakeups: Wakeups;
+  readonly vault: Vault;
   /** The application that was pushed. */
   readonly slug: string;
   /** Adds projects whose active deployment is a copy of the pushed one; returns their slugs. */
@@ -26,9 +27,9 @@ export interface GrownPlatform {
 
 const slug = "grown";
 
-/** Starts the platform and pushes the application twice, so that it can be rolled back. */
-export async function startGrownPlatform(): Promise<GrownPlatform> {
-  const platform = await startPlatform();
+/** Starts the platform and pushes the application twice, so that it can be rolled back. `settings` are further BERTH_… variables. */
+export async function startGrownPlatform(settings: Record<string, string> = {}): Promise<GrownPlatform> {
+  const platform = await startPlatform(settings);
   const app = await createApp(platform, slug, nodeApp("grown"));
   for (const text of ["grown", "grown again"]) {
     await app.commit(nodeApp(text));
@@ -49,7 +50,7 @@ export async function startGrownPlatform(): Promise<GrownPlatform> {
     return slugs;
   };
   return {
-    ...{ platform, db, wakeups, slug, add },
+    ...{ platform, db, wakeups, vault, slug, add },
     async close() {
       await wakeups.close();
       await close();

@@ -6,6 +6,8 @@ import { measureCron } from "./cron.ts";
 import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
+import { measureEdgeRows } from "./edge-rows.ts";
+import { haproxyKilledLacks, measureKilledHaproxy } from "./haproxy-killed.ts";
 import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { measureFrozenEdge } from "./edge-frozen.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
@@ -33,6 +35,8 @@ const benches: readonly Bench[] = [
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
+  { name: "edge-rows", measure: measureEdgeRows },
+  { name: "haproxy-killed", lacks: haproxyKilledLacks, measure: measureKilledHaproxy },
   { name: "edge-attack", measure: measureEdgeUnderAttack },
   { name: "edge-frozen", measure: measureFrozenEdge },
   { name: "combined-attack", measure: measureCombinedAttack },

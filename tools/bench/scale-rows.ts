@@ -7,12 +7,26 @@ const chain = "c".repeat(100);
 const key = "k".repeat(240);
 const startedAt = new Date();
 
-/** Copies of the first project by number: history, an active deployment whose replica runs at the primary, and a certificate. Rows alone. */
-export async function addProjects({ db, vault, machine }: Platform, from: number, to: number): Promise<void> {
+/** What is in the certificate of each project. */
+export interface RowCertificate {
+  readonly chain_pem: string;
+  readonly key_pem: string;
+}
+
+/**
+ * Copies of the first project by number: history, an active deployment whose replica runs at the primary, and a certificate of its own with
+ * the same content (null: none). Rows alone.
+ */
+export async function addProjects(
+  { db, vault, machine }: Pick<Platform, "db" | "vault" | "machine">,
+  from: number,
+  to: number,
+  certificate: RowCertificate | null = { chain_pem: chain, key_pem: key },
+): Promise<void> {
   const copies = sql`cross join generate_series(${sql.lit(from)}, ${sql.lit(to)}) as copy(n)`;
   const first = sql`(select t, t.org_id from project t order by number limit 1)`;
   const keys = Array.from({ length: to - from + 1 }, (_, at) =>
-    vault.seal(`crt_scale_${from + at}`, "certificate_key", key).toString("hex"),
+    vault.seal(`crt_scale_${from + at}`, "certificate_key", certificate?.key_pem ?? "").toString("hex"),
   );
   await db.transaction().execute(async (tx) => {
     // Without triggers and foreign keys, which would take long; what triggers write follows below.
@@ -34,11 +48,12 @@ export async function addProjects({ db, vault, machine }: Platform, from: number
     await sql`insert into replica (org_id, project_id, deployment_id, ordinal, attempt, ready_attempt, state, machine, host, port)
       select p.org_id, 'prj_scale_' || n, 'dep_scale_' || n || '_3', 0, 1, 1, 'running', ${machine},
         '10.0.' || (n / 250) || '.' || (n % 250), 3000 from ${first} p ${copies}`.execute(tx);
-    await sql`insert into certificate (id, hostname, challenge, chain_pem, sealed_key, not_before, not_after, status, wanted, next_attempt_at)
-      select 'crt_scale_' || n, 'scale-' || n || '.apps.test', 'http-01', ${chain}, decode((${keys}::text[])[n - ${sql.lit(from - 1)}], 'hex'),
+    if (certificate !== null)
+      await sql`insert into certificate (id, hostname, challenge, chain_pem, sealed_key, not_before, not_after, status, wanted, next_attempt_at)
+      select 'crt_scale_' || n, 'scale-' || n || '.apps.test', 'http-01', ${certificate.chain_pem}, decode((${keys}::text[])[n - ${sql.lit(from - 1)}], 'hex'),
         now(), now() + interval '90 days', 'active', true, now() + interval '60 days' from generate_series(${sql.lit(from)}, ${sql.lit(to)}) as copy(n)`.execute(
-      tx,
-    );
+        tx,
+      );
     await sql`update certificate_mark set changes = changes + 1`.execute(tx);
     await sql`insert into route_change (project_id, changed_by) select 'prj_scale_' || n, pg_current_xact_id() from ${first} p ${copies}`.execute(
       tx,
@@ -56,5 +71,6 @@ export function addedInstance(number: number): Instance {
   };
 }
 
+export const addedHostname = (number: number): string => `scale-${number}.apps.test`;
 export const addedProject = (number: number): string => `prj_scale_${number}`;
 export const addedDeployment = (number: number): string => `dep_scale_${number}_3`;

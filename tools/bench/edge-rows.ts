@@ -1,0 +1,61 @@
+import { sql } from "kysely";
+import { awaitEdges } from "../../src/features/deployments/deployments.ts";
+import type { Edge } from "../../src/ports/edge.ts";
+import { edgeLacks } from "../../test/support/edges.ts";
+import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
+import { median, timeRow, type BenchRow } from "./row.ts";
+import { addedDeployment, addProjects } from "./scale-rows.ts";
+import { benchSize } from "./size.ts";
+
+const hosts = benchSize("hosts", 10_000);
+const changes = 40;
+const goalMs = 50;
+const firstTableMs = 120_000;
+const confirmMs = 30_000;
+
+/** From the commit of one route's change in the control plane's database to the edge's confirmation, with 10,000 hosts as rows, on both edges. */
+export async function measureEdgeRows(): Promise<BenchRow[]> {
+  const grown = await startGrownPlatform({ BERTH_EDGE: "builtin" });
+  try {
+    await addProjects({ ...grown, machine: "elsewhere" }, 1, hosts, null);
+    const rows = [await measureOn(grown, "builtin")];
+    if (edgeLacks("haproxy") !== false) return rows;
+    await grown.platform.end("SIGINT");
+    await grown.platform.restart({ BERTH_EDGE: "haproxy" });
+    return [...rows, await measureOn(grown, "haproxy")];
+  } finally {
+    await grown.close();
+  }
+}
+
+async function measureOn(grown: GrownPlatform, kind: Edge["kind"]): Promise<BenchRow> {
+  await confirmed(grown, firstTableMs);
+  const times: number[] = [];
+  for (let each = 0; each < changes; each += 1) {
+    await moveReplica(grown, each);
+    const committedAtMs = performance.now();
+    await confirmed(grown, confirmMs);
+    // The first changes find code that is not compiled yet.
+    if (each >= changes / 4) times.push(performance.now() - committedAtMs);
+  }
+  times.sort((one, other) => one - other);
+  const spread = `least ${times[0]?.toFixed(1)}, most ${times.at(-1)?.toFixed(1)}`;
+  return timeRow(
+    `edge ${kind}, from the commit of a change to its confirmation, ${hosts} hosts (${spread})`,
+    `the goal of ${goalMs} ms`,
+    {
+      ...{ ours: median(times), theirs: goalMs, goal: 1 },
+    },
+  );
+}
+
+/** Another address for one of the projects, as a switch commits it. */
+async function moveReplica({ db }: GrownPlatform, each: number): Promise<void> {
+  const deployment = addedDeployment(1 + ((each * 97) % hosts));
+  await sql`update replica set port = ${3001 + each} where deployment_id = ${deployment}`.execute(db);
+}
+
+async function confirmed({ db, wakeups }: GrownPlatform, timeoutMs: number): Promise<void> {
+  const state = await awaitEdges({ db, wakeups }, { timeoutMs });
+  if (state !== "confirmed") throw new Error(`The edge did not confirm a change: ${state}.`);
+}
