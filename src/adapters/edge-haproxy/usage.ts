@@ -4,9 +4,6 @@ const buckets = latencyBucketsMs.length + 1;
 // Responses with 200 to 299, then all others, have a counter for each latency bucket; the other classes have one more each.
 const otherClasses = [3, 4, 5, 1] as const;
 
-/** The number of a project's counters in the stick table. */
-export const countersOfProject = 2 * buckets + otherClasses.length;
-
 /** Parses the answer to `show table` into the counts of one worker. */
 export function readUsage(counter: string, table: string): EdgeUsage[] {
   const usages: EdgeUsage[] = [];
@@ -20,6 +17,9 @@ export function readUsage(counter: string, table: string): EdgeUsage[] {
   }
   return usages;
 }
+
+/** The number of a project's counters in the stick table. */
+export const countersOfProject = 2 * buckets + otherClasses.length;
 
 /**
  * Returns the frontend rules that count a response. They cost less than a log line per request, and HAProxy keeps the counts while the
