@@ -73,12 +73,15 @@ function programsOf(tree: SourceTree, { web, release, others }: Procfile): Progr
   return [...new Map(programs.map(({ file, from }) => [file, { file, from }])).values()];
 }
 
+// A missing script must be refused: compiled under its name, the program would run in its place.
+const script = /\.(?:sh|bash|py|rb|pl|php|[cm]?[jt]s)$/;
+
 function programFor(command: string, mains: readonly Main[], tree: SourceTree): (Program & { command: string })[] {
   const file = fileOf(command);
   const [word = ""] = wordsOf(command);
   const named = mains.find(({ name }) => name === posix.basename(file ?? word));
   if (file === null) return named === undefined ? [] : [{ command, file: `bin/${word}`, from: named.from }];
-  if (!word.includes("/") || tree.has(file)) return [];
+  if (!word.includes("/") || tree.has(file) || script.test(file)) return [];
   return [{ command, file, from: named?.from ?? preferredMain(mains, tree) }];
 }
 

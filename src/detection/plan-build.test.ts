@@ -43,6 +43,8 @@ test("a Procfile command that cannot exist after the build is refused before any
   assert.equal(missing.code, "procfile_command_missing");
   assert.match(missing.message, /`web` command starts serve\.sh, which is not in the repository/);
   assert.equal(refusalOf({ Procfile: "web: x\nrelease: node migrate.js" }).code, "procfile_command_missing");
+  const go = { "go.mod": "module x", "main.go": "package main" };
+  assert.equal(refusalOf({ ...go, Procfile: "web: ./run/start.sh" }).code, "procfile_command_missing");
   assert.equal(refusalOf({ "package.json": "{}", Procfile: "web: node dist/main" }).code, "procfile_command_missing");
 });
 
