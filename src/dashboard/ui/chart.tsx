@@ -2,13 +2,14 @@ import { useEffect, useRef, useState } from "react";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { Button } from "./button.tsx";
+import { useChartKeys } from "../data/chart-keys.ts";
 import { createPlot, height, updatePlot, type Drawn, type Hover } from "./plot.ts";
 
 interface ChartProps extends Drawn {
   readonly title: string;
 }
 
-/** A chart, or its numbers as a table on demand. All charts of a page share cursor and zoom. */
+/** A chart, or its numbers as a table on demand. All charts of a page share cursor and zoom, which keys move as well as the pointer. */
 export function Chart({ title, ...drawn }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   return (
@@ -45,6 +46,7 @@ function Plot({ title, ...drawn }: ChartProps) {
   const [hover, setHover] = useState<Hover>();
   const scheme = useScheme();
   const { times, series, zoom } = drawn;
+  const keys = useChartKeys(plot, present);
   present.current = drawn;
   useEffect(() => {
     const element = holder.current;
@@ -64,10 +66,28 @@ function Plot({ title, ...drawn }: ChartProps) {
   }, [times, series, zoom]);
   return (
     <div className="relative min-w-0">
-      <div ref={holder} role="img" aria-label={`${title}; the button Table shows the numbers`} style={{ height }} />
+      <div
+        ref={holder}
+        role="slider"
+        tabIndex={0}
+        aria-label={`${title} over time; the button Table shows the numbers`}
+        aria-valuemin={0}
+        aria-valuemax={times.length - 1}
+        aria-valuenow={hover?.index ?? times.length - 1}
+        aria-valuetext={spokenAt(hover?.index ?? times.length - 1, drawn)}
+        style={{ height }}
+        {...keys}
+      />
       {hover !== undefined && <Values hover={hover} {...drawn} />}
     </div>
   );
+}
+
+/** Returns the values of a point as a sentence. */
+function spokenAt(index: number, { times, series, format }: Drawn): string {
+  const at = times[index];
+  if (at === undefined) return "no values";
+  return `${timeText(at)}: ${series.map(({ label, values }) => `${label} ${textOf(values[index], format)}`).join(", ")}`;
 }
 
 /** Shows the values under the pointer, beside it. */

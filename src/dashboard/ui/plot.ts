@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { syncKey } from "../data/chart-keys.ts";
 import { clusterLabel, clusterMarkers, type Cluster, type Marker } from "../data/cluster-markers.ts";
 
 export interface Series {
@@ -118,7 +119,7 @@ function optionsOf({
     // The right half of the last time's label needs space.
     padding: [8, 18, 0, 0],
     legend: { show: false },
-    cursor: { sync: { key: "metrics" }, points: { size: 6 }, y: false },
+    cursor: { sync: { key: syncKey }, points: { size: 6 }, y: false },
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, least, Number.EPSILON)] } },
     axes: [
       { ...axis, size: 26, values: (_, ticks) => ticks.map((tick) => timeAt(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0))) },

@@ -1,8 +1,11 @@
+import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
-import { ApiError, ConnectionError } from "../../contract/client.ts";
+import { ApiError, ConnectionError, type Answer } from "../../contract/client.ts";
+import { useCall } from "../data/api.ts";
 import { visible } from "../data/format.ts";
 import { Button } from "./button.tsx";
 import { Command } from "./copy.tsx";
+import { Status, type Tone } from "./status.tsx";
 import { Prose } from "./text.tsx";
 
 /** Shows what went wrong, what helps, and the id by which the operator finds the request. */
@@ -30,19 +33,47 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
             ))}
           </ul>
         )}
-        {approval !== undefined && (
-          <div className="mt-2 space-y-1.5">
-            <p className="text-muted">
-              A person decides; repeat the same step once it is approved. Watch it here or with:
-            </p>
-            <Command>{`berth approvals ${approval.id}`}</Command>
-          </div>
-        )}
+        {approval !== undefined && <AwaitedApproval id={approval.id} />}
         {error instanceof ApiError && error.requestId !== null && error.status >= 500 && (
           <p className="mt-1 font-mono text-xs text-faint">Request {error.requestId}</p>
         )}
       </div>
       {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+type Approval = Answer<"approvals.get">;
+
+const states: Record<Approval["status"], readonly [Tone, string, string]> = {
+  pending: ["busy", "Waiting", "A person decides. Leave this open, or come back and repeat the step."],
+  approved: ["ok", "Approved", "Repeat the same step now: it goes through this once."],
+  denied: ["bad", "Denied", "Nothing was changed."],
+  expired: ["off", "Expired", "Nobody decided in time. Repeat the step to ask again."],
+  consumed: ["ok", "Done", "The approved step was carried out."],
+};
+const pollMs = 3000;
+
+/** Shows the decision that a step waits for, as it comes in. */
+function AwaitedApproval({ id }: { readonly id: string }) {
+  // A token without `activity:read` gets no changes.
+  const poll = (found: Approval | undefined) => (found === undefined || found.status === "pending" ? pollMs : false);
+  const { data } = useCall("approvals.get", { params: { id } }, { pollMs: poll });
+  const [tone, word, text] = states[data?.status ?? "pending"];
+  return (
+    <div className="mt-2 flex flex-col gap-1.5">
+      <p role="status" className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Status tone={tone}>{word}</Status>
+        <span className="text-muted">{text}</span>
+      </p>
+      <p className="text-muted">
+        It stands in{" "}
+        <Link to="/approvals" className="text-accent underline underline-offset-2">
+          Approvals
+        </Link>
+        , and here:
+      </p>
+      <Command>{`berth approvals ${id}`}</Command>
     </div>
   );
 }

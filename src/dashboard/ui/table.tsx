@@ -4,6 +4,7 @@ import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react
 import { plural } from "../data/format.ts";
 import { useIsPhone } from "../data/use-is-phone.ts";
 import { Button } from "./button.tsx";
+import { moveInRows } from "../data/row-keys.ts";
 import { Ago } from "./text.tsx";
 
 export interface Column<T> {
@@ -30,8 +31,8 @@ interface TableProps<T> {
 const rowsAtOnce = 100;
 
 /**
- * A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. Pages handle
- * empty lists themselves, so a table without rows means that the filter matches nothing.
+ * A table with dense rows of 36 px, on phones a list or fewer columns. It shows a hundred rows, and a hundred more on demand. Arrow keys
+ * move the focus between rows. Pages handle empty lists themselves, so a table without rows means that the filter matches nothing.
  */
 export function Table<T>({ rows: all, grows = false, ...rest }: TableProps<T>) {
   const { rows, held } = useHeld(all, rest.keyOf, grows);
@@ -113,7 +114,11 @@ export function Newer({ count }: { readonly count: number }) {
 
 function Items<T>({ caption, rows, keyOf, phone }: TableProps<T>) {
   return (
-    <ul aria-label={caption} className="divide-y divide-line rounded-md border border-line text-sm">
+    <ul
+      aria-label={caption}
+      onKeyDown={moveInRows}
+      className="divide-y divide-line rounded-md border border-line text-sm"
+    >
       {rows.map((row) => (
         <li key={keyOf(row)} className="relative min-w-0 px-3 py-2.5 leading-5">
           {phone?.(row)}
@@ -125,7 +130,7 @@ function Items<T>({ caption, rows, keyOf, phone }: TableProps<T>) {
 
 function Grid<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
   return (
-    <div className="relative overflow-x-auto rounded-md border border-line">
+    <div onKeyDown={moveInRows} className="relative overflow-x-auto rounded-md border border-line">
       <table className="w-full border-collapse text-sm">
         <caption className="sr-only">{caption}</caption>
         <thead>

@@ -1,7 +1,7 @@
 import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
-import type { KeyboardEvent } from "react";
 import { visible } from "../../data/format.ts";
 import { RemoveButton } from "../../ui/button.tsx";
+import { moveInRows } from "../../data/row-keys.ts";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
@@ -24,7 +24,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
   return (
     // No `overflow: hidden` at the round corners: the browser would mask all rows for every frame of scrolling.
     <div className="rounded-md border border-line bg-linear-to-b from-panel from-50% to-bg to-50% py-[3px]">
-      <div tabIndex={-1} className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg" onKeyDown={moveFocus}>
+      <div tabIndex={-1} className="max-h-[calc(100dvh-17rem)] min-h-48 overflow-auto bg-bg" onKeyDown={moveInRows}>
         <table className="min-w-full border-separate border-spacing-0 text-sm">
           <caption className="sr-only">Rows of {visible(page.name)}</caption>
           <thead className="sticky top-0 z-[1]">
@@ -81,7 +81,6 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                     >
                       <button
                         type="button"
-                        data-cell
                         tabIndex={index === 0 && name === page.columns[0]?.name ? 0 : -1}
                         onClick={() =>
                           onCell({
@@ -139,24 +138,4 @@ function RowHead({ number, onDelete }: RowHeadProps) {
       </span>
     </td>
   );
-}
-
-const steps: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
-
-function moveFocus(event: KeyboardEvent<HTMLDivElement>): void {
-  const step = steps[event.key];
-  const from = event.target;
-  if (step === undefined || !(from instanceof HTMLElement) || from.dataset["cell"] === undefined) return;
-  const cell = from.closest("td");
-  const row = cell?.parentElement;
-  const next = step[1] === 0 ? row : step[1] < 0 ? row?.previousElementSibling : row?.nextElementSibling;
-  const target = next?.children[(cell?.cellIndex ?? 0) + step[0]]?.querySelector<HTMLElement>("[data-cell]");
-  event.preventDefault();
-  target?.focus();
-  target?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

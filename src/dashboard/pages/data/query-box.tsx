@@ -8,6 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
+import { moveInRows } from "../../data/row-keys.ts";
 import { useMutation } from "@tanstack/react-query";
 import { CellDialog, type Cell } from "./cell-dialog.tsx";
 import { isNumber, Value } from "./value.tsx";
@@ -70,7 +71,7 @@ export function QueryBox({ slug }: { readonly slug: string }) {
 function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
   const [cell, setCell] = useState<Cell>();
   return (
-    <div tabIndex={0} className="max-h-[26rem] overflow-auto rounded-md border border-line">
+    <div tabIndex={0} onKeyDown={moveInRows} className="max-h-[26rem] overflow-auto rounded-md border border-line">
       <table className="min-w-full text-sm">
         <caption className="sr-only">Rows of the query</caption>
         <thead className="sticky top-0 bg-panel text-left">

@@ -1,5 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { ChartSpline } from "lucide-react";
+import { ChartSpline, ZoomOut } from "lucide-react";
 import { lazy, Suspense, useMemo } from "react";
 import { metricsRanges } from "../../../contract/metrics.ts";
 import type { Answer } from "../../../contract/client.ts";
@@ -8,6 +8,7 @@ import { loadPart } from "../../data/load-part.ts";
 import { bytes, count, duration, plural } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import type { Drawn, Zoom } from "../../ui/plot.ts";
+import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Fact } from "../../ui/text.tsx";
@@ -96,10 +97,19 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
           )}
         </Fact>
       </dl>
-      <p className="text-xs text-faint">
-        {plural(data.buckets.length, "point")} of {duration(data.bucket_seconds * 1000)}.{" "}
-        <span className="max-sm:hidden pointer-coarse:hidden">Drag in a chart to zoom, double-click to go back.</span>
-      </p>
+      <div className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-faint">
+        <p>
+          {plural(data.buckets.length, "point")} of {duration(data.bucket_seconds * 1000)}.{" "}
+          <span className="max-sm:hidden pointer-coarse:hidden">
+            Drag in a chart to zoom, double-click to go back; with the keyboard, arrows, + and −, Escape.
+          </span>
+        </p>
+        {zooming.zoom !== undefined && (
+          <Button icon={<ZoomOut size={14} />} onClick={() => zooming.onZoom(undefined)}>
+            Show all
+          </Button>
+        )}
+      </div>
       <Suspense fallback={<Skeleton rows={4} height={196} />}>
         {charts.map((chart) => (
           <Chart key={chart.title} {...chart} {...zooming} times={times} markers={markers} />
