@@ -28,6 +28,7 @@ function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script
         build_id: build.id,
         status: build.status,
         log: text as string,
+        times: [],
         next_offset: offset + Buffer.byteLength(text as string),
         complete: offset > 0,
       };
@@ -84,7 +85,7 @@ test("builds log without -f prints what is there of a build that runs, in words 
       const offset = Number(query.get("offset"));
       const text = parts[offset] as string;
       const next_offset = text === "" ? offset : offset + 1;
-      return { build_id: "bld_1", status: "running", log: text, next_offset, complete: false };
+      return { build_id: "bld_1", status: "running", log: text, times: [], next_offset, complete: false };
     },
   };
   await using platform = await startScriptedPlatform(script);
@@ -154,7 +155,14 @@ test("cancel ends the newest build, and deploy says after Ctrl-C how", async () 
     "builds.list": () => ({ builds: [build], next_cursor: null }),
     "builds.cancel": () => build,
     "deployments.create": () => ({ build_id: build.id, commit: build.commit }),
-    "builds.logs": () => ({ build_id: build.id, status: "running", log: "", next_offset: 0, complete: false }),
+    "builds.logs": () => ({
+      build_id: build.id,
+      status: "running",
+      log: "",
+      times: [],
+      next_offset: 0,
+      complete: false,
+    }),
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   assert.match((await user.berth(["cancel", "-p", "demo"])).stdout, /^Cancelled build #\d+\. What was live before/);

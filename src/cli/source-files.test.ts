@@ -59,6 +59,7 @@ function uploads(received: SeenRequest[]): Script {
       build_id: "bld_1",
       status: "succeeded",
       log: "-----> Live\n",
+      times: [],
       next_offset: 12,
       complete: true,
     }),

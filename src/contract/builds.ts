@@ -174,6 +174,8 @@ export const rows = [
       build_id: id,
       status: z.enum(statesOf(buildStates)),
       log: z.string(),
+      /** When lines of `log` were written: those from the line with this index on, to the second. Empty in logs without times. */
+      times: z.array(z.object({ line: z.number().int(), at: timestamp })),
       next_offset: z.number().int(),
       complete: z.boolean(),
     }),

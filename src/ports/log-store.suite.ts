@@ -52,6 +52,19 @@ function buildRules(fixture: () => LogStoreFixture): void {
 
   it("of a build that has said nothing are empty", async () => {
     assert.deepEqual(await fixture().store.readBuild(newId("bld"), 0, 100), { text: "", next_offset: 0 });
+    assert.deepEqual(await fixture().store.readBuildTimes(newId("bld")), []);
+  });
+
+  it("know when their lines were appended, until they are removed", async () => {
+    const { store } = fixture();
+    const build = newId("bld");
+    const before = new Date().toISOString();
+    await store.appendBuild(build, ["one", "two"]);
+    const [first, ...others] = await store.readBuildTimes(build);
+    assert.deepEqual([first?.offset, others], [0, []]);
+    assert.ok(before <= (first?.at ?? "") && (first?.at ?? "") <= new Date().toISOString(), first?.at);
+    await store.removeBuilds([build]);
+    assert.deepEqual(await store.readBuildTimes(build), []);
   });
 
   it("keep the order of calls made at once, and are read while they grow", async () => {

@@ -12,6 +12,8 @@ export interface LogStore {
     offset: number,
     maxBytes: number,
   ): Promise<{ readonly text: string; readonly next_offset: number }>;
+  /** Returns when the lines of a build's log were appended, oldest first; empty for a log without times. */
+  readBuildTimes(buildId: string): Promise<readonly BuildTime[]>;
   /** Appends to a project's runtime log and rotates it. Stores `position` together with the lines. */
   appendRuntime(projectId: string, lines: readonly RuntimeLine[], position?: IngestPosition): Promise<void>;
   /**
@@ -30,6 +32,13 @@ export interface LogStore {
   remove(projectId: string, buildIds: readonly string[]): Promise<void>;
   /** Deletes the logs of builds. Idempotent. */
   removeBuilds(buildIds: readonly string[]): Promise<void>;
+}
+
+/** The lines from a byte offset on, up to the next time's, were appended at this instant or less than a second later. */
+export interface BuildTime {
+  readonly offset: number;
+  /** RFC 3339 in UTC with milliseconds. */
+  readonly at: string;
 }
 
 /** How far an instance's output has been stored. */

@@ -165,6 +165,7 @@ export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
   return {
     appendBuild: done,
     readBuild: async (_, offset) => ({ text: "", next_offset: offset }),
+    readBuildTimes: async () => [],
     appendRuntime: done,
     readRuntime: async () => ({ lines: [], cursor: "0" }),
     readPosition: async () => null,

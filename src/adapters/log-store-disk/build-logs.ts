@@ -4,10 +4,10 @@ import { appendFile, endOfLines, readRange } from "./append-file.ts";
 
 const lineFeed = 0x0a;
 
-/** Appends lines to a build's log. Truncates the log at `limitBytes` and marks the truncation with a last line. */
-export async function appendBuildLog(path: string, lines: readonly string[], limitBytes: number): Promise<void> {
+/** Appends lines to a build's log and resolves with their offset. Truncates the log at `limitBytes` and marks the truncation with a last line. */
+export async function appendBuildLog(path: string, lines: readonly string[], limitBytes: number): Promise<number> {
   const mark = Buffer.from(` !     The log is longer than ${sizeInWords(limitBytes)}: the rest is cut off.\n`);
-  await appendFile(path, async (size, file) => {
+  return appendFile(path, async (size, file) => {
     if (await endsWith(file, size, mark)) return Buffer.alloc(0);
     const whole = Buffer.from(lines.map((line) => `${line}\n`).join(""));
     const room = limitBytes - mark.length - size;
@@ -41,6 +41,11 @@ export async function readBuildLog(
 
 export function buildLogFile(dir: string, buildId: string): string {
   return join(dir, `${buildId}.log`);
+}
+
+/** The file with the times of a build's log. */
+export function buildTimesFile(dir: string, buildId: string): string {
+  return join(dir, `${buildId}.times`);
 }
 
 async function wholeLines(file: FileHandle, range: { from: number; end: number; maxBytes: number }): Promise<Buffer> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -55,6 +55,24 @@ describe("logs on disk after a crash", () => {
     await store.appendBuild(build, ["next"]);
     assert.deepEqual(await texts(project), ["whole", "next"]);
     assert.equal((await store.readBuild(build, 0, 100)).text, "whole\nnext\n");
+  });
+
+  it("have a time for each second in which a build's lines were appended", async () => {
+    const build = newId("bld");
+    const file = join(dir, "builds", `${build}.times`);
+    await store.appendBuild(build, ["one"]);
+    await store.appendBuild(build, ["two"]);
+    const past = new Date(Date.now() - 60_000);
+    utimesSync(file, past, past);
+    await store.appendBuild(build, ["three"]);
+    assert.equal(statSync(file).mode & 0o077, 0);
+    appendFileSync(file, "14 2026-0");
+    const offsets = (await store.readBuildTimes(build)).map(({ offset }) => offset);
+    // A machine that stood still for a second between the first two appends has a time for both.
+    assert.deepEqual(
+      offsets.filter((offset) => offset !== 4),
+      [0, 8],
+    );
   });
 
   it("neither repeat nor lose lines when the lines of a position were stored in part", async () => {

@@ -1,7 +1,8 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LogStore } from "../../ports/log-store.ts";
-import { appendBuildLog, buildLogFile, readBuildLog } from "./build-logs.ts";
+import { appendBuildLog, buildLogFile, buildTimesFile, readBuildLog } from "./build-logs.ts";
+import { appendBuildTime, readBuildTimes } from "./build-times.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
@@ -19,7 +20,7 @@ const usualBuildLimitBytes = 64 * 1024 * 1024;
 const usualRuntimeLimits = { segmentBytes: 8 * 1024 * 1024, segments: 5 };
 
 /**
- * Stores logs as files: a text file for each build, numbered files of JSON lines for each project. Only one process may write at a time.
+ * Stores logs as files: a text file and one of times for each build, numbered files of JSON lines for each project. Only one process may write at a time.
  */
 export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const buildLimitBytes = options.buildLimitBytes ?? usualBuildLimitBytes;
@@ -29,8 +30,9 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
   const positionsDir = (workloadId: string) => join(positions, safe(workloadId));
   const logDir = (projectId: string) => join(options.dir, "runtime", safe(projectId));
   const buildFile = (buildId: string) => buildLogFile(builds, safe(buildId));
+  const timesFile = (buildId: string) => buildTimesFile(builds, safe(buildId));
   const removeBuilds = async (ids: readonly string[]) => {
-    for (const id of ids) await rm(buildFile(id), { force: true });
+    for (const id of ids) for (const file of [buildFile(id), timesFile(id)]) await rm(file, { force: true });
   };
   const runExclusive = createKeyedMutex();
 
@@ -39,9 +41,11 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
       runExclusive(buildId, async () => {
         if (lines.length === 0) return;
         await mkdir(builds, { recursive: true, mode: 0o700 });
-        await appendBuildLog(buildFile(buildId), lines, buildLimitBytes);
+        const offset = await appendBuildLog(buildFile(buildId), lines, buildLimitBytes);
+        await appendBuildTime(timesFile(buildId), offset);
       }),
     readBuild: async (buildId, offset, maxBytes) => readBuildLog(buildFile(buildId), offset, maxBytes),
+    readBuildTimes: async (buildId) => readBuildTimes(timesFile(buildId)),
     appendRuntime: (projectId, lines, position) =>
       runExclusive(projectId, async () => {
         const dir = logDir(projectId);

@@ -4,9 +4,17 @@ import { call, useClient } from "./api.ts";
 
 const everyMs = 700;
 
+/** When lines were written: those from the one with this index on. */
+export interface LineTime {
+  readonly line: number;
+  readonly at: string;
+}
+
 /** The output from an offset on. */
 interface Part<S> {
   readonly text: string;
+  /** By the index of a line in this part. */
+  readonly times?: readonly LineTime[];
   readonly next_offset: number;
   readonly complete: boolean;
   readonly subject: S;
@@ -14,6 +22,8 @@ interface Part<S> {
 
 interface Output<S> {
   readonly text: string;
+  /** Empty where times are not known. */
+  readonly times: readonly LineTime[];
   readonly complete: boolean;
   readonly error: Error | null;
   /** The run that writes the output, as last read; always undefined for a build. */
@@ -34,21 +44,26 @@ export function useRunOutput(slug: string, number: string): Output<Answer<"runs.
 export function useBuildLog(id: string): Output<undefined> {
   const client = useClient();
   return useOutput(id, async (offset, signal) => {
-    const { log: text, ...part } = await call(client, "builds.logs", { params: { id }, query: { offset }, signal });
-    return { ...part, text, subject: undefined };
+    const {
+      log: text,
+      times,
+      ...part
+    } = await call(client, "builds.logs", { params: { id }, query: { offset }, signal });
+    return { ...part, text, times, subject: undefined };
   });
 }
 
 /** Reads an output from its last offset until it is complete. `key` must name all values that `readPart` closes over. */
 function useOutput<S>(key: string, readPart: (offset: number, signal: AbortSignal) => Promise<Part<S>>): Output<S> {
-  const [output, setOutput] = useState<Output<S>>({ text: "", complete: false, error: null, subject: undefined });
+  const [output, setOutput] = useState<Output<S>>(nothing);
   useEffect(() => {
     const gone = new AbortController();
-    setOutput({ text: "", complete: false, error: null, subject: undefined });
+    setOutput(nothing);
     const read = async (offset: number): Promise<void> => {
       try {
-        const { text, complete, subject, next_offset: next } = await readPart(offset, gone.signal);
-        setOutput((before) => ({ text: before.text + text, complete, error: null, subject }));
+        const { next_offset: next, ...part } = await readPart(offset, gone.signal);
+        const { complete } = part;
+        setOutput((before) => withPart(before, part));
         if (!complete) again(next, next > offset ? 0 : everyMs);
       } catch (error) {
         if (gone.signal.aborted) return;
@@ -61,4 +76,15 @@ function useOutput<S>(key: string, readPart: (offset: number, signal: AbortSigna
     return () => gone.abort();
   }, [key]);
   return output;
+}
+
+const nothing = { text: "", times: [], complete: false, error: null, subject: undefined };
+
+function withPart<S>(
+  before: Output<S>,
+  { text, times = [], complete, subject }: Omit<Part<S>, "next_offset">,
+): Output<S> {
+  const linesBefore = before.text.split("\n").length - 1;
+  const added = times.map(({ line, at }) => ({ line: line + linesBefore, at }));
+  return { text: before.text + text, times: [...before.times, ...added], complete, error: null, subject };
 }

@@ -138,8 +138,9 @@ function useKeepPlace(scroller: { readonly current: HTMLDivElement | null }, fir
 }
 
 const nameLength = 9;
-// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, two gaps.
+// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, a gap after each.
 const hanging = "pl-[calc(17ch+2.5rem)] indent-[calc(-17ch-1.5rem)]";
+const hangingWithoutName = "pl-[calc(8ch+1.75rem)] indent-[calc(-8ch-0.75rem)]";
 
 /** Returns a name of fixed length, so that the texts of all lines align. */
 function nameOf(process: string, replica: number): string {
@@ -204,7 +205,7 @@ function Row({ line, wraps, query, isHit }: RowProps) {
     <div
       ref={isHit ? showHit : undefined}
       aria-current={isHit || undefined}
-      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
+      className={`px-4 ${wraps ? `wrap-anywhere whitespace-pre-wrap ${at === null ? "" : replica === null ? hangingWithoutName : hanging}` : "h-5 whitespace-pre"} ${isHit ? "bg-warn/15" : ""}`}
     >
       {at !== null && (
         <time dateTime={at} className="mr-3 text-muted select-none">

@@ -1,6 +1,7 @@
 import { ArrowDown, ChevronDown, ChevronUp, Download, Pause, Play, WrapText } from "lucide-react";
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { plural } from "../data/format.ts";
+import type { LineTime } from "../data/use-output.ts";
 import { saveFile } from "../data/save-file.ts";
 import { Button, IconButton } from "./button.tsx";
 import { Input } from "./field.tsx";
@@ -125,11 +126,15 @@ export function LogView({
   );
 }
 
-/** Splits a text into lines without times. */
-export function linesOf(text: string): LogLine[] {
+/** Splits a text into lines, with their times where they are known. */
+export function linesOf(text: string, times: readonly LineTime[] = []): LogLine[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  return lines.map((line) => ({ at: null, process: null, replica: null, text: line }));
+  let next = 0;
+  return lines.map((line, index) => {
+    while (next < times.length && (times[next]?.line ?? 0) <= index) next += 1;
+    return { at: times[next - 1]?.at ?? null, process: null, replica: null, text: line };
+  });
 }
 
 /** Finds the lines that contain the text, and keeps which of them is the current hit. */

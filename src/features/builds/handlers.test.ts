@@ -68,6 +68,9 @@ test("a log is read from an offset on and is complete once nothing more can come
   const id = await testBuild(api.platform, owner, { status: "running" });
   await logStore.appendBuild(id, ["-----> Node.js", "       24"]);
   const first = (await get(`/v1/builds/${id}/logs`)).body;
+  const [time, ...others] = first["times"] as { line: number; at: string }[];
+  assert.deepEqual([time?.line, others], [0, []]);
+  assert.ok(Math.abs(Date.now() - Date.parse(time?.at ?? "")) < 3_600_000, time?.at);
   assert.deepEqual(
     [first["log"], first["complete"], first["status"]],
     ["-----> Node.js\n       24\n", false, "running"],

@@ -5,6 +5,7 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
 import { buildUpload, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
+import { timesOfLines } from "./log-times.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;
@@ -90,8 +91,9 @@ export const builds: Handlers<"builds"> = {
     // Query this before reading the log, so that no line can be added in between.
     const finished = await isLogFinished(ctx.tx, ctx.caller.org_id, found);
     const { text, next_offset } = await ctx.platform.ports.logStore.readBuild(found.id, query.offset, mostLogBytes);
+    const times = timesOfLines(text, query.offset, await ctx.platform.ports.logStore.readBuildTimes(found.id));
     const complete = finished && (await readsToEnd(ctx, found.id, next_offset));
-    return { build_id: found.id, status: found.status, log: text, next_offset, complete };
+    return { build_id: found.id, status: found.status, log: text, times, next_offset, complete };
   },
 };
 

@@ -32,7 +32,7 @@ export function BuildPage() {
 
 function Build({ build }: { readonly build: Build }) {
   const log = useBuildLog(build.id);
-  const lines = useMemo(() => linesOf(log.text), [log.text]);
+  const lines = useMemo(() => linesOf(log.text, log.times), [log.text, log.times]);
   const slug = useSlug();
   const failure = build.failure ?? build.deployment?.failure ?? null;
   const status = stateOf(build);
@@ -62,7 +62,7 @@ function Build({ build }: { readonly build: Build }) {
         </>
       }
     >
-      <Stages build={build} log={log.text} />
+      <Stages build={build} log={log.text} lines={lines} />
       {failure !== null && (
         // The log below ends with the same lines.
         <FailureBox failure={log.text === "" ? failure : { ...failure, log_tail: [] }}>

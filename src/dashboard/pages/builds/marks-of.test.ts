@@ -5,7 +5,7 @@ import type { Step } from "../../../detection/plan.ts";
 import { planBuild } from "../../../detection/plan-build.ts";
 import { testTree } from "../../../detection/test-tree.ts";
 import { prepareSource } from "../../../reconcile/builds/prepare-source.ts";
-import { stageReached, stages } from "./marks-of.ts";
+import { stageDurations, stageReached, stages } from "./marks-of.ts";
 
 const machine = {
   python: { interpreter: "/usr/bin/python3", version: "3.11.2", settings: "" },
@@ -60,4 +60,17 @@ test("dependencies that are there already stand at the install", () => {
     "Using the dependencies that a build on this machine installed from the same lock file (node_modules)",
   ])
     assert.equal(reached(title), "Installing");
+});
+
+test("a stage took as long as until the first line of the next one that has lines", () => {
+  const lines = [
+    { at: "2026-01-31T09:00:01.000Z", text: "-----> Node.js app detected" },
+    { at: "2026-01-31T09:00:03.000Z", text: "-----> Installing with npm ci" },
+    { at: "2026-01-31T09:00:15.000Z", text: "-----> Starting 1 replica" },
+  ];
+  const created_at = "2026-01-31T09:00:00.000Z";
+  const none = undefined;
+  assert.deepEqual(stageDurations({ created_at }, lines), [1000, 2000, 12_000, none, none, none, none]);
+  const untimed = lines.map(({ text }) => ({ at: null, text }));
+  assert.deepEqual(stageDurations({ created_at }, untimed), [none, none, none, none, none, none, none]);
 });

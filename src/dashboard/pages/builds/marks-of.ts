@@ -1,4 +1,5 @@
 import type { Answer } from "../../../contract/client.ts";
+import type { LogLine } from "../../ui/log-lines.tsx";
 
 export type Mark = "done" | "now" | "failed" | "open";
 
@@ -41,6 +42,23 @@ export function marksOf(build: Answer<"builds.get">, log: string): Mark[] {
 }
 
 export const stages = ["Received", "Detected", "Installing", "Building", "Release", "Health", "Live"] as const;
+
+/** Returns how long each stage that is over took, in ms; undefined where the log has no times, or no line of the stage. */
+export function stageDurations(
+  { created_at: received }: Pick<Answer<"builds.get">, "created_at">,
+  lines: readonly Pick<LogLine, "at" | "text">[],
+): readonly (number | undefined)[] {
+  const startOf = (stage: number) => {
+    if (stage === 0) return Date.parse(received);
+    const patterns = begins.flatMap(([pattern, of]) => (of === stage ? [pattern] : []));
+    return Date.parse(lines.find(({ text }) => patterns.some((pattern) => pattern.test(text)))?.at ?? "");
+  };
+  const starts = stages.map((_, stage) => startOf(stage));
+  return starts.map((start, stage) => {
+    const end = starts.find((later, index) => index > stage && !Number.isNaN(later));
+    return end === undefined || Number.isNaN(start) ? undefined : Math.max(0, end - start);
+  });
+}
 
 /** Returns the index of the last stage whose first line is in the log. */
 export function stageReached(log: string): number {

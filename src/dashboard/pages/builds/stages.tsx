@@ -1,12 +1,22 @@
 import { Check, LoaderCircle, X } from "lucide-react";
+import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
-import { marksOf, stages, type Mark } from "./marks-of.ts";
+import { duration } from "../../data/format.ts";
+import type { LogLine } from "../../ui/log-lines.tsx";
+import { marksOf, stageDurations, stages, type Mark } from "./marks-of.ts";
 
 type Build = Answer<"builds.get">;
 
-/** Shows which stages a push has passed. */
-export function Stages({ build, log }: { readonly build: Build; readonly log: string }) {
+interface StagesProps {
+  readonly build: Build;
+  readonly log: string;
+  readonly lines: readonly LogLine[];
+}
+
+/** Shows which stages a push has passed, and how long each took. */
+export function Stages({ build, log, lines }: StagesProps) {
   const marks = marksOf(build, log);
+  const durations = useMemo(() => stageDurations(build, lines), [build, lines]);
   return (
     <ol aria-label="Stages" className="flex flex-wrap items-center gap-1 text-sm max-sm:gap-x-4">
       {stages.map((stage, index) => (
@@ -26,6 +36,9 @@ export function Stages({ build, log }: { readonly build: Build; readonly log: st
           >
             {stage}
           </span>
+          {marks[index] === "done" && durations[index] !== undefined && (
+            <span className="text-xs text-faint">{duration(durations[index])}</span>
+          )}
           <span className="sr-only">{spoken[marks[index] ?? "open"]}</span>
         </li>
       ))}
