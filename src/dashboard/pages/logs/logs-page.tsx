@@ -43,7 +43,7 @@ export function LogsPage() {
         aria-label="Source"
         className="max-w-36"
         value={source}
-        onChange={(event) => set(event.target.value === "build" ? { source: "build" } : {})}
+        onChange={(event) => withText(q, event.target.value === "build" ? { source: "build" } : {})}
       >
         <option value="runtime">Application</option>
         <option value="build">Last build</option>
