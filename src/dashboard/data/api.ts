@@ -68,6 +68,9 @@ export function useDryRun(name: RouteName, { params, query = {} }: AnyInput): Us
     queryKey: [name, params, query, "dry_run"],
     queryFn: () =>
       client.send(route(name), { ...(params && { params }), query: { ...query, dry_run: true } }) as Promise<DryRun>,
+    // Asked when a dialog opens. Once the change is made, it would be refused.
+    staleTime: "static",
+    gcTime: 0,
   });
 }
 

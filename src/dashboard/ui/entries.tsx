@@ -2,13 +2,13 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../contract/client.ts";
 import { entryKinds } from "../../contract/activity.ts";
-import { Button } from "./button.tsx";
+import { moveInRows } from "../data/row-keys.ts";
 import { Select } from "./field.tsx";
-import { Problem } from "./problem.tsx";
+import { Older } from "./older.tsx";
 import { Dot, Tag, type Tone } from "./status.tsx";
 import { Newer, useHeld } from "./table.tsx";
 import { Ago, Dated, Plain } from "./text.tsx";
-import { Empty, Skeleton } from "./view.tsx";
+import { Empty, View } from "./view.tsx";
 
 export type Entry = Answer<"activity.list">["activity"][number];
 export type EntryKind = (typeof entryKinds)[number];
@@ -56,31 +56,25 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
           ))}
         </Select>
       </div>
-      {pages.error !== null && <Problem error={pages.error} retry={() => void pages.refetch()} />}
-      {pages.isPending && (
-        <div className="late">
-          <Skeleton />
-        </div>
-      )}
-      <Newer count={held} />
-      {pages.data !== undefined && entries.length === 0 && <Empty title={empty} />}
-      {daysOf(entries).map(({ day, entries: own }) => (
-        <section key={day} className="flex flex-col gap-2">
-          <h2 className="text-xs font-medium text-faint">{day}</h2>
-          <ol className="divide-y divide-line rounded-md border border-line">
-            {own.map((entry) => (
-              <EntryRow key={entry.id} entry={entry} namesProject={namesProjects} />
+      <View of={pages}>
+        {() => (
+          <>
+            <Newer count={held} />
+            {entries.length === 0 && <Empty title={empty} />}
+            {daysOf(entries).map(({ day, entries: own }) => (
+              <section key={day} className="flex flex-col gap-2">
+                <h2 className="text-xs font-medium text-faint">{day}</h2>
+                <ol onKeyDown={moveInRows} className="divide-y divide-line rounded-md border border-line">
+                  {own.map((entry) => (
+                    <EntryRow key={entry.id} entry={entry} namesProject={namesProjects} />
+                  ))}
+                </ol>
+              </section>
             ))}
-          </ol>
-        </section>
-      ))}
-      {pages.hasNextPage && (
-        <div>
-          <Button busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-            Show older
-          </Button>
-        </div>
-      )}
+            <Older of={[pages]} />
+          </>
+        )}
+      </View>
     </>
   );
 }
@@ -101,7 +95,7 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
     <li className="flex min-h-9 items-center gap-3 px-3 py-1.5 text-sm">
       <Dot tone={toneOf(entry.action)} />
       <span className="min-w-0 flex-1 break-words">
-        <Dated>{entry.summary}</Dated>
+        <Summary of={entry} />
         {namesProject && entry.project !== null && !entry.summary.endsWith(` ${entry.project}`) && (
           <Link
             to="/projects/$slug/timeline"
@@ -127,6 +121,38 @@ function EntryRow({ entry, namesProject }: { readonly entry: Entry; readonly nam
     </li>
   );
 }
+
+/** Shows what happened, as a link to the page that shows more of it. */
+function Summary({ of: { summary, project, link } }: { readonly of: Entry }) {
+  const [, build] = /^\/v1\/builds\/(\w+)$/.exec(link ?? "") ?? [];
+  const [, part = ""] = /^\/v1\/projects\/[^/]+\/(.+)$/.exec(link ?? "") ?? [];
+  const tab = tabs[part as keyof typeof tabs];
+  const look = "hover:text-accent hover:underline";
+  if (project !== null && build !== undefined)
+    return (
+      <Link to="/projects/$slug/builds/$id" params={{ slug: project, id: build }} className={look}>
+        <Dated>{summary}</Dated>
+      </Link>
+    );
+  if (project === null || tab === undefined) return <Dated>{summary}</Dated>;
+  return (
+    <Link to={tab} params={{ slug: project }} className={look}>
+      <Dated>{summary}</Dated>
+    </Link>
+  );
+}
+
+/** A project's pages by the API path that an entry links to. */
+const tabs = {
+  deployments: "/projects/$slug/deployments",
+  logs: "/projects/$slug/logs",
+  env: "/projects/$slug/variables",
+  domains: "/projects/$slug/domains",
+  cron: "/projects/$slug/cron",
+  database: "/projects/$slug/database",
+  "data/tables": "/projects/$slug/database",
+  backups: "/projects/$slug/backups",
+} as const;
 
 function Actor({ of: { type, name } }: { readonly of: Entry["actor"] }) {
   return type === "platform" ? "the platform" : <Plain>{name}</Plain>;

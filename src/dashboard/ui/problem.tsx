@@ -8,8 +8,14 @@ import { Command } from "./copy.tsx";
 import { Status, type Tone } from "./status.tsx";
 import { Prose } from "./text.tsx";
 
+interface ProblemProps {
+  readonly error: Error;
+  readonly retry?: () => void;
+  readonly isRetrying?: boolean;
+}
+
 /** Shows what went wrong, what helps, and the id by which the operator finds the request. */
-export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
+export function Problem({ error, retry, isRetrying = false }: ProblemProps) {
   const hint = error instanceof ApiError || error instanceof ConnectionError ? error.hint : undefined;
   const details = error instanceof ApiError ? error.details : [];
   const approval =
@@ -38,7 +44,11 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
           <p className="mt-1 font-mono text-xs text-faint">Request {error.requestId}</p>
         )}
       </div>
-      {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+      {retry !== undefined && (
+        <Button busy={isRetrying} onClick={retry}>
+          Try again
+        </Button>
+      )}
     </div>
   );
 }

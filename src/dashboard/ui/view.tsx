@@ -1,18 +1,30 @@
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Command } from "./copy.tsx";
 import { Problem } from "./problem.tsx";
 
 interface ViewProps<T> {
-  readonly of: { readonly data: T | undefined; readonly error: Error | null; readonly refetch: () => unknown };
+  readonly of: {
+    readonly data: T | undefined;
+    readonly error: Error | null;
+    readonly isFetching: boolean;
+    readonly refetch: () => unknown;
+  };
   /** The shape of the content that is loading. */
   readonly skeleton?: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** Shows a skeleton after 150 ms of loading, an error with a retry, or the content. Old content stays visible while it is refreshed. */
+/**
+ * Shows a skeleton after 150 ms of loading, an error with a retry, or the content. Old content stays visible while it is refreshed, and an
+ * error while it is tried again.
+ */
 export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>) {
+  const [error, setError] = useState<Error | null>(null);
+  // A new attempt forgets the error of the one before.
+  const next = of.data === undefined ? (of.error ?? error) : null;
+  if (next !== error) setError(next);
   if (of.data !== undefined) return <>{children(of.data)}</>;
-  if (of.error !== null) return <Problem error={of.error} retry={() => void of.refetch()} />;
+  if (error !== null) return <Problem error={error} retry={() => void of.refetch()} isRetrying={of.isFetching} />;
   return (
     <div ref={markSection} aria-busy="true" className="late">
       <span className="sr-only">Loading</span>
