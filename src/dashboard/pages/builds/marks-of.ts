@@ -56,7 +56,7 @@ export function stageDurations(
   const starts = stages.map((_, stage) => startOf(stage));
   return starts.map((start, stage) => {
     const end = starts.find((later, index) => index > stage && !Number.isNaN(later));
-    return end === undefined || Number.isNaN(start) ? undefined : Math.max(0, end - start);
+    return end === undefined || Number.isNaN(start) ? undefined : Math.max(0, Math.round((end - start) / 1000) * 1000);
   });
 }
 

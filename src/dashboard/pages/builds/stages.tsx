@@ -36,8 +36,8 @@ export function Stages({ build, log, lines }: StagesProps) {
           >
             {stage}
           </span>
-          {marks[index] === "done" && durations[index] !== undefined && (
-            <span className="text-xs text-faint">{duration(durations[index])}</span>
+          {marks[index] === "done" && (durations[index] ?? 0) >= leastMs && (
+            <span className="text-xs text-faint">{duration(durations[index] ?? 0)}</span>
           )}
           <span className="sr-only">{spoken[marks[index] ?? "open"]}</span>
         </li>
@@ -46,6 +46,8 @@ export function Stages({ build, log, lines }: StagesProps) {
   );
 }
 
+// A log's times are exact to the second.
+const leastMs = 1000;
 const spoken: Record<Mark, string> = { done: "done", now: "under way", failed: "failed", open: "not yet" };
 
 function StageIcon({ mark }: { readonly mark: Mark }) {
