@@ -7,7 +7,18 @@ import type { Locator } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
 import { author, branch, files, openGate, script, server } from "./dashboard-app.ts";
 import { looksRight, screens, showsMarks, tabTo } from "./dashboard-page.ts";
-import { at, faults, heading, openPage, page, platform, press, skip, takeFromPalette } from "./dashboard-stage.ts";
+import {
+  at,
+  choose,
+  faults,
+  heading,
+  openPage,
+  page,
+  platform,
+  press,
+  skip,
+  takeFromPalette,
+} from "./dashboard-stage.ts";
 import { createApp, type TestApp } from "./platform.ts";
 
 let app: TestApp;
@@ -66,13 +77,6 @@ test(
     await looksRight(page);
   },
 );
-
-/** Chooses in a list that stands for a part of the address: the page goes there first, and the list follows. */
-async function choose(label: string, value: string): Promise<void> {
-  const list = page.getByLabel(label, { exact: true });
-  await list.selectOption(value);
-  await list.locator(`option[value="${value}"]:checked`).waitFor({ state: "attached" });
-}
 
 test("logs follow, and what an application prints is text", { skip }, async () => {
   await page.goto(at("/projects/demo/logs"));

@@ -68,3 +68,10 @@ export async function takeFromPalette(text: string, label: string | RegExp): Pro
   await palette.press("Enter");
   await palette.waitFor({ state: "detached" });
 }
+
+/** Chooses in a list that stands for a part of the address: the page goes there first, and the list follows. */
+export async function choose(label: string, value: string): Promise<void> {
+  const list = page.getByLabel(label, { exact: true });
+  await list.selectOption(value);
+  await list.locator(`option[value="${value}"]:checked`).waitFor({ state: "attached" });
+}

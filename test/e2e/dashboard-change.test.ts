@@ -1,0 +1,311 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Answer, Client } from "../../src/contract/client.ts";
+import { eventually } from "../support/eventually.ts";
+import { looksRight, screens } from "./dashboard-page.ts";
+import { at, context, faults, heading, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
+import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
+
+// Drawn with other journey files: each starts a whole platform and a browser.
+
+// What a person changes: rows, hostnames, variables, backups, and the end of a project.
+const params = { slug: "store" };
+const files = {
+  "package.json": JSON.stringify({
+    name: "store",
+    private: true,
+    scripts: { start: "node server.js" },
+    dependencies: { pg: "8.23.1" },
+  }),
+  "server.js": `require("node:http").createServer((request, response) => response.end("one")).listen(process.env.PORT, process.env.HOST);`,
+  Procfile: "web: node server.js\nrelease: node migrate.js\n",
+  "migrate.js": `
+const { Client } = require("pg");
+(async () => {
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query("create table items (id int primary key, name text not null, note text, detail jsonb, sold boolean)");
+  await client.query("insert into items select n, 'Item ' || n, case when n % 2 = 0 then '' end, jsonb_build_object('sku', 'A-' || n), n % 2 = 0 from generate_series(1, 250) n");
+  await client.end();
+})();`,
+};
+let client: Client;
+const dialog = () => page.getByRole("dialog");
+const cell = (row: number, column: number) =>
+  page.getByRole("table", { name: "Rows of items" }).getByRole("row").nth(row).getByRole("cell").nth(column);
+
+test("a token signs in, and a project with a database serves", { skip }, async () => {
+  client = clientOf(platform);
+  await client.call("projects.create", { body: { slug: "store", name: "Store" } });
+  await client.call("database.create", { params });
+  await client.call("env.set", { params: { ...params, key: "FIRST" }, body: { value: "1" } });
+  await untilServing(client, await upload(client, "store", files));
+  await page.goto(at("/"));
+  await page.getByLabel("API token").fill(platform.token);
+  await press("Sign in");
+  await heading("Overview").waitFor();
+});
+
+test("rows of a table are sorted, searched and paged, and the address says so", { skip }, async () => {
+  await page.goto(at("/projects/store/database/public/items"));
+  await page.getByText("1 – 100 of 250").waitFor();
+  await press("Next page");
+  await page.getByText("101 – 200 of 250").waitFor();
+  await page.waitForURL(/\?offset=100$/);
+  await press("Next page");
+  await page.getByText("201 – 250 of 250").waitFor();
+  assert.ok(await page.getByRole("button", { name: "Next page" }).isDisabled());
+  await press("Previous page");
+  const byId = page.getByRole("columnheader", { name: /^Primary key id/ }).getByRole("button");
+  await byId.click();
+  await page.locator("th[aria-sort=ascending]").waitFor();
+  await byId.click();
+  await page.locator("th[aria-sort=descending]").waitFor();
+  await page.waitForURL(/sort=id&dir=desc/);
+  await cell(1, 1).getByText("250", { exact: true }).waitFor();
+  await page.getByLabel("Search the rows").fill("Item 24");
+  await page.getByLabel("Search the rows").press("Enter");
+  await page.getByText("1 – 11 of 11").waitFor();
+  await page.reload();
+  await cell(1, 2).getByText("Item 249", { exact: true }).waitFor();
+  await page.getByLabel("Search the rows").fill("nothing like it");
+  await page.getByLabel("Search the rows").press("Enter");
+  await page.getByText("No row holds this text.").waitFor();
+});
+
+test(
+  "null, an empty text, JSON and booleans are shown as what they are, cell by cell with the keyboard",
+  { skip },
+  async () => {
+    await page.goto(at("/projects/store/database/public/items?sort=id"));
+    await cell(1, 3).getByText("null", { exact: true }).waitFor();
+    await cell(2, 3).getByText("''", { exact: true }).waitFor();
+    await cell(1, 4).getByText('{"sku":"A-1"}').waitFor();
+    await cell(1, 5).getByText("false", { exact: true }).waitFor();
+    await cell(1, 3).getByRole("button").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await dialog().getByRole("heading", { name: "detail" }).waitFor();
+    await dialog().getByText("jsonb").waitFor();
+    assert.equal(await dialog().locator("pre").innerText(), '{\n  "sku": "A-2"\n}');
+    await page.keyboard.press("Escape");
+    await dialog().waitFor({ state: "detached" });
+    await cell(2, 4).locator("button:focus").waitFor();
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("Enter");
+    await dialog().locator("pre").getByText("null", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+  },
+);
+
+test("a row is inserted from its columns' types, and deleted when its key is typed", { skip }, async () => {
+  await press("Insert a row");
+  await dialog().getByLabel("id").fill("1000");
+  await dialog().getByLabel("name").fill("Last");
+  await dialog().getByLabel("detail").fill('{"sku": ["A", null]}');
+  await dialog().getByLabel("sold").selectOption("true");
+  await dialog().getByRole("checkbox", { name: "null" }).first().check();
+  await looksRight(page);
+  await press("Insert");
+  await dialog().waitFor({ state: "detached" });
+  await page.goto(at("/projects/store/database/public/items?sort=id&dir=desc"));
+  await cell(1, 4).getByText('{"sku":["A",null]}').waitFor();
+  const { rows } = await client.call("data.rows", {
+    params: { ...params, schema: "public", table: "items" },
+    query: { q: "Last" },
+  });
+  assert.deepEqual(rows, [{ id: 1000, name: "Last", note: null, detail: { sku: ["A", null] }, sold: true }]);
+  await press("Delete row 1");
+  const submit = dialog().getByRole("button", { name: /^Delete/ });
+  await dialog().getByLabel("Type 1000 to confirm").fill("100");
+  await submit.and(page.locator("[aria-disabled=true]")).waitFor();
+  await submit.press("Enter");
+  await dialog().getByLabel("Type 1000 to confirm").fill("1000");
+  await submit.and(page.locator(":not([aria-disabled])")).click();
+  await dialog().waitFor({ state: "detached" });
+  await cell(1, 1).getByText("250", { exact: true }).waitFor();
+});
+
+test("a variable names the deployment that uses its value first", { skip }, async () => {
+  await page.goto(at("/projects/store/variables"));
+  const row = page.getByRole("row", { name: /^FIRST/ });
+  await row.getByRole("cell", { name: "#1", exact: true }).waitFor();
+  await client.call("env.set", { params: { ...params, key: "SECOND" }, body: { value: "2" } });
+  await page
+    .getByRole("row", { name: /^SECOND/ })
+    .getByRole("cell", { name: "#2", exact: true })
+    .waitFor();
+});
+
+type Domain = Answer<"domains.list">["domains"][number];
+const seen = (second: number) => `2026-11-23T09:00:0${second}.000Z`;
+const steps = (...details: string[]): Domain["ssl_steps"] =>
+  details.map((detail, index) => ({ at: seen(index), status: index === 3 ? "active" : "issuing", detail }));
+const issued = ["Requested", "Reached over HTTP", "Ordered", "Issued until 21 February 2027"];
+
+/** What a name goes through, as a platform on the internet sees it, with marks and texts of its card. */
+const ladder: readonly (readonly [Partial<Domain>, readonly string[], readonly string[]])[] = [
+  [
+    { dns_status: "mismatch", dns_detail: "A leads to 198.51.100.9, should be 203.0.113.7." },
+    ["DNS record (needs a change)", "Certificate (later)", "Serving (later)"],
+    ["A leads to 198.51.100.9, should be 203.0.113.7.", "Not served yet", "Create the A record"],
+  ],
+  [
+    { dns_status: "ok", serving: true, ssl_status: "issuing", ssl_steps: steps(...issued.slice(0, 2)) },
+    ["DNS record (done)", "Certificate (waiting)", "Serving (done)"],
+    ["Reached over HTTP", "so far"],
+  ],
+  [
+    {
+      dns_status: "ok",
+      serving: true,
+      ssl_status: "failed",
+      ssl_detail: "The authority could not reach the name: connection refused.",
+      ssl_steps: [...steps("Requested"), { at: seen(4), status: "failed", detail: "Connection refused" }],
+      ssl_next_attempt_at: new Date(Date.now() + 3_600_000).toISOString(),
+    },
+    ["DNS record (done)", "Certificate (needs a change)"],
+    ["The authority could not reach the name: connection refused.", "Connection refused", "Next attempt"],
+  ],
+  [
+    { dns_status: "ok", serving: true, ssl_status: "active", ssl_steps: steps(...issued) },
+    ["DNS record (done)", "Certificate (done)", "Serving (done)"],
+    ["Requests for this name reach the project.", "Issued until 21 February 2027"],
+  ],
+];
+
+test("a hostname climbs its ladder: record, probe, order, certificate, serving", { skip }, async () => {
+  await client.call("domains.attach", { params, body: { hostname: "wares.example.com" } });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  let shown: Partial<Domain> = {};
+  const route = /\/v1\/projects\/store\/domains$/;
+  await page.route(route, async (each) => {
+    const { domains } = (await (await each.fetch()).json()) as Answer<"domains.list">;
+    return each.fulfill({ json: { domains: domains.map((domain) => ({ ...domain, ...shown })) } });
+  });
+  for (const [index, [state, marks, texts]] of ladder.entries()) {
+    shown = state;
+    await page.goto(at("/projects/store/domains"));
+    const card = page.getByRole("listitem").filter({ hasText: "wares.example.com" }).first();
+    for (const mark of marks) await card.getByText(mark).waitFor();
+    for (const text of texts) await card.getByText(text).first().waitFor();
+    if (index === 0) {
+      await card.getByRole("button", { name: "Copy the value of the A record" }).click();
+      assert.equal(await page.evaluate("navigator.clipboard.readText()"), "203.0.113.7");
+    } else assert.equal(await card.getByRole("button", { name: /^Copy the value/ }).count(), 0);
+    await looksRight(page);
+  }
+  await page.unrouteAll({ behavior: "wait" });
+  await page.goto(at("/projects/store/domains"));
+  await press("Detach wares.example.com");
+  await page.getByLabel("Type wares.example.com to confirm").fill("wares.example.com");
+  await dialog().getByRole("button", { name: "Detach" }).click();
+  await page.getByText("No hostname of your own yet").waitFor();
+});
+
+test("a backup shows how far it is, and the rows that its verification found", { skip }, async () => {
+  const { id } = await client.call("backups.create", { params });
+  const get = () => client.call("backups.get", { params: { id } });
+  await eventually(async () => (await get()).status === "completed" && (await get()).operation === null, "it is made");
+  await client.call("backups.verify", { params: { id } });
+  await eventually(
+    async () => (await get()).verification !== null && (await get()).operation === null,
+    "it is verified",
+  );
+  const operation = { kind: "verify", phase: "restoring", bytes_done: 1, tables_done: 3, tables_total: 12 };
+  await page.route(/\/v1\/backups\/bak_[a-z0-9]+$/, async (each) => {
+    const backup = (await (await each.fetch()).json()) as object;
+    await each.fulfill({ json: { ...backup, operation } });
+  });
+  await page.goto(at(`/projects/store/backups/${id}`));
+  await page.getByRole("status").getByText("Restoring 3/12").waitFor();
+  // It is read again by itself.
+  await page.unrouteAll({ behavior: "wait" });
+  await page.getByRole("status").getByText("Completed").waitFor();
+  const items = page.getByRole("row", { name: /public\.items/ }).getByRole("cell");
+  assert.deepEqual(await items.allInnerTexts(), ["public.items", "250", "250"]);
+});
+
+test("a folder that is dropped on an empty organization becomes a project that serves", { skip }, async () => {
+  const { owner_token: token } = await client.call("orgs.create", { body: { slug: "quay", name: "Quay" } });
+  const visitor = await visitorWith(token ?? "");
+  const zone = visitor.getByText("Drop a folder here to deploy it");
+  await zone.waitFor();
+  const parent = await mkdtemp(join(tmpdir(), "berth-drop-"));
+  const folder = join(parent, "Our Papers");
+  await mkdir(join(folder, "public"), { recursive: true });
+  await writeFile(join(folder, "public/index.html"), "<p>Dropped</p>");
+  await writeFile(join(folder, "public/notes.log"), "left out");
+  await writeFile(join(folder, ".gitignore"), "*.log\n");
+  const { x = 0, y = 0, width = 0, height = 0 } = (await zone.boundingBox()) ?? {};
+  const devtools = await visitor.context().newCDPSession(visitor);
+  const place = { x: x + width / 2, y: y + height / 2 };
+  // Only copies, as from a file manager.
+  const data = { items: [], files: [folder], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+    await devtools.send("Input.dispatchDragEvent", { type, ...place, data });
+  await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
+  await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
+  await visitor.goto(at("/projects/our-papers/files?path=public/"));
+  await visitor.getByRole("link", { name: /index.html/ }).waitFor();
+  assert.equal(await visitor.getByText("notes.log").count(), 0);
+  await visitor.context().close();
+  await rm(parent, { recursive: true });
+});
+
+test(
+  "the deletion of a project names what it reaches, waits for a person, and is repeated once approved",
+  { skip },
+  async () => {
+    const agent = { name: "agent", role: "owner", approval_mode: true } as const;
+    const { token } = await client.call("tokens.create", { body: agent });
+    const visitor = await visitorWith(token ?? "");
+    await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await visitor.goto(at("/projects/store/settings"));
+    const refused: string[] = [];
+    visitor.on("response", (answer) => {
+      if (answer.status() === 409 && answer.url().includes("dry_run")) refused.push(answer.url());
+    });
+    await visitor.getByRole("button", { name: "Delete", exact: true }).click();
+    const asking = visitor.getByRole("dialog");
+    await asking.getByText(/^about \d+ rows in 1 table, /).waitFor();
+    await asking.getByText("none of its own").waitFor();
+    await asking.getByText("Your token is in approval mode: a person is asked first.").waitFor();
+    const submit = asking.getByRole("button", { name: /^Delete/ });
+    await submit.and(visitor.locator("[aria-disabled=true]")).waitFor();
+    await asking.getByLabel("Type store to confirm").fill("store");
+    // The request that waits; and what the page of the deleted project reads once more before it knows.
+    faults.expect(/403|409/);
+    await submit.click();
+    const decision = asking.getByRole("status").filter({ hasText: "A person decides." });
+    await decision.getByText("Waiting").waitFor();
+    await asking.getByText(/^berth approvals apr_/).waitFor();
+    await looksRight(visitor);
+    // The owner decides meanwhile.
+    await page.goto(at("/approvals"));
+    await page.getByRole("link", { name: "Review: Delete the project store" }).click();
+    await press("Approve");
+    await page.getByRole("heading", { name: "Approved" }).waitFor();
+    await asking.getByRole("status").getByText("Approved").waitFor();
+    await submit.click();
+    await asking.waitFor({ state: "detached" });
+    await visitor.getByRole("button", { name: "Undelete" }).waitFor();
+    assert.deepEqual(refused, [], "what is deleted is not asked about again");
+    faults.expect(undefined);
+    await visitor.context().close();
+    await page.setViewportSize(screens.phone);
+    await page.goto(at("/projects/store/settings"));
+    await press("Undelete");
+    await page.getByRole("button", { name: "Undelete" }).waitFor({ state: "detached" });
+    await page.setViewportSize(screens.usual);
+  },
+);
+
+test("nothing broke the policy and no error reached the console", { skip }, () => {
+  assert.deepEqual(faults.found, []);
+});
