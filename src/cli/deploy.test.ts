@@ -85,7 +85,8 @@ test("builds log without -f prints what is there of a build that runs, in words 
       const offset = Number(query.get("offset"));
       const text = parts[offset] as string;
       const next_offset = text === "" ? offset : offset + 1;
-      return { build_id: "bld_1", status: "running", log: text, times: [], next_offset, complete: false };
+      const times = text === "" ? [] : [{ line: 0, at: `2026-01-31T09:00:0${offset}.000Z` }];
+      return { build_id: "bld_1", status: "running", log: text, times, next_offset, complete: false };
     },
   };
   await using platform = await startScriptedPlatform(script);
@@ -98,6 +99,10 @@ test("builds log without -f prints what is there of a build that runs, in words 
     build_id: "bld_1",
     status: "running",
     log: log.join(""),
+    times: [
+      { line: 0, at: "2026-01-31T09:00:00.000Z" },
+      { line: 1, at: "2026-01-31T09:00:01.000Z" },
+    ],
     next_offset: 2,
     complete: false,
   });

@@ -30,7 +30,8 @@ export interface LogReading {
   readonly id: string;
   /** Whether to wait for more until the log is complete; else reading stops at its current end. */
   readonly follow: boolean;
-  readonly write: (text: string) => void;
+  /** Receives each part, and when its lines were written. */
+  readonly write: (text: string, times: LogPart["times"]) => void;
 }
 
 /** Passes a build's log to `write` part by part, because a long log comes in several. Resolves to the last part. */
@@ -41,7 +42,7 @@ export async function readBuildLog(ctx: CliContext, client: Client, reading: Log
     const part = await patiently(ctx, () =>
       client.call("builds.logs", { params: { id }, query: { offset }, signal: ctx.signal }),
     );
-    write(part.log);
+    write(part.log, part.times);
     if (part.complete || (!follow && part.next_offset === offset)) return part;
     offset = part.next_offset;
     if (Date.now() > end) throw tooLong("The build");

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addCommand, addGroup } from "../command-tree.ts";
-import type { Client } from "../../contract/client.ts";
+import type { Answer, Client } from "../../contract/client.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
@@ -98,12 +98,15 @@ function addLog(builds: Command, ctx: CliContext): void {
 // With --json, one document holds the whole log.
 async function printLog(ctx: CliContext, client: Client, { id, follow }: { id: string; follow: boolean }) {
   let log = "";
-  const write = (text: string) => {
-    if (ctx.options.json === true) log += text;
-    else ctx.output.application(text);
+  let times: Answer<"builds.logs">["times"] = [];
+  const write = (text: string, found: typeof times) => {
+    if (ctx.options.json !== true) return ctx.output.application(text);
+    const linesBefore = log.split("\n").length - 1;
+    times = [...times, ...found.map(({ line, at }) => ({ line: line + linesBefore, at }))];
+    log += text;
   };
   const last = await readBuildLog(ctx, client, { id, follow, write });
-  if (ctx.options.json === true) ctx.output.result({ ...last, log }, () => "");
+  if (ctx.options.json === true) ctx.output.result({ ...last, log, times }, () => "");
   if (!follow) return;
   const failure = failureOf(await awaitBuild(ctx, client, id));
   if (failure !== undefined) throw failure;
