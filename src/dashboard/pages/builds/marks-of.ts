@@ -1,5 +1,4 @@
 import type { Answer } from "../../../contract/client.ts";
-import type { LogLine } from "../../ui/log-lines.tsx";
 
 export type Mark = "done" | "now" | "failed" | "open";
 
@@ -46,7 +45,7 @@ export const stages = ["Received", "Detected", "Installing", "Building", "Releas
 /** Returns how long each stage that is over took, in ms; undefined where the log has no times, or no line of the stage. */
 export function stageDurations(
   { created_at: received }: Pick<Answer<"builds.get">, "created_at">,
-  lines: readonly Pick<LogLine, "at" | "text">[],
+  lines: readonly { readonly at: string | null; readonly text: string }[],
 ): readonly (number | undefined)[] {
   const startOf = (stage: number) => {
     if (stage === 0) return Date.parse(received);
