@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   const pebble = await startPebble({ dnsServer: dns.address, httpPort: Number(edgePort) });
   const roots = join(dataDir, "authority.pem");
   await writeFile(roots, await pebble.roots());
-  process.stdout.write(instructions(roots, tlsPort));
+  process.stdout.write(instructions({ dataDir, roots, tlsPort, httpPort: given["BERTH_HTTP_PORT"] ?? "4000" }));
   const settings = {
     ...{ BERTH_DATA: dataDir, BERTH_EDGE_PORT: edgePort, BERTH_EDGE_TLS_PORT: tlsPort, BERTH_DNS_SERVERS: dns.address },
     ...{ BERTH_PUBLIC_ADDRESSES: "127.0.0.1", BERTH_ACME_HTTP_PORT: edgePort },
@@ -36,9 +36,11 @@ async function main(): Promise<void> {
   await Promise.all([pebble.stop(), dns.close()]);
 }
 
-function instructions(roots: string, tlsPort: string): string {
-  return `Every name below ${zone} leads to this machine, and a test authority (pebble) signs for it. Once the platform runs, in another terminal:
-  bin/berth domains add www.${zone} --wait --project PROJECT
+function instructions(at: { dataDir: string; roots: string; tlsPort: string; httpPort: string }): string {
+  const { dataDir, roots, tlsPort, httpPort } = at;
+  return `Every name below ${zone} leads to this machine, and a test authority (pebble) signs for it. Once the example is live, in another terminal:
+  export BERTH_URL=http://127.0.0.1:${httpPort} BERTH_TOKEN=$(cat ${join(dataDir, "admin-token")})
+  bin/berth domains add www.${zone} --wait --project example
   curl --cacert ${roots} --resolve www.${zone}:${tlsPort}:127.0.0.1 https://www.${zone}:${tlsPort}/
 `;
 }
