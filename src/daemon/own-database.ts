@@ -22,7 +22,11 @@ export interface OwnDatabase {
 const tuning = { max_connections: "100", shared_buffers: "64MB" };
 
 /** Starts the control plane's own PostgreSQL instance, or uses the one of `BERTH_DATABASE_URL`. */
-export async function openOwnDatabase(config: Config, parts: MachineParts, log: Log): Promise<OwnDatabase> {
+export async function openOwnDatabase(
+  config: Config,
+  parts: Pick<MachineParts, "postgresBin" | "bwrap" | "missing">,
+  log: Log,
+): Promise<OwnDatabase> {
   if (config.databaseUrl !== null)
     return {
       connection: { connectionString: config.databaseUrl },

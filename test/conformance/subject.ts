@@ -55,16 +55,19 @@ export const hostnames = { ready: "www.ready.test", late: "www.late.test", wrong
 export const address = "192.0.2.7";
 
 const startOn = (dns: { readonly address: string }) =>
-  startPlatform({
-    BERTH_DNS_SERVERS: dns.address,
-    BERTH_PUBLIC_ADDRESSES: address,
-    BERTH_READS_PER_MINUTE: "100000",
-    BERTH_WRITES_PER_MINUTE: "100000",
-    BERTH_HEALTH_BUDGET_SECONDS: "10",
-    BERTH_DRAIN_SECONDS: "1",
-    BERTH_STOP_GRACE_SECONDS: "2",
-    BERTH_BACKUP_DAILY: "0",
-  });
+  startPlatform(
+    {
+      BERTH_DNS_SERVERS: dns.address,
+      BERTH_PUBLIC_ADDRESSES: address,
+      BERTH_READS_PER_MINUTE: "100000",
+      BERTH_WRITES_PER_MINUTE: "100000",
+      BERTH_HEALTH_BUDGET_SECONDS: "10",
+      BERTH_DRAIN_SECONDS: "1",
+      BERTH_STOP_GRACE_SECONDS: "2",
+      BERTH_BACKUP_DAILY: "0",
+    },
+    { startsFromNothing: true },
+  );
 
 /** Starts the platform, with `shop` pushed twice and a database. */
 export async function startSubject(): Promise<Subject> {

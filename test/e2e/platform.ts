@@ -18,6 +18,7 @@ import { run, start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { freePort } from "../support/free-port.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
+import { lendControlDatabase } from "../support/lend-control-database.ts";
 import { guardMs } from "../support/eventually.ts";
 import { keepNpmCode, lendNpmCode } from "../support/npm-code.ts";
 
@@ -54,6 +55,8 @@ export interface Visit {
 export interface Place {
   readonly dataDir?: string;
   readonly uid?: number;
+  /** Whether it makes its control database itself, as a user's platform does at its first start, instead of getting a copy of an empty one. */
+  readonly startsFromNothing?: boolean;
   /** An ordinary user of a machine where pasta works. */
   readonly hasTun?: boolean;
   /** The beginning of a command that runs the rest of it inside of another machine's network. */
@@ -91,6 +94,7 @@ export async function startPlatform(settings: Record<string, string> = {}, place
   const toolsDir = join(dataDir, "toolchain", "builds");
   // An ordinary user's folders are its own, and a folder that is not there is the platform's to make.
   if (place.uid === undefined && existsSync(dataDir)) lendNpmCode(toolsDir);
+  if (isNew(place) && settings["BERTH_DATABASE_URL"] === undefined) await lendControlDatabase(dataDir);
   const bootHere = (changed = {}) =>
     boot({ ...env, ...changed }, api, place).catch((error: unknown) => abandon(dataDir, error));
   let process = await bootHere();
@@ -121,6 +125,11 @@ export async function startPlatform(settings: Record<string, string> = {}, place
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
+}
+
+/** Whether the platform gets a folder of its own here, and need not show what the first start in it does. */
+function isNew({ dataDir, uid, startsFromNothing = false }: Place): boolean {
+  return dataDir === undefined && uid === undefined && !startsFromNothing;
 }
 
 // Starting may have to install packages on a fresh machine.
