@@ -119,12 +119,16 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
       );
     case "refused":
     case "healthy":
-      return releaseFailure(
-        "health",
-        "wrong_port",
-        `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`,
-      );
+      return notListening(where, seconds);
   }
+}
+
+/** An application that listens nowhere may also be slow: its hint names the time that it has. */
+function notListening(where: Asked, seconds: number): Failure {
+  const summary = `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`;
+  const failure = releaseFailure("health", "wrong_port", summary);
+  const slow = " If it needs longer to start, push again, or ask the operator to raise BERTH_HEALTH_BUDGET_SECONDS.";
+  return where.listening.length === 0 ? { ...failure, hint: `${failure.hint}${slow}` } : failure;
 }
 
 /** Describes, as the end of a sentence, where an application listens instead of the expected port. */
