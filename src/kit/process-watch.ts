@@ -56,5 +56,6 @@ export class ProcessWatch {
     if (this.#asking || this.#restarting || this.#watched.hasEnded()) return;
     this.#asking = true;
     await this.#watched.endIfHung().finally(() => (this.#asking = false));
+    await this.#look();
   }
 }

@@ -85,12 +85,16 @@ async function measureOutage(platform: TestPlatform, freeze: () => Promise<void>
     return isServed;
   };
   const timer = setInterval(() => visits.push(visit()), everyMs);
-  await sleep(1000);
-  await freeze();
-  frozenAt = performance.now();
-  const isOver = await until(() => servedAt, { timeoutMs: longestMs, atMostMs: 20 });
-  await sleep(1000);
-  clearInterval(timer);
+  let isOver: number | undefined;
+  try {
+    await sleep(1000);
+    await freeze();
+    frozenAt = performance.now();
+    isOver = await until(() => servedAt, { timeoutMs: longestMs, atMostMs: 20 });
+    await sleep(1000);
+  } finally {
+    clearInterval(timer);
+  }
   const outcomes = await Promise.all(visits);
   if (isOver === undefined) throw new Error(`Nobody was served for ${longestMs / 1000} s.`);
   return { ms: isOver - frozenAt, asked: outcomes.length, failed: outcomes.filter((isServed) => !isServed).length };

@@ -104,13 +104,17 @@ export class HaproxyProcess {
 
   /** Resolves with undefined when HAProxy hangs. */
   #ask(socket: string, line: string): Promise<string | undefined> {
+    // Looked for once: that reads all processes of the machine.
+    let present: readonly ProcessIdentity[] | undefined;
     return awaitAnswer((signal) => callHaproxy(this.path(socket), line, signal), {
-      processes: () => {
-        const master = this.current()?.identity;
-        return master === undefined ? [] : [master, ...childrenOf(master.pid)];
-      },
+      processes: () => (present ??= this.#processes()),
       continued: (pid) => this.#log.warn({ pid }, "HAProxy was stopped by a signal and is continued."),
     });
+  }
+
+  #processes(): readonly ProcessIdentity[] {
+    const master = this.current()?.identity;
+    return master === undefined ? [] : [master, ...childrenOf(master.pid)];
   }
 
   /** Returns the worker that accepts connections, and the replaced workers that are still draining. */
