@@ -39,9 +39,10 @@ export async function addProjects(
       from (select t from build t where status = 'succeeded' limit 1) b ${copies} cross join generate_series(1, 3) as build_number(k)`.execute(
       tx,
     );
+    // Later than the platform started: it compares the branches of older ones with repositories, which these do not have.
     await sql`insert into deployment select (jsonb_populate_record(d.t, jsonb_build_object(
         'id', 'dep_scale_' || n || '_' || k, 'project_id', 'prj_scale_' || n, 'number', k, 'build_id', 'bld_scale_' || n || '_' || k,
-        'status', case k when 3 then 'active' else 'retired' end))).*
+        'status', case k when 3 then 'active' else 'retired' end, 'activated_at', now() + interval '1 day'))).*
       from (select t from deployment t where status = 'active' limit 1) d ${copies} cross join generate_series(1, 3) as deployment_number(k)`.execute(
       tx,
     );
