@@ -27,8 +27,8 @@ export interface BuildGroup {
 
 /**
  * Creates the control groups of builds. BuildKit runs the commands of all builds in one group, without limits per build, through the `runc`
- * of its PATH. Our wrapper of that name moves each command into its build's group, identified by a build argument that only the project's
- * builds know; commands without one share a group with the limits of one build. It limits the size of files, too: a sparse file costs the
+ * of its PATH. Our wrapper of that name moves each command into its build's group, found by the entry of `/etc/hosts` that the build's
+ * commands get; commands without one share a group with the limits of one build. It limits the size of files, too: a sparse file costs the
  * command nothing, but packing the layer reads all of it.
  */
 export function openBuildGroups(dir: string, limits: Limits & { readonly fileBytes: number }): BuildGroups {

@@ -195,6 +195,24 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.deepEqual(await words(other, "third"), ["third"]);
   });
 
+  it("what a base image's ONBUILD runs is the build's own: its results, its caches, its memory", async () => {
+    const after = (command: string) =>
+      `FROM ${test.images.debian} AS base\nONBUILD RUN ${command}\nFROM base\nCMD ["cat", "/made"]`;
+    const made = async (project_id: string) => {
+      const command = "--mount=type=cache,target=/c cat /proc/sys/kernel/random/uuid >>/c/all && cp /c/all /made";
+      const { outcome } = await build({ Dockerfile: after(command) }, { project_id });
+      return await runIn(test, imageOf(outcome).image_ref, []);
+    };
+    const [one, other] = [newId("prj"), newId("prj")];
+    const first = await made(one);
+    assert.equal(await made(one), first);
+    const theirs = await made(other);
+    assert.deepEqual([theirs.trim().split("\n").length, theirs === first], [1, false]);
+    const limits = { processes: 512, timeoutMs: 600_000, silenceMs: 300_000, memoryBytes: 200 * 1024 ** 2 };
+    const hog = build({ Dockerfile: after("dd if=/dev/zero of=/dev/null bs=300M count=1") }, { limits });
+    assert.equal((await failureOf(hog)).code, "build_out_of_memory");
+  });
+
   it("what asks for more than a build gets is refused: privileges, the machine's network, metadata, another frontend", async () => {
     for (const text of ["RUN --security=insecure id", "RUN --network=host id"])
       assert.ok(["dockerfile_invalid", "dockerfile_step_failed"].includes((await failureOf(lines(text))).code), text);
@@ -313,9 +331,12 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.equal(small.code, "build_out_of_memory");
     assert.match(small.summary, /a build has 200 MiB/);
     imageOf(large.outcome);
-    // A command that hides whose it is has the limits of one build, the engine's usual ones.
-    const hidden = lines(`ENV BERTH_CACHE_SCOPE=0123\n${take(1300)}`, { limits: own(4000) });
-    assert.equal((await failureOf(hidden)).code, "build_out_of_memory");
+    // A command cannot hide whose it is.
+    const hosts = "FROM scratch AS none\nCOPY Dockerfile /hosts\n";
+    const hidden = (text: string) => `${hosts}FROM ${test.images.debian}\n${text}\nCMD ["sh"]`;
+    const mount = "--mount=type=bind,from=none,source=/hosts,target=/etc/hosts";
+    const covered = build({ Dockerfile: hidden(take(300).replace("RUN", `RUN ${mount}`)) }, { limits: own(200) });
+    assert.equal((await failureOf(covered)).code, "build_out_of_memory");
   });
 
   it("knows when the disk of the engine that runs images is short of space", async () => {

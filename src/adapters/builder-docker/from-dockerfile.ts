@@ -11,7 +11,7 @@ import type { ContainerManifest } from "../../ports/image-labels.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { cacheScope } from "./cache-scope.ts";
 import { heredocsFolder } from "./heredocs.ts";
-import { readDockerfile, scopeArgument, type Dockerfile } from "./read-dockerfile.ts";
+import { readDockerfile, type Dockerfile } from "./read-dockerfile.ts";
 import { readDockerignore, removeIgnored } from "./dockerignore.ts";
 import { quoted } from "./generate-dockerfile.ts";
 import type { EngineImage } from "./move-image.ts";
@@ -44,7 +44,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   await writeContext(app, dockerfile);
   const id = await performBuild(run, engine, {
     folder: app,
-    args: { ...args, [scopeArgument]: scope },
+    args,
     scope,
     manifest,
     originalLine: dockerfile.originalLine,

@@ -17,7 +17,6 @@ import type { ContainerManifest } from "../../ports/image-labels.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
 import type { DockerBuilderOptions } from "./options.ts";
-import { scopeArgument } from "./read-dockerfile.ts";
 import { generateDockerfile, listingFile, listingStage, releaseStage, type Generated } from "./generate-dockerfile.ts";
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage, removeFrom } from "./publish-image.ts";
@@ -158,8 +157,8 @@ async function buildGenerated({ run, scope }: Planned, { generated, target, mani
   const { env } = run.request;
   const engine = await run.time.race(run.engine(generated.text));
   const id = await performBuild(run, engine, {
-    ...{ folder: run.folder, target, manifest, scope, generated },
-    args: { [scopeArgument]: scopeOfVariables(scope, env) },
+    ...{ folder: run.folder, target, manifest, args: {}, cacheScope: scope, generated },
+    scope: scopeOfVariables(scope, env),
   });
   return { id, engine };
 }

@@ -3,7 +3,6 @@ import type { PackageManagerName } from "../../detection/package-manager.ts";
 import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
 import { cargoTarget } from "../../detection/rust-plan.ts";
 import { certificateVariables } from "../../sandbox/certificates.ts";
-import { scopeArgument } from "./read-dockerfile.ts";
 
 /** Base images of generated Dockerfiles. */
 export interface ParentImages {
@@ -52,7 +51,6 @@ export function generateDockerfile(generating: Generating): Generated {
   const early = installFiles.length > 0 && install.length > 0;
   const lines = [
     `FROM ${parentOf(plan, parents)} AS build`,
-    `ARG ${scopeArgument}`,
     "WORKDIR /app",
     `ENV PATH=/app/.venv/bin:/app/node_modules/.bin:/app/bin:$PATH`,
     ...managerLines(plan),

@@ -6,10 +6,10 @@ import { javaTrustStore } from "../../sandbox/java-trust-store.ts";
 import type { BuildEngine } from "./build-engine.ts";
 import { evaluateBuild } from "./evaluate-build.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
+import { hostOfScope } from "./cache-scope.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
 import { loginFor } from "./registry-access.ts";
-import { scopeArgument } from "./read-dockerfile.ts";
 import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
@@ -17,7 +17,10 @@ interface Performed {
   readonly folder: string;
   readonly target?: string;
   readonly args: Readonly<Record<string, string>>;
+  /** Keeps the results of its commands from other builds. */
   readonly scope: string;
+  /** Keeps its `--mount=type=cache` folders from other builds; the same as `scope` by default. */
+  readonly cacheScope?: string;
   readonly manifest: ContainerManifest | null;
   readonly generated?: Generated;
   readonly originalLine?: (line: number) => number;
@@ -28,7 +31,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const { request, log, time } = run;
   const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
   const progress = createVertexLog(log, generated?.steps ?? null);
-  const group = engine.groups.open(args[scopeArgument] ?? scope, request.limits);
+  const group = engine.groups.open(scope, request.limits);
   const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
   const tar = start({
     file: "tar",
@@ -40,7 +43,8 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     return await runBuild({
       ...{ api: engine.api, socket: engine.socket, context, dockerfile: dockerfileName },
       ...(target === undefined ? {} : { target }),
-      buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: scope },
+      buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: performed.cacheScope ?? scope },
+      extraHost: hostOfScope(scope),
       labels: manifest === null ? {} : labelsOf(request, manifest),
       answers: { secrets: secretsOf(run), credentials: (host) => loginFor(run.logins, host) },
       signal: watch.signal,

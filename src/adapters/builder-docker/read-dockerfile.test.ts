@@ -1,19 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "../../detection/failures.ts";
-import { mayStartFrom, readDockerfile, scopeArgument } from "./read-dockerfile.ts";
+import { mayStartFrom, readDockerfile } from "./read-dockerfile.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { readDockerignore } from "./dockerignore.ts";
-
-test("every stage declares the scope, and lines that BuildKit names are the original's", () => {
-  const source = 'FROM a AS one\nRUN x\nfrom b \\\n  # why\n  AS two\nCOPY --from=one /x /x\nCMD ["x"]';
-  const { text, originalLine } = readDockerfile(source);
-  assert.deepEqual(
-    text.split("\n").flatMap((line, index) => (line === `ARG ${scopeArgument}` ? [index + 1] : [])),
-    [2, 7],
-  );
-  assert.deepEqual([1, 3, 8, 9].map(originalLine), [1, 2, 6, 7]);
-});
 
 test("what ARG names is found: with and without a value, several in a line, continued, never in a command", () => {
   const source =
@@ -29,10 +19,7 @@ test("heredocs are left to a frontend that reads them, and written out for one t
     "RUN unknown",
   ];
   const plain = readDockerfile(source.join("\n"));
-  assert.deepEqual(
-    plain.text.split("\n").filter((line) => line !== `ARG ${scopeArgument}`),
-    source,
-  );
+  assert.deepEqual(plain.text.split("\n"), source);
   const { text, files, originalLine } = readDockerfile(source.join("\n"), { readsHeredocs: false });
   assert.deepEqual(files, []);
   const lines = text.split("\n");
@@ -81,9 +68,9 @@ test("no other way that BuildKit knows names a frontend: after a line separator,
 });
 
 test("only a directive at the head changes how lines are continued", () => {
-  const stages = (text: string) => readDockerfile(text).text.split(`ARG ${scopeArgument}`).length - 1;
-  assert.equal(stages("FROM a\n# escape=`\nRUN x `\nFROM b"), 2);
-  assert.equal(stages("# syntax=docker/dockerfile:1\n# escape=`\nFROM a\nRUN x `\nFROM b"), 1);
+  const args = (text: string) => readDockerfile(text).args;
+  assert.deepEqual(args("FROM a\n# escape=`\nRUN x `\nARG ONE"), ["ONE"]);
+  assert.deepEqual(args("# syntax=docker/dockerfile:1\n# escape=`\nFROM a\nRUN x `\nARG ONE"), []);
 });
 
 test(".dockerignore: folders with all below them, wildcards, exceptions, and the last rule decides", () => {

@@ -3,7 +3,7 @@ import { heredocsOf, writeOutHeredocs, type ContextFile, type Heredoc, type Here
 
 /** What the builder must know about a project's Dockerfile before the build. */
 export interface Dockerfile {
-  /** The text to build: the source with the scope argument declared in every stage. */
+  /** The text to build: the source without what names a frontend, and with what the frontend cannot read written out. */
   readonly text: string;
   /** Names declared by `ARG`. */
   readonly args: readonly string[];
@@ -36,7 +36,7 @@ export function readDockerfile(source: string, frontend: Frontend = { readsHered
   const { written, files } = writeText(lines, found, frontend);
   return {
     text: written.map(({ text }) => text).join("\n"),
-    args: [...new Set(args)].filter((name) => name !== scopeArgument && !name.startsWith(settingsPrefix)),
+    args: [...new Set(args)].filter((name) => !name.startsWith(settingsPrefix)),
     originalLine: (line) => written[line - 1]?.line ?? line,
     notes,
     files,
@@ -49,7 +49,7 @@ interface WrittenLine {
   readonly line: number;
 }
 
-/** Declares the scope in each stage, and writes out what the frontend cannot read. */
+/** Writes out what the frontend cannot read. */
 function writeText(lines: readonly string[], found: readonly Instruction[], { readsHeredocs }: Frontend) {
   const written: WrittenLine[] = [];
   const files: ContextFile[] = [];
@@ -59,16 +59,14 @@ function writeText(lines: readonly string[], found: readonly Instruction[], { re
   };
   let next = 0;
   for (const instruction of found) {
-    const { name, start, end } = instruction;
+    const { start, end } = instruction;
     copy(next, start);
     next = end + 1;
     shells.read(instruction);
-    const line = start + 1;
     const other = readsHeredocs ? undefined : writtenOut(lines, instruction, shells.current());
     if (other === undefined) copy(start, next);
-    else written.push({ text: other.text, line });
+    else written.push({ text: other.text, line: start + 1 });
     files.push(...(other?.files ?? []));
-    if (name === "FROM") written.push({ text: `ARG ${scopeArgument}`, line: end + 1 });
   }
   copy(next, lines.length);
   return { written, files };
@@ -125,9 +123,6 @@ const invalid = (summary: string) => new BuildRefused("dockerfile_invalid", { su
 const settingsPrefix = "BUILDKIT_";
 
 const linesOf = (source: string): string[] => source.replace(/^\uFEFF+/, "").split(/\r?\n/);
-
-/** Build argument of every stage; it keeps commands of two projects from sharing cache entries. */
-export const scopeArgument = "BERTH_CACHE_SCOPE";
 
 // With `s`, because BuildKit's pattern also matches U+2028 in a value, and then reads on.
 const directive = /^#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=(.+)$/s;

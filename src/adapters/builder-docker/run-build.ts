@@ -13,6 +13,8 @@ export interface BuildCall {
   readonly dockerfile: string;
   readonly target?: string;
   readonly buildArgs: Readonly<Record<string, string>>;
+  /** Entry of `/etc/hosts` that all commands get, as `name:address`. */
+  readonly extraHost: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly answers: SessionAnswers;
   readonly signal: AbortSignal;
@@ -28,7 +30,7 @@ export async function runBuild(call: BuildCall): Promise<string> {
       path: "/build",
       query: {
         ...{ version: "2", session: session.id, dockerfile: call.dockerfile, target: call.target },
-        ...{ buildargs: call.buildArgs, labels: call.labels },
+        ...{ buildargs: call.buildArgs, labels: call.labels, extrahosts: call.extraHost },
       },
       body: call.context,
       signal: call.signal,

@@ -11,10 +11,11 @@ for word; do
 done
 if [ -n "$bundle" ]; then
   config=$bundle/config.json
-  # A quote inside of a string is escaped, so neither pattern is found in what a Dockerfile says.
-  scope=$(grep -o '"BERTH_CACHE_SCOPE=[0-9a-f]*"' "$config" | head -n 1)
-  scope=${scope#*=}
-  tag=$(printf %s "${scope%?}" | sha256sum | cut -c 1-16)
+  # A quote inside of a string is escaped, and BuildKit's own mounts come first, so a Dockerfile cannot name another file.
+  hosts=$(grep -o '"destination":"/etc/hosts","type":"bind","source":"[^"]*"' "$config" | head -n 1)
+  hosts=${hosts#*\"source\":\"}
+  scope=$(sed -n 's/^.*[[:space:]]\([0-9a-f]*\)\.scope\.berth\.invalid$/\1/p' "${hosts%?}")
+  tag=$(printf %s "$scope" | sha256sum | cut -c 1-16)
   group=$(cat "$places/$tag" 2>/dev/null || echo "$others")
   limit='{"type":"RLIMIT_FSIZE","hard":'$bytes',"soft":'$bytes'}'
   # BuildKit sets no limits itself; where an engine does, this is one more.
