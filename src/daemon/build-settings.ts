@@ -18,7 +18,7 @@ export const buildSettings = {
     "BERTH_BUILD_DISK_MIB",
     8192,
     [64, 1_048_576],
-    "Disk that one build may take while it runs: source, dependencies, temporary files and the project's build caches. Builds in containers have only the limit of one file, BERTH_IMAGE_MIB.",
+    "Disk that one build may take while it runs: source, dependencies, temporary files and the project's build caches.",
   ),
   imageMib: wholeNumber("BERTH_IMAGE_MIB", 4096, [1, 1_048_576], "The largest image that a build may produce."),
   imageEntries: wholeNumber(

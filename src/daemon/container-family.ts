@@ -64,6 +64,7 @@ export async function createContainerFamily(
     packageEnv: packages.env,
     certificates: readTrusted(options),
     diskFloorBytes: mibToBytes(config.diskFloorMib),
+    buildDiskBytes: mibToBytes(config.buildDiskMib),
     maxSourceBytes: mibToBytes(config.treeMib),
     maxImageBytes: mibToBytes(config.imageMib),
   });

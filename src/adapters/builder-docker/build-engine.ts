@@ -9,6 +9,7 @@ import { trustedCertificates } from "../../sandbox/certificates.ts";
 import { probeNetwork } from "../../sandbox/probe-network.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import type { SandboxParts } from "../../sandbox/sandbox.ts";
+import { createBuildDisks, type BuildDisks } from "./build-disks.ts";
 import { openBuildGroups, type BuildGroups } from "./build-groups.ts";
 import { addressesOf } from "./registry-access.ts";
 
@@ -36,6 +37,8 @@ export interface BuildEngine {
   readonly dataRoot: string;
   /** The control groups of its builds. */
   readonly groups: BuildGroups;
+  /** What its builds take of its disk. */
+  readonly disks: BuildDisks;
   /** Whether the frontend reads heredocs, which Docker 23 brought. */
   readonly readsHeredocs: boolean;
   /** Resolves when the engine has exited, by itself or through `stop`. */
@@ -89,7 +92,8 @@ export async function startBuildEngine(
   }
   const { Version: version } = await api.call<{ readonly Version: string }>({ path: "/version" });
   const readsHeredocs = Number.parseInt(version, 10) >= 23;
-  return { api, socket, dataRoot: dataRootOf(dir), ended, stop, groups, readsHeredocs };
+  const dataRoot = dataRootOf(dir);
+  return { api, socket, dataRoot, ended, stop, groups, disks: createBuildDisks(dataRoot), readsHeredocs };
 }
 
 const dataRootOf = (dir: string): string => join(dir, "data");

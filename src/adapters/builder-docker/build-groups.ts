@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
 import { systemPath } from "../../kit/exec.ts";
@@ -22,6 +22,8 @@ export interface BuildGroups {
 export interface BuildGroup {
   /** Processor time used by the build's commands so far; undefined if it cannot be measured. */
   cpuSeconds(): number | undefined;
+  /** Names of the layers and cache folders that the build's commands wrote so far. */
+  layers(): readonly string[];
   remove(): Promise<void>;
 }
 
@@ -52,10 +54,19 @@ export function openBuildGroups(dir: string, limits: Limits & { readonly fileByt
       used.add(name);
       groups.open(name, inGroup(own));
       writeFileSync(place, name);
+      const noted = `${place}.layers`;
+      writeFileSync(noted, "");
+      let layers: readonly string[] = [];
+      const readLayers = () => {
+        if (existsSync(noted)) layers = [...new Set(readFileSync(noted, "utf8").split("\n").filter(Boolean))];
+        return layers;
+      };
       return {
         cpuSeconds: () => groups.usage(name)?.cpuSeconds,
+        layers: readLayers,
         async remove() {
-          rmSync(place, { force: true });
+          readLayers();
+          for (const file of [place, noted]) rmSync(file, { force: true });
           await groups.remove(name);
           used.delete(name);
         },

@@ -3,6 +3,7 @@ import type { TimeLimit } from "../../building/time-limit.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { BuildRequest, RegistryLogin } from "../../ports/builder.ts";
 import type { DockerBuilderOptions } from "./options.ts";
+import type { TakenDisk } from "./build-disks.ts";
 import type { BuildEngine } from "./build-engine.ts";
 
 /** A build in progress: what its stages share. */
@@ -19,6 +20,8 @@ export interface BuildRun {
   readonly time: TimeLimit;
   /** The build's own folder; `app/` in it holds the source. */
   readonly folder: string;
+  /** What its steps take of the engine's disk; each adds its own. */
+  readonly taken: Set<TakenDisk>;
 }
 
 /** Name of the Dockerfile in a build's context. */

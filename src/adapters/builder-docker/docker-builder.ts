@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
+import { watchDisk } from "../../building/watch-disk.ts";
 import { BuildRefused, toFailure } from "../../detection/failures.ts";
+import { folderBytesNow } from "../../kit/folder-bytes.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
 import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
+import type { TakenDisk } from "./build-disks.ts";
 import type { BuildRun } from "./build-run.ts";
 import { forgetCacheScope } from "./cache-scope.ts";
 import { keepEngines, type EngineKeeper } from "./engine-keeper.ts";
@@ -37,13 +40,14 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     sharedImages: [...new Set([...Object.values<string>({ ...parents }), ...sharedImages])],
   });
   const scopesDir = join(engine.dir, "scopes");
+  const disks = new Map<string, () => Promise<number | null>>();
   return {
-    build: (request) => build({ options, runEngine, keeper, scopesDir }, request),
+    build: (request) => build({ options, runEngine, keeper, scopesDir, disks }, request),
     plan: (request) => planSource(request, plannerOf(options)),
     images: async (id) => (await imagesOf(runEngine, id)).map(({ Id }) => Id),
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
-    takenBytes: async () => null,
+    takenBytes: async (buildId) => (await disks.get(buildId)?.()) ?? null,
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
     settle: async () => {},
     close: () => keeper.stop(),
@@ -60,19 +64,29 @@ const plannerOf = (options: DockerBuilderOptions): Planner => ({
 
 interface Shared extends Pick<BuildRun, "options" | "runEngine" | "scopesDir"> {
   readonly keeper: EngineKeeper;
+  /** Measure what the running builds take of the disk, by their ids. */
+  readonly disks: Map<string, () => Promise<number | null>>;
 }
 
-async function build({ keeper, ...shared }: Shared, request: BuildRequest): Promise<BuildOutcome> {
+async function build({ keeper, disks, ...shared }: Shared, request: BuildRequest): Promise<BuildOutcome> {
   const log = createBuildLog(request.onLine, request.secrets);
-  const time = limitTime(request);
   const folder = join(shared.options.buildsDir, request.build_id);
+  const taken = new Set<TakenDisk>();
+  const measure = async () => {
+    const parts = await Promise.all([folderBytesNow(folder), ...[...taken].map((each) => each.bytes())]);
+    return parts.includes(null) ? null : parts.reduce((sum: number, bytes) => sum + (bytes ?? 0), 0);
+  };
+  disks.set(request.build_id, measure);
+  const { buildsDir, buildDiskBytes } = shared.options;
+  const disk = watchDisk({ disk: buildsDir, measure, limitBytes: buildDiskBytes });
+  const time = limitTime(request, disk.signal);
   const use = keeper.use(request.registries.length > 0 ? request.org_id : null);
   try {
     time.check();
     await mkdir(folder, { mode: 0o700 });
     const logins = await admitted(shared.options, request, log);
     if (request.registries.length === 0) await keeper.forget(request.org_id);
-    const run = { ...shared, ...use, logins, request, log, time, folder };
+    const run = { ...shared, ...use, logins, request, log, time, folder, taken };
     return { outcome: "built", image: await makeImage(run) };
   } catch (error) {
     if (request.signal.aborted) {
@@ -84,6 +98,9 @@ async function build({ keeper, ...shared }: Shared, request: BuildRequest): Prom
     log.error(failure.hint);
     return { outcome: "failed", failure };
   } finally {
+    disk.stop();
+    disks.delete(request.build_id);
+    for (const each of taken) each.leave();
     use.release();
     await rm(folder, { recursive: true, force: true });
   }

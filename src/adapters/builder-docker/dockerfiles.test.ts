@@ -65,10 +65,13 @@ const applications: Readonly<Record<Language, { readonly kind: string; readonly 
 // The parent images of the others take minutes to make where they are not yet, and much to move between engines.
 const languages = runsAll ? (Object.keys(applications) as Language[]) : (["python"] as const);
 
+/** An image that a test makes. */
+const trigger = "with-trigger:1";
+
 describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;
   before(async () => {
-    test = await makeTestDockerBuilder({ provided: ["debian", "node", ...languages] });
+    test = await makeTestDockerBuilder({ provided: ["debian", "node", ...languages], sharedImages: [trigger] });
   });
   after(() => test.close());
 
@@ -196,21 +199,27 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
   });
 
   it("what a base image's ONBUILD runs is the build's own: its results, its caches, its memory", async () => {
-    const after = (command: string) =>
-      `FROM ${test.images.debian} AS base\nONBUILD RUN ${command}\nFROM base\nCMD ["cat", "/made"]`;
-    const made = async (project_id: string) => {
-      const command = "--mount=type=cache,target=/c cat /proc/sys/kernel/random/uuid >>/c/all && cp /c/all /made";
-      const { outcome } = await build({ Dockerfile: after(command) }, { project_id });
-      return await runIn(test, imageOf(outcome).image_ref, []);
+    const withTrigger = async (command: string) => {
+      const { api } = test.runEngine;
+      const body = { Image: test.images.debian, Cmd: ["true"] };
+      const { Id } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
+      const [repo, tag] = trigger.split(":");
+      const query = { container: Id, repo, tag, changes: `ONBUILD RUN ${command}` };
+      await api.call({ method: "POST", path: "/commit", query });
+      await api.call({ method: "DELETE", path: `/containers/${Id}` });
     };
+    const Dockerfile = `FROM ${trigger}\nCMD ["cat", "/made"]`;
+    await withTrigger("--mount=type=cache,target=/c cat /proc/sys/kernel/random/uuid >>/c/all && cp /c/all /made");
+    const made = async (project_id: string) =>
+      runIn(test, imageOf((await build({ Dockerfile }, { project_id })).outcome).image_ref, []);
     const [one, other] = [newId("prj"), newId("prj")];
     const first = await made(one);
     assert.equal(await made(one), first);
     const theirs = await made(other);
     assert.deepEqual([theirs.trim().split("\n").length, theirs === first], [1, false]);
+    await withTrigger("dd if=/dev/zero of=/dev/null bs=300M count=1");
     const limits = { processes: 512, timeoutMs: 600_000, silenceMs: 300_000, memoryBytes: 200 * 1024 ** 2 };
-    const hog = build({ Dockerfile: after("dd if=/dev/zero of=/dev/null bs=300M count=1") }, { limits });
-    assert.equal((await failureOf(hog)).code, "build_out_of_memory");
+    assert.equal((await failureOf(build({ Dockerfile }, { limits }))).code, "build_out_of_memory");
   });
 
   it("what asks for more than a build gets is refused: privileges, the machine's network, metadata, another frontend", async () => {
@@ -302,6 +311,27 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       neighbour.lines.some((line) => line.trim() === priority),
       "a build yields the processors to the control plane",
     );
+  });
+
+  it("too much disk ends the build alone, whether its commands write it or the engine copies it", async () => {
+    const write = "RUN for i in 1 2 3 4 5 6 7 8; do head -c 200000000 /dev/zero >/file-$i; done; sleep 8765";
+    const copies = Array.from({ length: 40 }, (_, index) => `COPY big /copy-${index}\n`).join("");
+    const [beside, wrote, copied] = await Promise.all([
+      lines("RUN sleep 20; head -c 50000000 /dev/zero >/file", { project_id: newId("prj") }),
+      failureOf(lines(write, { project_id: newId("prj") })),
+      failureOf(
+        build(
+          { Dockerfile: `FROM ${test.images.debian}\n${copies}RUN sleep 8764\nCMD ["sh"]`, big: "x".repeat(50_000_000) },
+          { project_id: newId("prj") },
+        ),
+      ),
+    ]);
+    imageOf(beside.outcome);
+    for (const { code, summary } of [wrote, copied]) {
+      assert.equal(code, "build_output_too_large", summary);
+      assert.match(summary, /took more than 1024 MiB of the disk while it ran/);
+    }
+    assert.ok(await until(() => !isRunning("sleep 8765") || undefined, { timeoutMs: guardMs }));
   });
 
   it("a source that is too large ends before the engine gets any of it", async () => {

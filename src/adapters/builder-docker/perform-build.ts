@@ -32,6 +32,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
   const progress = createVertexLog(log, generated?.steps ?? null);
   const group = engine.groups.open(scope, request.limits);
+  run.taken.add(engine.disks.enter({ layers: group.layers, isServed: progress.isServed }));
   const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
   const tar = start({
     file: "tar",

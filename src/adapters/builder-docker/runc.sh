@@ -1,6 +1,6 @@
 #!/bin/sh
 # runc.sh RUNC PLACES PARENT OTHERS BYTES ARGS...: runs RUNC, puts a container whose build has a place in PLACES into that build's control group,
-# and lets no command write a file of more than BYTES.
+# notes there which layers it writes, and lets no command write a file of more than BYTES.
 runc=$1 places=$2 parent=$3 others=$4 bytes=$5
 shift 5
 bundle=
@@ -17,6 +17,12 @@ if [ -n "$bundle" ]; then
   scope=$(sed -n 's/^.*[[:space:]]\([0-9a-f]*\)\.scope\.berth\.invalid$/\1/p' "${hosts%?}")
   tag=$(printf %s "$scope" | sha256sum | cut -c 1-16)
   group=$(cat "$places/$tag" 2>/dev/null || echo "$others")
+  # What the command writes: its layer, whose mount names the folder, and cache folders.
+  {
+    sed -n "s#^[^ ]* $bundle/rootfs [^ ]* [^ ]*upperdir=\([^, ]*\)/diff[, ].*#\1#p" /proc/self/mounts
+    grep -o '"type":"bind","source":"[^"]*/overlay2/[^"]*","options":\[[^]]*\]' "$config" | grep -v '"ro"' |
+      sed 's#.*\(/overlay2/[^/"]*\).*#\1#'
+  } | sed 's#.*/##' >>"$places/$tag.layers"
   limit='{"type":"RLIMIT_FSIZE","hard":'$bytes',"soft":'$bytes'}'
   # BuildKit sets no limits itself; where an engine does, this is one more.
   sed -i -e "s#\"rlimits\":\[#&$limit,#" -e "t done" -e "s#\"process\":{#&\"rlimits\":[$limit],#" -e ":done" \

@@ -57,6 +57,7 @@ export async function makeTestDockerBuilder({
     },
     ...{ sharedImages: [], privateRegistries: [], packageEnv: {}, certificates: null },
     diskFloorBytes: 1024 ** 2,
+    buildDiskBytes: 1024 ** 3,
     ...{ maxSourceBytes: 256 * 1024 ** 2, maxImageBytes: 1024 ** 3 },
     ...changes,
   };

@@ -21,6 +21,8 @@ export interface VertexLog {
   failed(): FailedVertex | undefined;
   /** The instruction that currently runs. */
   running(): string | undefined;
+  /** Whether something other than a command runs, which the engine itself does: pulls, copies, downloads. */
+  isServed(): boolean;
 }
 
 const keptBytes = 256 * 1024;
@@ -32,6 +34,7 @@ const keptBytes = 256 * 1024;
 export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): VertexLog {
   const known = new Map<string, Known>();
   const printed = new Set<string>();
+  const runningNow = () => [...known.values()].filter(({ vertex }) => vertex.started && !vertex.completed);
   const take = (vertex: Vertex) => {
     const before = known.get(vertex.digest);
     const now = before ?? { vertex, splitter: log.output(), newest: Buffer.alloc(0), step: undefined };
@@ -64,9 +67,10 @@ export function createVertexLog(log: BuildLog, steps: readonly Step[] | null): V
       return { instruction: instructionOf(found), error: found.vertex.error, step: found.step, text };
     },
     running: () => {
-      const found = [...known.values()].find(({ vertex }) => vertex.started && !vertex.completed);
+      const [found] = runningNow();
       return found && instructionOf(found);
     },
+    isServed: () => runningNow().some(({ vertex }) => !/^(?:\[[^\]]*\]\s*)?(?:ONBUILD\s+)?RUN\s/i.test(vertex.name)),
   };
 }
 

@@ -6,7 +6,7 @@ import { planBuild } from "../../detection/plan-build.ts";
 import type { BuildPlan, Start } from "../../detection/plan.ts";
 import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
-import { folderBytes } from "../../kit/folder-bytes.ts";
+import { folderBytes, folderBytesNow } from "../../kit/folder-bytes.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
@@ -31,7 +31,7 @@ import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
 import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
-import { watchDisk, type DiskWatch } from "./steps/watch-disk.ts";
+import { watchDisk } from "../../building/watch-disk.ts";
 import { openTrash, type Trash } from "./steps/trash.ts";
 import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import {
@@ -75,7 +75,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   if (!sharesInstalls) await trash.discard(storeFolder);
   const installStore = sharesInstalls ? await openInstallStore({ folder: storeFolder, trash }) : null;
   const code = compiledCode({ folder: join(options.toolsDir, "compiled-code"), sandbox, uid: uidBase, log });
-  const disks = new Map<string, DiskWatch>();
+  const disks = new Map<string, () => Promise<number | null>>();
   return {
     build: (request) => build(options, request, { upkeep, spares, trash, packages, installStore, code, disks }),
     plan: (request) => planSource(request, plannerOf(options)),
@@ -86,7 +86,7 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
     // Images are on the data folder's disk, which the platform monitors.
     isShortOfSpace: async () => false,
-    takenBytes: async (buildId) => (await disks.get(buildId)?.measure()) ?? null,
+    takenBytes: async (buildId) => (await disks.get(buildId)?.()) ?? null,
     clearCaches: (id) => trash.discard(join(options.cachesDir, id)),
     settle: async () => {
       await upkeep.all();
@@ -122,8 +122,8 @@ interface Shared {
   readonly packages: PackageStore;
   readonly installStore: InstallStore | null;
   readonly code: CompiledCode;
-  /** Of the running builds, by their ids. */
-  readonly disks: Map<string, DiskWatch>;
+  /** Measure what the running builds take of the disk, by their ids. */
+  readonly disks: Map<string, () => Promise<number | null>>;
 }
 
 /** A build in progress: what its stages share. */
@@ -141,12 +141,14 @@ interface Run extends Shared {
 
 async function build(options: ProcessBuilderOptions, request: BuildRequest, shared: Shared): Promise<BuildOutcome> {
   const log = createBuildLog(request.onLine, request.secrets);
+  const folders = foldersOf(placesOf(options, request));
+  const measure = () => folderBytesNow(...folders);
   const disk = watchDisk({
     disk: options.buildsDir,
-    folders: foldersOf(placesOf(options, request)),
+    measure,
     limitBytes: options.buildDiskBytes ?? defaultBuildDiskBytes,
   });
-  shared.disks.set(request.build_id, disk);
+  shared.disks.set(request.build_id, measure);
   const time = limitTime(request, disk.signal);
   const hashing = startHashing(time.signal);
   const after: (() => Promise<void>)[] = [];

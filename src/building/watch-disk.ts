@@ -1,26 +1,23 @@
 import { statfs } from "node:fs/promises";
-import { BuildRefused } from "../../../detection/failures.ts";
-import { folderBytesNow } from "../../../kit/folder-bytes.ts";
-import { lookEvery } from "../../../kit/look-every.ts";
+import { BuildRefused } from "../detection/failures.ts";
+import { lookEvery } from "../kit/look-every.ts";
 
 export interface DiskWatch {
-  /** Aborts with a `BuildRefused` when the folders take more than the limit. */
+  /** Aborts with a `BuildRefused` when the build takes more than the limit. */
   readonly signal: AbortSignal;
-  /** Measures what the folders take now; null when it took too long. */
-  measure(): Promise<number | null>;
   stop(): void;
 }
 
 export interface WatchedDisk {
-  /** An existing folder on the disk. */
+  /** A folder on the disk. */
   readonly disk: string;
-  /** All on that disk; they may come into being later. */
-  readonly folders: readonly string[];
+  /** Measures what the build takes of that disk; null when it took too long. */
+  readonly measure: () => Promise<number | null>;
   readonly limitBytes: number;
 }
 
 const lookEveryMs = 500;
-/** Measuring reads all names of the folders; the free space, one system call, tells when something was written. */
+/** Measuring reads all names of folders; the free space, one system call, tells when something was written. */
 const measureAfterBytes = 256 * 1024 ** 2;
 /** In case other projects free as much as this build writes. */
 const measureEveryMs = 30_000;
@@ -29,9 +26,8 @@ const measureEveryMs = 30_000;
  * Watches how much of the disk a running build takes. What it leaves is measured when it has ended, but until then its temporary files take
  * space from all projects.
  */
-export function watchDisk({ disk, folders, limitBytes }: WatchedDisk): DiskWatch {
+export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch {
   const over = new AbortController();
-  const measure = () => folderBytesNow(...folders);
   let measuredMs = Date.now();
   let mostFree = 0;
   const look = async () => {
@@ -43,7 +39,7 @@ export function watchDisk({ disk, folders, limitBytes }: WatchedDisk): DiskWatch
     [mostFree, measuredMs] = [free, Date.now()];
     if (taken !== null && taken > limitBytes) over.abort(refusal(limitBytes));
   };
-  return { signal: over.signal, measure, stop: lookEvery(lookEveryMs, look) };
+  return { signal: over.signal, stop: lookEvery(lookEveryMs, look) };
 }
 
 async function freeBytes(folder: string): Promise<number> {
