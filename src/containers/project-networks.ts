@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DockerRefused, unlessStatus } from "../kit/docker-api.ts";
 import { run, runOk } from "../kit/exec.ts";
 import { createKeyedMutex } from "../kit/keyed-mutex.ts";
+import { forgetNetwork, isNoted, noteNetwork } from "../sandbox/abandoned-networks.ts";
 import { claimAddresses } from "../sandbox/claim-addresses.ts";
 import { readResolvers } from "../sandbox/resolvers.ts";
 import { usualConnectionLimits, vethRules } from "../sandbox/veth-rules.ts";
@@ -23,6 +24,8 @@ export interface ProjectNetworks {
 // 10.128.0.0/10 is divided into 64 blocks of /16, one per data folder, each with 1024 networks of /26.
 const blockCount = 64;
 const networksInBlock = 1024;
+/** Which data folder's network stands on this machine; a reboot removes the notes. */
+const notes = "/run/berth-docker-networks";
 /** Private networks of the operator, closed to containers. */
 const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
@@ -35,8 +38,13 @@ interface EngineNetwork {
 export async function createProjectNetworks(context: DockerContext): Promise<ProjectNetworks> {
   const { api, tag, options } = context;
   const resolvers = readResolvers();
-  const block = await settleBlock(options.stateDir, tag);
+  const ours = () => {
+    const filters = { label: [`${labels.runtime}=${tag}`] };
+    return api.call<readonly EngineNetwork[]>({ path: "/networks", query: { filters } });
+  };
+  const block = await settleBlock(options.stateDir, tag, await ours());
   const blockNetwork = networkOf(block);
+  noteNetwork({ tag, stateDir: options.stateDir, block: blockNetwork }, notes);
   const table = `berth_docker_${tag}`;
   const closed = privateNetworks.filter((network) => network !== "10.0.0.0/8");
   const { edgePorts = [], open = [] } = options;
@@ -55,12 +63,8 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
     const args = ["route", "replace", "unreachable", blockNetwork];
     await runOk({ file: "ip", args }, { timeoutMs: 10_000 });
   };
-  const ours = () => {
-    const filters = { label: [`${labels.runtime}=${tag}`] };
-    return api.call<readonly EngineNetwork[]>({ path: "/networks", query: { filters } });
-  };
   const create = async (name: string, number: number) => {
-    const used = new Set((await ours()).flatMap(({ IPAM }) => (IPAM.Config ?? []).map(({ Subnet }) => Subnet)));
+    const used = new Set((await ours()).flatMap(subnetsOf));
     for (let step = 0; step < networksInBlock; step += 1) {
       const subnet = subnetOf(block, (number + step) % networksInBlock);
       if (used.has(subnet)) continue;
@@ -89,6 +93,7 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
       for (const family of ["inet", "ip"])
         await run({ file: "nft", args: ["delete", "table", family, table] }, { timeoutMs: 10_000 });
       await run({ file: "ip", args: ["route", "del", "unreachable", blockNetwork] }, { timeoutMs: 10_000 });
+      forgetNetwork(tag, notes);
     },
   };
 }
@@ -128,15 +133,22 @@ function subnetOf(block: number, index: number): string {
   return `10.${128 + block}.${index >> 2}.${(index & 3) * 64}/26`;
 }
 
+const subnetsOf = ({ IPAM }: EngineNetwork): (string | undefined)[] => (IPAM.Config ?? []).map(({ Subnet }) => Subnet);
+
 /**
- * Returns this data folder's address block: the stored one, else the first block without a route on this machine, starting at a number
- * derived from `tag`.
+ * Returns this data folder's address block: the stored one while its network or one of its engine networks stands, else the first block
+ * without a route on this machine, starting at the stored one or at a number derived from `tag`. While the platform is stopped, another data
+ * folder may take the stored block.
  */
-async function settleBlock(stateDir: string, tag: string): Promise<number> {
+async function settleBlock(stateDir: string, tag: string, ours: readonly EngineNetwork[]): Promise<number> {
   const file = join(stateDir, "address-block");
-  if (existsSync(file)) return Number(readFileSync(file, "utf8"));
+  const stored = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
+  if (stored !== undefined) {
+    const holds = (subnet: string | undefined) => subnet?.startsWith(`10.${128 + stored}.`) === true;
+    if (isNoted({ tag, block: networkOf(stored) }, notes) || ours.flatMap(subnetsOf).some(holds)) return stored;
+  }
   const taken = routedBlocks();
-  const start = Number.parseInt(tag, 16) % blockCount;
+  const start = stored ?? Number.parseInt(tag, 16) % blockCount;
   for (let step = 0; step < blockCount; step += 1) {
     const block = (start + step) % blockCount;
     if (taken.has(block) || !(await claimAddresses("ip", networkOf(block)))) continue;

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { networkInterfaces } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { run, runOk, start } from "../../kit/exec.ts";
+import { unixSocketOf, type ServerAddress } from "../../kit/server-address.ts";
 import { until } from "../../kit/until.ts";
 import type { OneOffCommand, OneOffResult, Runtime, Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
@@ -84,6 +87,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.doesNotMatch(output, /wrote to|mounted|triggered|\b(sda|vda|kmsg|mem)\b/);
   });
 
+  // The control plane and a swarm's registry listen at addresses of the host; swarm-runtime.test.ts tries the registry itself.
   it("reaches no port of the host, no metadata service, no private network, and no other project's container", async () => {
     const other = { project_id: "prj_victim", project_number: 912 };
     const image_ref = await fixture.makeImage(other.project_id, { "server.js": server }, "node server.js");
@@ -134,6 +138,74 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     },
   );
 
+  it("reaches its project's database, and no other project's: not its server's socket, and not through that project's container", async () => {
+    const folders = [mkdtempSync(join(tmpdir(), "berth-own-db-")), mkdtempSync(join(tmpdir(), "berth-other-db-"))];
+    const [own, others] = folders.map((host, index) => ({ host, port: 5432 + index })) as [
+      ServerAddress,
+      ServerAddress,
+    ];
+    for (const address of [own, others]) {
+      const path = unixSocketOf(address) as string;
+      await listen({ path });
+      chmodSync(address.host, 0o711);
+      chmodSync(path, 0o777);
+    }
+    const other = { project_id: "prj_tenant", project_number: 913 };
+    const image_ref = await fixture.makeImage(other.project_id, { "server.js": server }, "node server.js");
+    const victim = workload({ id: "dep_tenant", ...other, image_ref, reach: [others] });
+    const { address } = await fixture.runtime.start(victim, { ordinal: 0, attempt: 1 });
+    assert.ok(address);
+    const [mine, theirs] = [own, others].map((each) => fixture.runtime.endpointFor(each)) as [
+      ServerAddress,
+      ServerAddress,
+    ];
+    const targets = [mine, theirs, { host: address.host, port: theirs.port }].map(
+      ({ host, port }) => `${host}|${port}`,
+    );
+    const sockets = "find / -xdev -name '.s.PGSQL*' 2>/dev/null; ls /reach 2>/dev/null";
+    const { output } = await runIn(`node dial.js ${targets.map((each) => `'${each}'`).join(" ")}; ${sockets}`, {
+      reach: [own],
+    });
+    assert.deepEqual(
+      output.trim().split("\n").toSorted(),
+      [`${targets[0]} OPEN`, ...targets.slice(1).map((each) => `${each} closed`)].toSorted(),
+    );
+    await fixture.runtime.remove(victim.id);
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("floods its log without end: a bounded part of it stays, what was lost is counted, and a neighbour is served", async () => {
+    const flood = `${server} const text = "x".repeat(1000) + "\\n"; const more = () => process.stdout.write(text.repeat(100), more); more();`;
+    const image_ref = await fixture.makeImage(project.project_id, { "server.js": flood }, "node server.js");
+    const [flooder, neighbour] = [workload({ id: "dep_flood", image_ref }), workload({ id: "dep_beside" })];
+    await fixture.runtime.start(flooder, { ordinal: 0, attempt: 1 });
+    const { address } = await fixture.runtime.start(neighbour, { ordinal: 0, attempt: 1 });
+    assert.ok(address);
+    const key = { workload_id: flooder.id, ordinal: 0, attempt: 1 };
+    const first = await until(
+      async () => {
+        const chunk = await fixture.runtime.readOutput(key, null);
+        return chunk.lines.length > 0 ? chunk : undefined;
+      },
+      { timeoutMs: waitMs },
+    );
+    assert.ok(first);
+    const answer = () => fetch(`http://${address.host}:${address.port}`).then((found) => found.text());
+    // Two files of 16 MiB each are kept; once what follows the first chunk is gone, the log was rotated twice.
+    const lost = async () => {
+      assert.equal(await until(() => answer().catch(() => undefined), { timeoutMs: waitMs }), "here");
+      const { dropped_bytes, lines } = await fixture.runtime.readOutput(key, first.cursor);
+      return dropped_bytes > 0 && lines.length > 0 ? true : undefined;
+    };
+    assert.equal(await until(lost, { timeoutMs: waitMs }), true);
+    const size = await runOk({
+      file: "du",
+      args: ["-sB1", "--apparent-size", join(fixture.engine.dir, "data", "containers")],
+    });
+    assert.ok(Number.parseInt(size.stdout, 10) < 40 * 1024 * 1024, size.stdout);
+    for (const { id } of [flooder, neighbour]) await fixture.runtime.remove(id);
+  });
+
   it("ends alone when it takes too much memory, and the report says why", async () => {
     const hog = "node -e 'const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1))'";
     const { result } = await runIn(hog);
@@ -152,6 +224,24 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     const bytes = Number(output.trim().split("\n").at(-1));
     assert.ok(bytes > 10_000_000 && bytes < 64 * 1024 * 1024, output);
     assert.equal((await runIn("test ! -e /app/big && echo fine")).output, "fine\n");
+  });
+
+  // The last one: it removes the runtime's network.
+  it("gets other addresses when another data folder took those of its runtime while that was stopped", async () => {
+    const network = () =>
+      `10.${128 + Number(readFileSync(join(fixture.root, "runtime", "address-block"), "utf8"))}.0.0/16`;
+    const before = network();
+    await fixture.reopen();
+    assert.equal(network(), before);
+    const runtime = await fixture.reopen();
+    await runtime.dismantle();
+    await runOk({ file: "ip", args: ["route", "add", "unreachable", before] });
+    try {
+      await fixture.reopen();
+      assert.notEqual(network(), before);
+    } finally {
+      await runOk({ file: "ip", args: ["route", "del", "unreachable", before] });
+    }
   });
 });
 
