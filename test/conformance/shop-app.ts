@@ -38,6 +38,10 @@ http.createServer((request, response) => {
     require("node:fs").writeFileSync(process.env.STORAGE_DIR + "/kept", "kept");
     return response.end("kept");
   }
+  if (request.url === "/burst") {
+    console.log(Array.from({ length: 6000 }, (_, index) => "burst " + index).join("\\n"));
+    return response.end("written");
+  }
   if (request.url === "/fail") return response.writeHead(500).end("failed");
   if (request.url.startsWith("/cron")) {
     const { authorization, host } = request.headers;

@@ -130,6 +130,8 @@ for (const mistake of mistakes) {
     }
     assert.match(failure.log_tail.join("\n"), mistake.shows);
     assert.match(pushed.stderr, mistake.shows);
+    const end = new RegExp(`(?:build|deploy\\w*) failed \\(${mistake.code}\\)\\. No traffic was switched\\.`, "i");
+    assert.match(pushed.stderr, end);
     assert.match(pushed.stderr, /pre-receive hook declined/);
     assert.equal(await app.remoteHead(), before);
     assert.equal((await newest("deployments", "active"))?.id, active);

@@ -65,7 +65,13 @@ export function createBuildDisks(dataRoot: string): BuildDisks {
             ([, owners]) => owners.size,
           );
           const measured = [folderBytesNow(...own)];
-          for (const [owners, entries] of parts) measured.push(share(entries.map(([path]) => path), owners));
+          for (const [owners, entries] of parts)
+            measured.push(
+              share(
+                entries.map(([path]) => path),
+                owners,
+              ),
+            );
           const all = await Promise.all(measured);
           return all.includes(null) ? null : all.reduce((sum: number, bytes) => sum + (bytes ?? 0), 0);
         },

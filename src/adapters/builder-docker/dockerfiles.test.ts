@@ -321,7 +321,10 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       failureOf(lines(write, { project_id: newId("prj") })),
       failureOf(
         build(
-          { Dockerfile: `FROM ${test.images.debian}\n${copies}RUN sleep 8764\nCMD ["sh"]`, big: "x".repeat(50_000_000) },
+          {
+            Dockerfile: `FROM ${test.images.debian}\n${copies}RUN sleep 8764\nCMD ["sh"]`,
+            big: "x".repeat(50_000_000),
+          },
           { project_id: newId("prj") },
         ),
       ),
