@@ -2,14 +2,6 @@ import { createHmac, randomBytes } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Returns the entry of `/etc/hosts` that all commands of a build get, those of a base image's ONBUILD too: BuildKit keys its results by the name. */
-export function hostOfScope(scope: string): string {
-  return `${scope}.${scopeDomain}:127.0.0.1`;
-}
-
-/** `runc.sh` finds a command's build by it. */
-const scopeDomain = "scope.berth.invalid";
-
 /**
  * Returns the project's random cache scope, which is part of every cache key. The engine's layer cache and its `--mount=type=cache` folders
  * are shared by all projects; the scope keeps a build from using or leaving results of another project's commands.
@@ -33,3 +25,11 @@ export function scopeOfVariables(scope: string, env: Readonly<Record<string, str
   const sorted = Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHmac("sha256", scope).update(JSON.stringify(sorted)).digest("hex");
 }
+
+/** Returns the entry of `/etc/hosts` that all commands of a build get, those of a base image's ONBUILD too: BuildKit keys its results by the name. */
+export function hostOfScope(scope: string): string {
+  return `${scope}.${scopeDomain}:127.0.0.1`;
+}
+
+/** `runc.sh` finds a command's build by it. */
+const scopeDomain = "scope.berth.invalid";
