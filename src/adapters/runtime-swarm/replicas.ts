@@ -1,6 +1,8 @@
 import { connect } from "node:net";
+import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Instance, InstanceExit } from "../../ports/runtime.ts";
 import { labels } from "../../containers/container-labels.ts";
+import type { ContainerDetails } from "../../containers/containers.ts";
 import {
   addressOf,
   endedLabel,
@@ -34,6 +36,8 @@ export interface ReplicaMemory {
   readonly lost: Map<string, InstanceExit>;
   /** Published ports by task id. Machines that report to a new leader omit them for tasks that already run. */
   readonly ports: Map<string, number>;
+  /** Whether memory ran out, by the id of a task that SIGKILL ended. */
+  readonly killed: Map<string, boolean>;
 }
 
 /** Returns all replicas of this data folder, including those that wait for a machine. */
@@ -43,16 +47,19 @@ export async function readReplicas(context: SwarmContext, memory: ReplicaMemory)
   const [tasks, nodes] = await Promise.all([listTasks(context), listNodes(context)]);
   const { lost } = memory;
   rememberPorts(tasks, memory.ports);
+  forgetOthers(memory.killed, tasks);
   const ofService = Map.groupBy(tasks, ({ ServiceID }) => ServiceID);
   const machines = new Map(nodes.map((node) => [node.ID, node]));
   const isCutOff = looksCutOff(nodes);
   const replicas = services.map((service) =>
     toReplica(service, ofService.get(service.ID) ?? [], { machines, ports: memory.ports }),
   );
-  return Promise.all(replicas.map((replica) => giveUpLost(replica, { lost, isCutOff })));
+  return Promise.all(
+    replicas.map(async (replica) => giveUpLost(await explainKill(context, memory, replica), { lost, isCutOff })),
+  );
 }
 
-export const emptyMemory = (): ReplicaMemory => ({ lost: new Map(), ports: new Map() });
+export const emptyMemory = (): ReplicaMemory => ({ lost: new Map(), ports: new Map(), killed: new Map() });
 
 export const hasStarted = ({ task }: Pick<SwarmReplica, "task">): boolean =>
   task !== undefined && !beforeStart.has(task.Status.State) && task.Status.State !== "rejected";
@@ -63,9 +70,13 @@ export const keyOf = ({ service: { Spec: spec } }: Pick<SwarmReplica, "service">
   attempt: Number(spec.Labels[labels.attempt]),
 });
 
-function rememberPorts(tasks: readonly SwarmTask[], ports: Map<string, number>): void {
+function forgetOthers(known: Map<string, unknown>, tasks: readonly SwarmTask[]): void {
   const listed = new Set(tasks.map(({ ID }) => ID));
-  for (const id of ports.keys()) if (!listed.has(id)) ports.delete(id);
+  for (const id of known.keys()) if (!listed.has(id)) known.delete(id);
+}
+
+function rememberPorts(tasks: readonly SwarmTask[], ports: Map<string, number>): void {
+  forgetOthers(ports, tasks);
   for (const { ID: id, Status: status } of tasks) {
     const port = status.PortStatus?.Ports?.[0]?.PublishedPort;
     if (port !== undefined) ports.set(id, port);
@@ -83,7 +94,7 @@ function toReplica(
 ): SwarmReplica {
   const [task] = tasks.toSorted((one, other) => one.CreatedAt.localeCompare(other.CreatedAt));
   const node = task?.NodeID === undefined ? undefined : machines.get(task.NodeID);
-  const exit = task === undefined || isLiving(task) ? null : exitOf(service, task);
+  const exit = task === undefined || isLiving(task) ? null : exitOf(task);
   const port = task === undefined ? undefined : ports.get(task.ID);
   const address = node === undefined || port === undefined || exit !== null ? null : { host: addressOf(node), port };
   return { name: service.Spec.Name, service, task, node, address, exit };
@@ -91,11 +102,36 @@ function toReplica(
 
 const isLiving = ({ Status: { State: state } }: SwarmTask): boolean => beforeStart.has(state) || living.has(state);
 
-/** Returns how a task exited. A swarm does not report OOM kills, so a SIGKILL (exit code 137) that Berth did not request counts as one. */
-function exitOf({ Spec: spec }: SwarmAttempt, { Status: status }: SwarmTask): InstanceExit {
+function exitOf({ Status: status }: SwarmTask): InstanceExit {
   const code = status.ContainerStatus?.ExitCode ?? null;
-  const wasAsked = spec.Labels[endedLabel] !== undefined;
-  return { code, out_of_memory: code === 137 && !wasAsked, at: new Date(status.Timestamp) };
+  return { code, out_of_memory: false, at: new Date(status.Timestamp) };
+}
+
+const killedCode = 137;
+const inspectMs = 2000;
+
+/**
+ * Completes the exit of a task that SIGKILL ended. A swarm does not report why; only the engine of its machine knows whether memory ran
+ * out. An engine that Berth cannot reach reports nothing, and then it did not.
+ */
+async function explainKill(
+  { engines }: Pick<SwarmContext, "engines">,
+  { killed }: Pick<ReplicaMemory, "killed">,
+  replica: SwarmReplica,
+): Promise<SwarmReplica> {
+  const { exit, task, service } = replica;
+  const container = task?.Status.ContainerStatus?.ContainerID;
+  const wasAsked = service.Spec.Labels[endedLabel] !== undefined;
+  if (exit?.code !== killedCode || wasAsked || task === undefined || container === undefined) return replica;
+  const call = { path: `/containers/${container}/json`, timeoutMs: inspectMs };
+  const inspect = (engine: DockerApi) =>
+    engine.call<ContainerDetails>(call).then(
+      ({ State: state }) => state.OOMKilled,
+      () => false,
+    );
+  const out_of_memory = killed.get(task.ID) ?? (await Promise.all(engines.map(inspect))).includes(true);
+  killed.set(task.ID, out_of_memory);
+  return { ...replica, exit: { ...exit, out_of_memory } };
 }
 
 /** Returns whether this machine seems to be cut off: most machines appear to be down. Running replicas are not given up then. */

@@ -16,6 +16,8 @@ export interface SwarmOptions {
 export interface SwarmContext extends DockerParts {
   /** For everything that belongs to the swarm. What belongs to this machine, such as images, is in `api`. */
   readonly managers: DockerApi;
+  /** The engines of all managers, this machine's first. Each knows its own machine's containers. */
+  readonly engines: readonly DockerApi[];
   readonly registry: ImageRegistry;
   readonly edgeAddresses: readonly string[];
   readonly recall: Recall;

@@ -120,6 +120,30 @@ describe("replicas of machines that may be lost", () => {
     });
     assert.deepEqual(await Promise.all(told), [outcomes[0], undefined]);
   });
+  it("are out of memory only if their machine's engine says so, whom SIGKILL ended", async () => {
+    const services = ["memory", "signal", "elsewhere"].map((name) => service(name, "m0"));
+    const status = { State: "failed", Timestamp: "" };
+    const tasks = services.map((each) => ({
+      ...taskOf(each, 1),
+      Status: { ...status, ContainerStatus: { ContainerID: each.Spec.Name, ExitCode: 137 } },
+    }));
+    const answers: Readonly<Record<string, unknown>> = {
+      ...{ "/services": services, "/tasks": tasks, "/nodes": [node("m0")] },
+      "/containers/memory-0/json": { State: { OOMKilled: true } },
+      "/containers/signal-0/json": { State: { OOMKilled: false } },
+    };
+    const call = async ({ path }: DockerCall) => answers[path] ?? Promise.reject(new Error("no such container"));
+    const engine = { call } as unknown as DockerApi;
+    const context = { managers: engine, engines: [engine], tag: "test" } as unknown as SwarmContext;
+    const memory = emptyMemory();
+    const exits = async () =>
+      (await readReplicas(context, memory)).map(({ exit }) => [exit?.code, exit?.out_of_memory]);
+    const expected = [true, false, false].map((isMemory) => [137, isMemory]);
+    assert.deepEqual(await exits(), expected);
+    // The engine may be gone later.
+    const [later] = await readReplicas({ ...context, engines: [] }, memory);
+    assert.equal(later?.exit?.out_of_memory, true);
+  });
   it("are kept when most machines are lost at once, because then this one is", async () => {
     assert.deepEqual(await look(states("ready", "down", "down"), 1), []);
   });

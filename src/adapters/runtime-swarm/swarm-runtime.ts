@@ -52,8 +52,9 @@ export function createSwarmRuntime(
   local: DockerRuntime,
   { registry, edgeAddresses = [], otherManagers = [] }: SwarmOptions,
 ): SwarmRuntime {
-  const managers = joinManagers([local.parts.api, ...otherManagers]);
-  return new Swarm(local, { ...local.parts, managers, registry, edgeAddresses, recall: createRecall() });
+  const engines = [local.parts.api, ...otherManagers];
+  const managers = joinManagers(engines);
+  return new Swarm(local, { ...local.parts, engines, managers, registry, edgeAddresses, recall: createRecall() });
 }
 
 class Swarm implements SwarmRuntime {
