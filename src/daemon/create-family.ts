@@ -5,20 +5,29 @@ import { joinBuilders } from "./join-builders.ts";
 import { joinRuntimes } from "./join-runtimes.ts";
 import { createProcessFamily } from "./process-family.ts";
 
-/** Creates the families that BERTH_RUNTIME names and joins them into one. */
+/**
+ * Creates the families that BERTH_RUNTIME names and joins them into one. Docker and Swarm are one family, because they use the same engine:
+ * the swarm's runtime also runs what is built for Docker, on this machine.
+ */
 export async function createFamily(foundation: Foundation): Promise<Family> {
-  const [first, ...others] = foundation.config.runtime.split(",");
-  const member = async (name: string) => {
-    const isProcess = name !== "docker" && name !== "swarm";
-    return { name, ...(await (isProcess ? createProcessFamily(foundation) : createContainerFamily(foundation, name))) };
-  };
-  const members: [Member & Family, ...(Member & Family)[]] = [await member(first as string)];
-  for (const name of others) members.push(await member(name));
+  const { runtimes } = foundation.config;
+  const engine = runtimes.includes("swarm") ? "swarm" : "docker";
+  const created = new Map<"process" | typeof engine, Family>();
+  const members: Member[] = [];
+  for (const name of runtimes) {
+    const kind = name === "process" ? name : engine;
+    const family =
+      created.get(kind) ??
+      (await (kind === "process" ? createProcessFamily(foundation) : createContainerFamily(foundation, kind)));
+    created.set(kind, family);
+    members.push({ name, builder: family.builder, runtime: family.runtime });
+  }
+  const [first, ...others] = members as [Member, ...Member[]];
   return {
-    builder: joinBuilders(members),
-    runtime: joinRuntimes(members),
+    builder: joinBuilders([first, ...others]),
+    runtime: joinRuntimes([first, ...others]),
     async leave() {
-      for (const each of members) await each.leave();
+      for (const family of created.values()) await family.leave();
     },
   };
 }

@@ -1,9 +1,9 @@
 import type { Builder, BuildRequest } from "../ports/builder.ts";
 import type { Member } from "./family.ts";
 
-/** Joins all builders of this machine into one. Each image records the runtime that it is for. */
+/** Joins all builders of this machine into one. Each image records the runtime that it is for. Several runtimes may share a builder. */
 export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
-  const builders = members.map(({ builder }) => builder);
+  const builders = [...new Set(members.map(({ builder }) => builder))];
   return {
     async build(request) {
       const { name, builder } = memberFor(members, request);

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { builderDouble, instanceDouble, runtimeDouble } from "../../test/support/port-doubles.ts";
 import type { BuildRequest } from "../ports/builder.ts";
+import type { MachinePool } from "../ports/machines.ts";
 import type { Workload } from "../ports/runtime.ts";
+import { readConfig } from "./config.ts";
 import { joinBuilders } from "./join-builders.ts";
 import { joinRuntimes } from "./join-runtimes.ts";
 
@@ -89,4 +91,33 @@ test("an image says for which runtime it was built, images of all are found, and
   ]);
   assert.deepEqual(await joined.images("prj_x"), ["sha256:process", "sha256:docker"]);
   assert.equal(await joined.isShortOfSpace(), true);
+});
+
+test("two names of one runtime and builder count once, and the machines of a swarm are those of the whole", async () => {
+  const [process, swarm] = [noted("process"), noted("swarm")];
+  const machines = {} as MachinePool;
+  Object.assign(swarm.runtime, { machines });
+  const members = [process, { ...swarm, name: "docker" }, swarm] as const;
+  const joined = joinRuntimes(members);
+  assert.equal(joined.machines, machines);
+  assert.equal((await joined.describe()).name, "process,docker,swarm");
+  await joined.start(workload("here", "docker"), replica);
+  await joined.start(workload("anywhere", "swarm"), replica);
+  assert.deepEqual(
+    (await joined.observe()).map(({ workload_id }) => workload_id),
+    ["here", "anywhere"],
+  );
+  await joinRuntimes(members).stop("gone", 1000);
+  assert.deepEqual([process.calls, swarm.calls], [["stop gone"], ["stop gone"]]);
+  assert.deepEqual(await joinBuilders(members).images("prj_x"), ["sha256:process", "sha256:swarm"]);
+});
+
+test("BERTH_RUNTIME names each runtime once, in any order", () => {
+  const read = (BERTH_RUNTIME?: string) => readConfig(BERTH_RUNTIME === undefined ? {} : { BERTH_RUNTIME }).runtimes;
+  assert.deepEqual(
+    [read(), read("swarm"), read("swarm, process,docker")],
+    [["process"], ["swarm"], ["swarm", "process", "docker"]],
+  );
+  for (const wrong of ["podman", "process,podman", "docker,docker"])
+    assert.throws(() => read(wrong), /BERTH_RUNTIME must be process or docker or swarm, or several/, wrong);
 });

@@ -1,17 +1,20 @@
 import { throwTogether } from "../kit/throw-together.ts";
+import type { MachinePool } from "../ports/machines.ts";
 import type { Instance, InstanceKey, Runtime, RuntimeDescription, Workload } from "../ports/runtime.ts";
 import type { Member } from "./family.ts";
 
 /**
  * Joins all runtimes of this machine into one. A workload runs in the runtime that its image was built for, or in the first one if the
- * image names none. Storage folders are common to all runtimes; the first one manages them.
+ * image names none. Storage folders are common to all runtimes; the first one manages them. A member may have several names.
  */
 export function joinRuntimes(members: readonly [Member, ...Member[]]): Runtime {
   return members.length === 1 ? members[0].runtime : new JoinedRuntime(members);
 }
 
 class JoinedRuntime implements Runtime {
+  readonly machines: MachinePool | undefined;
   readonly #members: readonly [Member, ...Member[]];
+  readonly #runtimes: readonly Runtime[];
   readonly #first: Runtime;
   /** Runtimes by workload id. */
   readonly #owners = new Map<string, Runtime>();
@@ -19,11 +22,13 @@ class JoinedRuntime implements Runtime {
 
   constructor(members: readonly [Member, ...Member[]]) {
     this.#members = members;
+    this.#runtimes = [...new Set(members.map(({ runtime }) => runtime))];
+    this.machines = this.#runtimes.find(({ machines }) => machines !== undefined)?.machines;
     this.#first = members[0].runtime;
   }
 
   async describe(): Promise<RuntimeDescription> {
-    const all = await Promise.all(this.#members.map(({ runtime }) => runtime.describe()));
+    const all = await Promise.all(this.#runtimes.map((runtime) => runtime.describe()));
     const missing = all.flatMap((each) => each.missing);
     const [first, ...others] = all as [RuntimeDescription, ...RuntimeDescription[]];
     return {
@@ -41,7 +46,7 @@ class JoinedRuntime implements Runtime {
   }
 
   async observe(): Promise<readonly Instance[]> {
-    const all = await Promise.all(this.#members.map(({ runtime }) => this.#observe(runtime)));
+    const all = await Promise.all(this.#runtimes.map((runtime) => this.#observe(runtime)));
     return all.flat();
   }
 
@@ -81,7 +86,7 @@ class JoinedRuntime implements Runtime {
   checkHealth: Runtime["checkHealth"] = async (key) => (await this.#ownerOf(key)).checkHealth(key);
 
   onChange(listener: (workloadId: string) => void): () => void {
-    const ends = this.#members.map(({ runtime }) => runtime.onChange(listener));
+    const ends = this.#runtimes.map((runtime) => runtime.onChange(listener));
     return () => {
       for (const end of ends) end();
     };
@@ -90,7 +95,7 @@ class JoinedRuntime implements Runtime {
   endpointFor: Runtime["endpointFor"] = (server, name) => (this.#named(name) ?? this.#first).endpointFor(server);
 
   removeImage: Runtime["removeImage"] = async (image) => {
-    for (const { runtime } of this.#members) await runtime.removeImage(image);
+    for (const runtime of this.#runtimes) await runtime.removeImage(image);
   };
 
   listening: Runtime["listening"] = async (id) => (await this.#ownerOf({ workload_id: id })).listening(id);
@@ -98,7 +103,7 @@ class JoinedRuntime implements Runtime {
   measure: Runtime["measure"] = async (id) => (await this.#ownerOf({ workload_id: id })).measure(id);
 
   async changedBytes(projectId: string): Promise<number> {
-    const all = await Promise.all(this.#members.map(({ runtime }) => runtime.changedBytes(projectId)));
+    const all = await Promise.all(this.#runtimes.map((runtime) => runtime.changedBytes(projectId)));
     return all.reduce((sum, bytes) => sum + bytes, 0);
   }
 
@@ -129,7 +134,7 @@ class JoinedRuntime implements Runtime {
 
   async #each(workloadId: string, work: (runtime: Runtime) => Promise<void>): Promise<void> {
     const owner = this.#owners.get(workloadId);
-    const asked = owner === undefined ? this.#members.map(({ runtime }) => runtime) : [owner];
+    const asked = owner === undefined ? this.#runtimes : [owner];
     throwTogether(await Promise.allSettled(asked.map(work)));
   }
 }

@@ -1,16 +1,16 @@
 import { isIP } from "node:net";
 import { officialImages, type ParentName } from "./parent-images.ts";
-import { choice, list, optionalText, text, wholeNumber } from "./settings.ts";
+import { choices, list, optionalText, text, wholeNumber } from "./settings.ts";
 
 const parentImage = (variable: `BERTH_${string}`, language: ParentName, use: string) =>
   optionalText(variable, `Parent image of ${use}. Default: BERTH_BASE_IMAGE, else \`${officialImages[language]}\`.`);
 
 /** Settings of what builds and runs applications. */
 export const runtimeSettings = {
-  runtime: choice(
+  runtimes: choices(
     "BERTH_RUNTIME",
-    ["process", "docker", "swarm", "process,docker", "docker,process"],
-    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or both (projects start in the first, and `berth platform runtime` moves them); or the machines of a Docker Swarm.",
+    ["process", "docker", "swarm"],
+    "What builds and runs applications: sandboxed processes, containers of a Docker engine on this machine, or the machines of a Docker Swarm. Several with commas, such as `process,swarm`: projects start in the first, and `berth platform runtime` moves them.",
   ),
   dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of the Docker engine."),
   dockerRuntime: optionalText(

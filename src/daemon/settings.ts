@@ -85,3 +85,19 @@ export function choice<const T extends string>(
   };
   return { name, standard: choices[0], meaning, read };
 }
+
+/** A setting of one or several of these values, in any order, separated by commas; the first of them if it is not set. */
+export function choices<const T extends string>(
+  name: Setting<T>["name"],
+  possible: readonly [T, ...T[]],
+  meaning: string,
+): Setting<readonly [T, ...T[]]> {
+  const read = (given: string | undefined): readonly [T, ...T[]] => {
+    const words = (given ?? possible[0]).split(",").map((word) => word.trim());
+    const [first, ...others] = words.flatMap((word) => possible.filter((each) => each === word));
+    if (first === undefined || others.length + 1 < words.length || new Set(words).size < words.length)
+      throw new Error(`${name} must be ${possible.join(" or ")}, or several of them with commas, not "${given}".`);
+    return [first, ...others];
+  };
+  return { name, standard: possible[0], meaning, read };
+}

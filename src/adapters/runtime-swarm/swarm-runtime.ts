@@ -333,7 +333,7 @@ class Swarm implements SwarmRuntime {
 /** Returns whether the replica's machine is lost. Managers would wait in vain for its output. */
 const isLost = ({ exit }: SwarmReplica): boolean => exit?.machine_lost === true;
 
-/** Returns whether a workload must run here: storage and databases' sockets are on this machine's disk. */
-function needsThisMachine({ storage_access, reach }: Workload): boolean {
-  return storage_access !== "none" || reach.some((server) => unixSocketOf(server) !== null);
+/** Returns whether a workload must run here: it is built for Docker alone, or storage or a database's socket is on this machine's disk. */
+function needsThisMachine({ runtime, storage_access, reach }: Workload): boolean {
+  return runtime === "docker" || storage_access !== "none" || reach.some((server) => unixSocketOf(server) !== null);
 }

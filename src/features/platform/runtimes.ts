@@ -44,7 +44,7 @@ export async function moveProject(ctx: Context<"platform.move">, runtime: string
   if (!now.available.includes(runtime))
     return ctx.fail("conflict", {
       error: `This platform does not have the runtime ${runtime}: it has ${now.available.join(" and ")}.`,
-      hint: "The setting BERTH_RUNTIME names both, as in BERTH_RUNTIME=process,docker.",
+      hint: "The setting BERTH_RUNTIME names all runtimes of a platform, as in BERTH_RUNTIME=process,docker.",
     });
   if (now.runtime === runtime)
     return ctx.fail("conflict", { error: `The project already runs in ${runtime}.`, hint: "No action is needed." });
