@@ -143,7 +143,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
 
 test("of a project it shows what runs and what needs attention; --platform asks for the platform", async () => {
   const { id, slug, name, url } = sampleProject();
-  const commit = { commit: "c".repeat(40), message: "Add cart" };
+  const commit = { commit: "c".repeat(40), branch: "main", message: "Add cart" };
   const deployment = { id: "dep_1", number: 4, status: "active", ...commit, at } as const;
   const overview: Result<"overview.get">["projects"][number] = {
     ...{ id, slug, name, url, state: "active", active_deployment: deployment, last_deployment: deployment },

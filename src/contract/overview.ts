@@ -8,6 +8,7 @@ const deployment = z.object({
   number: z.number().int(),
   status: z.enum(statesOf(deploymentStates)),
   commit: z.string(),
+  branch: z.string(),
   /** The first line of the commit's message. */
   message: z.string(),
   at: timestamp,

@@ -3,7 +3,7 @@ import type { CDPSession, Page } from "playwright-core";
 import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
 import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser, noBrowser } from "../../test/support/browser.ts";
-import { eventually } from "../../test/support/eventually.ts";
+import { eventually, guardMs } from "../../test/support/eventually.ts";
 import { goalRow, median, timeRow, type BenchRow } from "./row.ts";
 import { benchSize } from "./size.ts";
 
@@ -54,6 +54,7 @@ async function withPage(platform: TestPlatform, measure: Measure): Promise<Bench
   const chromium = await launchBrowser(Number(new URL(platform.api).port), { isUrgent: true });
   try {
     const page = await (await chromium.browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    page.setDefaultTimeout(guardMs);
     await signIn(page, platform);
     return await measure(page, platform);
   } finally {

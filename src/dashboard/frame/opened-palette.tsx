@@ -1,23 +1,27 @@
 import { Search } from "lucide-react";
 import { useEffect, useId, useState, type KeyboardEvent } from "react";
 import { useIsPhone } from "../data/use-is-phone.ts";
+import { Dot } from "../ui/status.tsx";
 import { useModal } from "../ui/use-modal.ts";
 import type { Asked } from "./actions.ts";
+import type { PaletteScope } from "./open-palette.ts";
 import { usePaletteItems, type Item } from "./palette-items.ts";
 
 interface OpenedProps {
+  readonly scope: PaletteScope;
   readonly onClose: () => void;
   readonly onAsk: (asked: Asked) => void;
 }
 
 /** The palette while it is open. */
-export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
+export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
   const ref = useModal();
   const isPhone = useIsPhone();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
-  const items = usePaletteItems(text, onAsk);
+  const items = usePaletteItems({ scope, text, onAsk });
+  const name = scope === "projects" ? "Switch project" : "Go to";
   // The braces are needed: in newer browsers scrollIntoView returns a promise, which React would take for a clean-up function.
   useEffect(() => {
     void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
@@ -37,7 +41,7 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
   return (
     <dialog
       ref={ref}
-      aria-label="Go to"
+      aria-label={name}
       onClose={onClose}
       onClick={(event) => event.target === ref.current && onClose()}
       className="mx-auto mt-[12vh] w-[min(38rem,calc(100vw-2rem))] overflow-hidden rounded-lg border border-line bg-raised p-0 shadow-float"
@@ -47,13 +51,11 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
         <input
           autoFocus
           role="combobox"
-          aria-label="Go to"
+          aria-label={name}
           aria-expanded
           aria-controls={id}
           aria-activedescendant={items.length === 0 ? undefined : `${id}-${at}`}
-          placeholder={
-            isPhone ? "Find a page or an action" : "Go to a page, or do something: deploy, roll back, new token …"
-          }
+          placeholder={placeholderOf(scope, isPhone)}
           className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
           value={text}
           onChange={(event) => (setText(event.target.value), setAt(0))}
@@ -72,7 +74,10 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
             onClick={() => choose(item)}
             className="target flex h-9 cursor-pointer items-center justify-between gap-4 rounded-md px-3 text-sm aria-disabled:cursor-not-allowed aria-disabled:text-muted aria-selected:bg-selected"
           >
-            <span className="min-w-0 truncate font-medium">{item.label}</span>
+            <span className="flex min-w-0 items-center gap-2.5">
+              {item.tone !== undefined && <Dot tone={item.tone} />}
+              <span className="truncate font-medium">{item.label}</span>
+            </span>
             <span className="max-w-[60%] shrink-0 truncate text-faint" title={item.hint}>
               {item.hint}
             </span>
@@ -86,4 +91,9 @@ export function OpenedPalette({ onClose, onAsk }: OpenedProps) {
       </ul>
     </dialog>
   );
+}
+
+function placeholderOf(scope: PaletteScope, isPhone: boolean): string {
+  if (scope === "projects") return "Find a project";
+  return isPhone ? "Find a page or an action" : "Go to a page, or do something: deploy, roll back, new token …";
 }

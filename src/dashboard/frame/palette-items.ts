@@ -1,4 +1,4 @@
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useNavigate, useParams, useRouterState } from "@tanstack/react-router";
 import { route, type RouteName } from "../../contract/routes.ts";
 import { useCall } from "../data/api.ts";
 import { compareNames } from "../data/format.ts";
@@ -6,37 +6,49 @@ import { useMe, whyNot } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
 import { setTheme } from "../data/theme.ts";
 import { globalActions, projectActions, type Asked } from "./actions.ts";
+import type { Tone } from "../ui/status.tsx";
+import type { PaletteScope } from "./open-palette.ts";
 import { matchRank, projectTabs, sections } from "./places.ts";
+import { standOf, type OverviewProject } from "./stand.ts";
 
 export interface Item {
   readonly label: string;
   /** The kind of item, or why it can't be chosen. */
   readonly hint: string;
   readonly isOff?: boolean;
+  /** A project's state. */
+  readonly tone?: Tone;
   readonly go: () => void;
 }
 
 const mostShown = 50;
+const projectHint = "Project";
 
 // With more projects than this, the palette offers pages and actions only for those whose slug contains the first typed word.
 const mostExpanded = 40;
 
+interface Wanted {
+  readonly scope: PaletteScope;
+  readonly text: string;
+  readonly onAsk: (asked: Asked) => void;
+}
+
 /** Returns what the palette finds for a text: best matches first; among equals, actions on the current project first. */
-export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): readonly Item[] {
+export function usePaletteItems({ scope, text, onAsk }: Wanted): readonly Item[] {
   const { data } = useCall("overview.get", {});
-  const slugs =
-    data?.projects
-      .filter(({ state }) => state !== "deleted")
-      .map(({ slug }) => slug)
-      .toSorted(compareNames) ?? [];
+  const projects = (data?.projects.filter(({ state }) => state !== "deleted") ?? []).toSorted((a, b) =>
+    compareNames(a.slug, b.slug),
+  );
+  const slugs = projects.map(({ slug }) => slug);
   const [begin = ""] = text.trim().toLowerCase().split(/[\s:]/, 1);
   const expanded =
     slugs.length <= mostExpanded
       ? slugs
       : slugs.filter((slug) => begin !== "" && slug.includes(begin)).slice(0, mostExpanded);
-  const places = usePlaces(slugs, expanded);
+  const ofProjects = useProjects(projects, scope);
+  const places = usePlaces(expanded);
   const actions = useActions(slugs, expanded, onAsk);
-  return [...actions.here, ...places, ...actions.elsewhere]
+  return (scope === "projects" ? ofProjects : [...actions.here, ...ofProjects, ...places, ...actions.elsewhere])
     .map((item) => ({ ...item, rank: rankOf(item, text) }))
     .filter(({ rank }) => rank > 0)
     .toSorted((a, b) => b.rank - a.rank)
@@ -46,20 +58,29 @@ export function usePaletteItems(text: string, onAsk: (asked: Asked) => void): re
 /** Ranks a project whose name begins with the text before its pages and actions. */
 function rankOf({ label, hint }: Item, text: string): number {
   const wanted = text.trim().toLowerCase();
-  const isNamed = hint === "Project" && wanted !== "" && label.startsWith(wanted);
+  const isNamed = hint === projectHint && wanted !== "" && label.startsWith(wanted);
   return isNamed ? 3 : matchRank(`${label} ${hint}`, text);
 }
 
-function usePlaces(slugs: readonly string[], expanded: readonly string[]): readonly Item[] {
+/** Choosing another project keeps the tab; finding one among everything leads to its overview. */
+function useProjects(projects: readonly OverviewProject[], scope: PaletteScope): readonly Item[] {
+  const navigate = useNavigate();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const tab = projectTabs.find(([to]) => to.split("/")[3] === path.split("/")[3]);
+  const to = scope === "projects" && tab !== undefined ? tab[0] : "/projects/$slug";
+  return projects.map((project) => {
+    const { tone, word } = standOf(project);
+    const { slug } = project;
+    const hint = scope === "projects" ? word : projectHint;
+    return { label: slug, hint, tone, go: () => void navigate({ to, params: { slug } }) };
+  });
+}
+
+function usePlaces(expanded: readonly string[]): readonly Item[] {
   const navigate = useNavigate();
   const me = useMe();
   const pages = sections.filter((section) => section.operator !== true || me.platform_admin);
   return [
-    ...slugs.map((slug) => ({
-      label: slug,
-      hint: "Project",
-      go: () => void navigate({ to: "/projects/$slug", params: { slug } }),
-    })),
     ...pages.map(({ to, label }) => ({ label, hint: "Page", go: () => void navigate({ to }) })),
     { label: "Session, usage and limits", hint: "Page", go: () => void navigate({ to: "/account" }) },
     ...expanded.flatMap((slug) =>

@@ -1,15 +1,17 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { ExternalLink } from "lucide-react";
+import { ChevronsUpDown, ExternalLink } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
 import { shortCommit, visible } from "../data/format.ts";
+import { IconButton } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
 import { View } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
+import { openPalette } from "./open-palette.ts";
 import { projectTabs } from "./places.ts";
 import { standOf } from "./stand.ts";
 import { useScrollFade } from "./use-scroll-fade.ts";
@@ -51,9 +53,14 @@ function Header({ project }: { readonly project: Project }) {
     <div className="sticky top-0 z-10 bg-bg px-4 max-md:top-12 sm:px-8">
       <div className="border-b border-line">
         <div className="flex min-h-12 flex-wrap items-center gap-x-4 gap-y-1 pt-2">
-          <Link to="/projects/$slug" params={{ slug }} className="text-lg font-semibold hover:text-accent">
-            {slug}
-          </Link>
+          <span className="flex min-w-0 items-center gap-0.5">
+            <Link to="/projects/$slug" params={{ slug }} className="truncate text-lg font-semibold hover:text-accent">
+              {slug}
+            </Link>
+            <IconButton label="Switch project" className="-my-1" onClick={() => openPalette("projects")}>
+              <ChevronsUpDown size={15} />
+            </IconButton>
+          </span>
           <ProjectStatus project={project} />
           <a
             href={project.url}
@@ -99,7 +106,7 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       {project.state === "active" && stand !== undefined && <Status tone={stand.tone}>{stand.word}</Status>}
       {last !== null && last !== undefined && (
         <span className="max-w-[26rem] truncate text-muted max-sm:hidden" title={visible(last.message)}>
-          #{last.number} · <Ago at={last.at} /> · <Mono>{shortCommit(last.commit)}</Mono> ·{" "}
+          #{last.number} · <Ago at={last.at} /> · <Mono>{`${last.branch}@${shortCommit(last.commit)}`}</Mono>{" "}
           <Plain>{last.message}</Plain>
         </span>
       )}

@@ -8,15 +8,18 @@ import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Dot } from "../ui/status.tsx";
 import { Plain } from "../ui/text.tsx";
+import { openPalette } from "./open-palette.ts";
 import { sections } from "./places.ts";
 import { standOf, type OverviewProject } from "./stand.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const mostProjects = 30;
+// The stream of changes does not name alerts, which the overview counts for the operator.
+const alertsMs = 30_000;
 
 export function Sidebar() {
   const me = useMe();
-  const { data, error } = useCall("overview.get", {});
+  const { data, error } = useCall("overview.get", {}, { pollMs: () => me.platform_admin && alertsMs });
   const projects = (data?.projects.filter((project) => project.state === "active") ?? []).toSorted((a, b) =>
     compareNames(a.slug, b.slug),
   );
@@ -34,7 +37,7 @@ export function Sidebar() {
       </div>
       <button
         type="button"
-        onClick={() => dispatchEvent(new Event("berth-palette"))}
+        onClick={() => openPalette("all")}
         className="mx-3 mb-3 flex h-8 items-center gap-2 rounded-md border border-line bg-bg px-2.5 text-sm text-faint hover:border-strong max-md:h-11"
       >
         <Search aria-hidden size={14} />

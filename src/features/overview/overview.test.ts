@@ -71,7 +71,7 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     .execute();
 
   const { totals, projects } = await overviewOf();
-  const committed = { commit: "c".repeat(40), message: "Add cart" };
+  const committed = { commit: "c".repeat(40), branch: "main", message: "Add cart" };
   const shown = projects.find((each) => each.slug === project.slug);
   assert.deepEqual(shown, {
     ...{

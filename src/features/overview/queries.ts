@@ -41,6 +41,7 @@ export interface DeploymentFacts {
   readonly number: number;
   readonly status: DeploymentStatus;
   readonly commit: string;
+  readonly branch: string;
   readonly message: string;
   readonly at: string;
 }
@@ -99,9 +100,9 @@ export async function selectOverview(
       coalesce(s.images_bytes > coalesce(p.images_limit_bytes, ${limits.images_bytes}::bigint), false) as images_over_limit,
       coalesce(h.lost, false) as hostname_lost, coalesce(h.failed, false) as certificate_failed, coalesce(h.ending, false) as certificate_ending
     from project p
-    left join lateral (select a.*, split_part(b.message, E'\\n', 1) as message from deployment a join build b on b.id = a.build_id
+    left join lateral (select a.*, b.branch, split_part(b.message, E'\\n', 1) as message from deployment a join build b on b.id = a.build_id
       where a.project_id = p.id and a.status = 'active') a on true
-    left join lateral (select l.*, coalesce(l.finished_at, l.created_at) as at, split_part(b.message, E'\\n', 1) as message
+    left join lateral (select l.*, coalesce(l.finished_at, l.created_at) as at, b.branch, split_part(b.message, E'\\n', 1) as message
       from deployment l join build b on b.id = l.build_id
       where l.org_id = p.org_id and l.project_id = p.id order by l.number desc limit 1) l on true
     left join lateral (select b.status from build b
@@ -131,7 +132,7 @@ export async function selectOrganization(db: Db | Tx, orgId: string) {
 function facts(table: "a" | "l", time: "activated_at" | "at") {
   const column = (name: string) => sql.ref(`${table}.${name}`);
   return sql`case when ${column("id")} is null then null else jsonb_build_object('id', ${column("id")}, 'number', ${column("number")},
-    'status', ${column("status")}, 'commit', ${column("commit")}, 'message', ${column("message")}, 'at', ${wire(`${table}.${time}`)}) end`;
+    'status', ${column("status")}, 'commit', ${column("commit")}, 'branch', ${column("branch")}, 'message', ${column("message")}, 'at', ${wire(`${table}.${time}`)}) end`;
 }
 
 /** Formats a timestamp inside JSON as RFC 3339 with milliseconds, the same as the driver does for a column. */

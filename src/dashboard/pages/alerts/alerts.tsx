@@ -17,13 +17,15 @@ export interface AlertsSearch {
 }
 
 const route = getRouteApi("/operator/status");
+// An alert is no change of an organization, so its stream does not name it.
+const pollMs = 15_000;
 
 export function Alerts() {
   const { all = false } = route.useSearch();
   const navigate = route.useNavigate();
   const show = (next: boolean) =>
     void navigate({ search: next ? { all: true } : {}, replace: true, resetScroll: false });
-  const alerts = usePages("alerts.list", { query: { all } });
+  const alerts = usePages("alerts.list", { query: { all } }, () => pollMs);
   return (
     <Section
       title="Alerts"

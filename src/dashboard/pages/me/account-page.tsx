@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { Skeleton, View } from "../../ui/view.tsx";
 
 /** The page of the session: the token with its rights, and the platform. */
 export function AccountPage() {
@@ -34,6 +34,7 @@ export function AccountPage() {
         <Fact label="Expires">{token.expires_at === null ? "never" : <Ago at={token.expires_at} />}</Fact>
       </dl>
       <Usage />
+      <Limits />
       <Section
         title="Scopes"
         {...(token.approval_mode
@@ -107,6 +108,37 @@ function Usage() {
             <Fact label="Databases">{bytes(totals.database_bytes)}</Fact>
             <Fact label="Images and caches">{bytes(totals.images_bytes)}</Fact>
             <Fact label="Requests, last hour">{count(totals.requests_last_hour)}</Fact>
+          </dl>
+        )}
+      </View>
+    </Section>
+  );
+}
+
+const limitLabels = [
+  ["reads_per_minute", "Reads a minute"],
+  ["writes_per_minute", "Changes a minute"],
+  ["streams_per_token", "Open streams"],
+  ["large_reads_per_token", "Large reads at once"],
+  ["source_requests_per_organization", "Uploads at once"],
+] as const;
+
+/** Shows how often the API may be called: the platform's own numbers. */
+function Limits() {
+  const capabilities = useCall("self-description.capabilities", {});
+  return (
+    <Section
+      title="Limits of requests"
+      lead="Of each token; uploads are counted for the whole organization. What exceeds a limit is refused and says when to come again."
+    >
+      <View of={capabilities} skeleton={<Skeleton rows={1} height={78} />}>
+        {({ limits }) => (
+          <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-5">
+            {limitLabels.map(([name, label]) => (
+              <Fact key={name} label={label}>
+                {limits[name] === undefined ? "–" : count(limits[name])}
+              </Fact>
+            ))}
           </dl>
         )}
       </View>
