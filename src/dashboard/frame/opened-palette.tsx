@@ -78,7 +78,7 @@ export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
               {item.tone !== undefined && <Dot tone={item.tone} />}
               <span className="truncate font-medium">{item.label}</span>
             </span>
-            <span className="max-w-[60%] shrink-0 truncate text-faint" title={item.hint}>
+            <span className="max-w-[60%] shrink-0 truncate text-muted" title={item.hint}>
               {item.hint}
             </span>
           </li>
