@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildsTheSame, scriptBytes } from "./dashboard-bundle.ts";
-import { looksRight, screens } from "./dashboard-page.ts";
+import { looksRight, looksRightEverywhere, screens } from "./dashboard-page.ts";
 import { at, faults, heading, page, platform, skip, takeFromPalette, visitorWith } from "./dashboard-stage.ts";
 
 test("charts show what is below the pointer, and are zoomed together", { skip }, async () => {
@@ -114,37 +115,66 @@ const fillsPalely = `(() => {
 // Runs in the page: the words of each box of values.
 const hoverTexts = `Array.from(document.querySelectorAll("[data-hover]"), (box) => Array.from(box.querySelectorAll("span"), (each) => each.textContent))`;
 
+// The pages by their routes; what stands in angle brackets is the platform's to give.
+const pages: Readonly<Record<string, string>> = {
+  "/": "/",
+  "/approvals": "/approvals",
+  "/activity": "/activity",
+  "/access": "/access",
+  "/account": "/account",
+  "/api": "/api",
+  "/operator": "/operator",
+  "/operator/organizations": "/operator/organizations",
+  "/operator/status": "/operator/status?all=true",
+  "/projects/$slug": "/projects/demo",
+  "/projects/$slug/deployments": "/projects/demo/deployments",
+  "/projects/$slug/compare": "/projects/demo/compare?from=1&to=2",
+  "/projects/$slug/files": "/projects/demo/files",
+  "/projects/$slug/builds/$id": "/projects/demo/builds/<build>",
+  "/projects/$slug/logs": "/projects/demo/logs",
+  "/projects/$slug/metrics": "/projects/demo/metrics",
+  "/projects/$slug/processes": "/projects/demo/processes",
+  "/projects/$slug/runs/$number": "/projects/demo/runs/1",
+  "/projects/$slug/variables": "/projects/demo/variables",
+  "/projects/$slug/domains": "/projects/demo/domains",
+  "/projects/$slug/cron": "/projects/demo/cron",
+  "/projects/$slug/cron/$name": "/projects/demo/cron/clean-up",
+  "/projects/$slug/database": "/projects/demo/database",
+  "/projects/$slug/database/$schema/$table": "/projects/demo/database/public/orders",
+  "/projects/$slug/backups": "/projects/demo/backups",
+  "/projects/$slug/backups/$id": "/projects/demo/backups/<backup>",
+  "/projects/$slug/timeline": "/projects/demo/timeline",
+  "/projects/$slug/settings": "/projects/demo/settings",
+};
+
+test("every page of the router is looked at", { skip }, async () => {
+  const text = await readFile(new URL("../../src/dashboard/routes.tsx", import.meta.url), "utf8");
+  const routes = Array.from(text.matchAll(/\b(at|within)\("([^"]+)"\)/g), ([, kind, path = ""]) =>
+    kind === "at" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
+  );
+  assert.deepEqual([...new Set(routes)].toSorted(), Object.keys(pages).toSorted());
+});
+
 test(
-  "every other page is accessible, fits and stands still on a wide screen and a phone, light and dark",
+  "every page is accessible with the keyboard alone, fits and stands still, on a wide screen and a phone, light and dark",
   { skip },
   async () => {
-    const ofAll = [
-      "/",
-      "/activity",
-      "/access",
-      "/account",
-      "/api",
-      "/operator",
-      "/operator/organizations",
-      "/operator/status",
-    ];
-    const ofProject = ["", "/deployments", "/metrics", "/backups", "/timeline", "/settings", "/cron/clean-up"].map(
-      (path) => `/projects/demo${path}`,
-    );
+    const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
+    const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
     // What happens while a page loads, such as a cron job's turn, would move it for a reason.
     await page.route("**/v1/activity/changes?*", () => {});
-    for (const [index, path] of drawCases([...ofAll, ...ofProject], 6).entries()) {
+    for (const [index, path] of Object.values(pages).entries()) {
       await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
-      await page.emulateMedia({ colorScheme: index % 3 === 0 ? "dark" : "light" });
-      await page.goto(at(path));
+      const address = path.replace("<build>", made.builds[0]?.id ?? "").replace("<backup>", kept.backups[0]?.id ?? "");
+      await page.goto(at(address));
       await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
       await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
       const [score, moved] = (await page.evaluate("[window.shiftScore, window.shifted]")) as [number, string[]];
-      assert.ok(score < 0.01, `${path} moved by ${score} while it loaded: ${moved.join("\n")}`);
-      await looksRight(page);
+      assert.ok(score < 0.01, `${address} moved by ${score} while it loaded: ${moved.join("\n")}`);
+      await looksRightEverywhere(page);
     }
     await page.unrouteAll();
-    await page.setViewportSize(screens.usual);
+    await page.emulateMedia({ colorScheme: null });
   },
 );
 

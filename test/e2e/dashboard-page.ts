@@ -2,49 +2,74 @@ import assert from "node:assert/strict";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { BrowserContext, Locator, Page } from "playwright-core";
 import { until } from "../../src/kit/until.ts";
-import { guardMs } from "../support/eventually.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
 
 export const screens = {
+  narrow: { width: 360, height: 740 },
   phone: { width: 390, height: 844 },
   usual: { width: 1280, height: 800 },
   wide: { width: 1440, height: 900 },
 };
 
-/** What went wrong in watched pages: errors, rejections and breaches of the policy. */
+/** What went wrong in watched pages: errors, rejections, requests that failed and breaches of the policy. */
 export interface Faults {
   readonly found: readonly string[];
-  /** Until the next call, messages of the console like this one are part of the test. */
-  expect(message: RegExp | undefined): void;
+  /**
+   * Runs an action during which each of these faults has to come, once or more often: `401 /session` is a request's, `ERR_FAILED /v1/me` a
+   * connection's. The action may wait for them.
+   */
+  during(expected: readonly RegExp[], action: (haveCome: () => Promise<void>) => Promise<unknown>): Promise<void>;
   watch(context: BrowserContext): Promise<Page>;
 }
 
 // A platform on a busy machine may say that it is: the dashboard asks again.
-const isBusy = /status of (?:429|503)/;
+const isBusy = /^(?:429|503) \/v1\//;
 
 export function createFaults(): Faults {
   const found: string[] = [];
-  // By the browser's clock: a message may arrive here after the next call.
-  const expected: { message: RegExp; from: number; until: number }[] = [];
-  const isExpected = (text: string, at: number) =>
-    isBusy.test(text) || expected.some(({ message, from, until }) => at >= from && at <= until && message.test(text));
+  // By the browser's clock: a message may arrive here when the action is over.
+  const windows: { pattern: RegExp; from: number; until: number; seen: number }[] = [];
+  const isExpected = (fault: string, at: number) => {
+    const open = windows.filter(({ pattern, from, until }) => at >= from && at <= until && pattern.test(fault));
+    for (const window of open) window.seen += 1;
+    return open.length > 0 || isBusy.test(fault);
+  };
   return {
     found,
-    expect(message) {
-      const now = Date.now();
-      for (const each of expected) each.until = Math.min(each.until, now);
-      if (message !== undefined) expected.push({ message, from: now, until: Number.POSITIVE_INFINITY });
+    async during(expected, action) {
+      const opened = expected.map((pattern) => ({
+        pattern,
+        from: Date.now(),
+        until: Number.POSITIVE_INFINITY,
+        seen: 0,
+      }));
+      windows.push(...opened);
+      const missing = () => opened.filter(({ seen }) => seen === 0).map(({ pattern }) => String(pattern));
+      const haveCome = async () => {
+        await eventually(() => missing().length === 0, `the browser reports ${expected.join(", ")}`);
+      };
+      await action(haveCome);
+      await haveCome();
+      for (const window of opened) window.until = Date.now();
     },
     async watch(context) {
       const page = await context.newPage();
       page.setDefaultTimeout(guardMs);
       page.on("pageerror", (error) => found.push(`error: ${error.message}`));
       page.on("console", (message) => {
-        if (message.type() === "error" && !isExpected(message.text(), message.timestamp()))
-          found.push(`console: ${message.text()} ${message.location().url}`);
+        const fault = faultOf(message.text(), message.location().url);
+        if (message.type() === "error" && !isExpected(fault, message.timestamp()))
+          found.push(`${fault} on ${page.url()}`);
       });
       return page;
     },
   };
+}
+
+/** A message of the console; of a request that failed its status, or the network's code, and its path. */
+function faultOf(text: string, url: string): string {
+  const [, what] = /^Failed to load resource: (?:the server responded with a status of |net::)(\w+)/.exec(text) ?? [];
+  return what === undefined ? `${text} ${url}` : `${what} ${URL.parse(url)?.pathname ?? url}`;
 }
 
 // Runs in the page: what moved without a person having done anything.
@@ -67,23 +92,52 @@ const rawMarks = `[document.title, document.body.textContent, ...Array.from(docu
 
 /** It breaks no rule of accessibility, shows marks that change the direction of text, and on a wide screen as on a phone nothing has to be scrolled sideways: neither the page nor a table in it. */
 export async function looksRight(page: Page): Promise<void> {
+  await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+  await showsMarks(page);
+  const before = page.viewportSize() ?? screens.usual;
+  for (const screen of [screens.narrow, screens.wide]) await fits(page, screen);
+  await page.setViewportSize(before);
+}
+
+const looks = [
+  { screen: screens.phone, colorScheme: "light" },
+  { screen: screens.wide, colorScheme: "light" },
+  { screen: screens.wide, colorScheme: "dark" },
+  { screen: screens.phone, colorScheme: "dark" },
+] as const;
+
+/** Looks at one loaded page on a phone and a wide screen, light and dark, with every rule of accessibility, and with the keyboard alone. */
+export async function looksRightEverywhere(page: Page): Promise<void> {
+  for (const { screen, colorScheme } of looks) {
+    await page.emulateMedia({ colorScheme });
+    await fits(page, screen);
+    // The other colours are the same elements.
+    if (colorScheme === "light") {
+      await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+      assert.deepEqual(await page.evaluate(unreachable), [], `${page.url()} with the keyboard`);
+    } else await breaksNoRule(page, { type: "rule", values: ["color-contrast", "link-in-text-block"] });
+  }
+  await fits(page, screens.narrow);
+  await showsMarks(page);
+  await page.setViewportSize(screens.usual);
+}
+
+async function breaksNoRule(page: Page, runOnly: { type: "tag" | "rule"; values: string[] }): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
-    .options({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })
+    .options({ runOnly, resultTypes: ["violations"] })
     // In the page itself, which has no frames, instead of a second one for each look.
     .setLegacyMode()
     .analyze();
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
   assert.deepEqual(found, [], page.url());
-  await showsMarks(page);
-  const before = page.viewportSize() ?? screens.usual;
-  for (const screen of [screens.phone, screens.wide]) {
-    await page.setViewportSize(screen);
-    // A chart follows the width of the screen a frame later.
-    const isFitting = async () => ((await page.evaluate(tooWide)) as string[]).length === 0 || undefined;
-    if (await until(isFitting, { timeoutMs: fitsWithinMs })) continue;
-    assert.deepEqual(await page.evaluate(tooWide), [], `${page.url()} on ${screen.width} px`);
-  }
-  await page.setViewportSize(before);
+}
+
+async function fits(page: Page, screen: { readonly width: number; readonly height: number }): Promise<void> {
+  await page.setViewportSize(screen);
+  // A chart follows the width of the screen a frame later.
+  const isFitting = async () => ((await page.evaluate(tooWide)) as string[]).length === 0 || undefined;
+  if (await until(isFitting, { timeoutMs: fitsWithinMs })) return;
+  assert.deepEqual(await page.evaluate(tooWide), [], `${page.url()} on ${screen.width} px`);
 }
 
 const fitsWithinMs = 30_000;
@@ -91,6 +145,29 @@ const fitsWithinMs = 30_000;
 // Runs in the page. A grid that is there to be scrolled can have the focus.
 const tooWide = `[document.documentElement, ...document.querySelectorAll("main div:has(> table):not([tabindex])")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 80))`;
+
+// Runs in the page: what reacts to a click without being reachable by Tab, in the order of the page, and what does not show its focus.
+const unreachable = `(() => {
+  const reachable = "a[href], button, input, select, textarea, summary, [tabindex]";
+  const propsOf = (element) => element[Object.keys(element).find((key) => key.startsWith("__reactProps$"))] ?? {};
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    if (!element.checkVisibility({ visibilityProperty: true }) || element.closest("[inert]")) continue;
+    const name = () => element.outerHTML.slice(0, 160);
+    if (!element.matches(reachable)) {
+      if (propsOf(element).onClick !== undefined) found.push("only clicks: " + name());
+      continue;
+    }
+    if (element.tabIndex > 0) found.push("another order: " + name());
+    if (element.tabIndex !== 0) continue;
+    element.focus({ focusVisible: true, preventScroll: true });
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    if (document.activeElement !== element) found.push("takes no focus: " + name());
+    else if (outlineStyle === "none" || parseFloat(outlineWidth) < 2) found.push("shows no focus: " + name());
+  }
+  document.activeElement.blur();
+  return found;
+})()`;
 
 const mostSteps = 150;
 

@@ -21,6 +21,7 @@ before(async () => {
   platform = await startPlatform({
     // A machine that only listens on loopback publishes no records.
     BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
+    BERTH_MONITOR_SECONDS: "5",
     BERTH_SMTP_URL: mailbox.url,
     BERTH_MAIL_FROM: "berth@example.com",
     BERTH_MAIL_TO: "operator@example.com",

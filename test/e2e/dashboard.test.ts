@@ -2,4 +2,5 @@
 // One page goes through all of it, in this order.
 import "./dashboard-project.ts";
 import "./dashboard-organization.ts";
+import "./dashboard-access.ts";
 import "./dashboard-frame.ts";

@@ -10,21 +10,28 @@ import { fillPlatform, requested } from "./fill-platform.ts";
 import { states, type Stage } from "./states.ts";
 
 /**
- * Pictures of the dashboard's pages into tmp/screenshots, to be looked at: a phone and a wide screen, light and dark.
+ * Pictures of the dashboard's pages into tmp/screenshots, to be looked at: a phone, a wide screen and a very wide one, light and dark.
  *
  *   npm run screenshots                              every page of a platform of its own, with much data and with none
  *   npm run screenshots -- URL TOKEN-FILE PATH...    these pages of a running platform
  *   npm run screenshots -- URL TOKEN-FILE =STATE...  these states of it, such as =palette; = alone is all of them
  */
 const [url, tokenFile, ...paths] = process.argv.slice(2);
-const widths = (process.env["SCREENSHOT_WIDTHS"] ?? "390,1440").split(",").map(Number);
+const widths = (process.env["SCREENSHOT_WIDTHS"] ?? "390,1440,2560").split(",").map(Number);
 const schemes = (process.env["SCREENSHOT_SCHEMES"] ?? "light,dark").split(",") as ("light" | "dark")[];
 const folder = join("tmp", "screenshots");
 const settleMs = 900;
 
 const tabs = ["", "/deployments", "/processes", "/logs", "/metrics", "/variables", "/domains", "/cron", "/database"];
 const moreTabs = ["/backups", "/timeline", "/files", "/settings"];
-const ofShop = [...tabs, ...moreTabs, "/database/public/orders", "/compare?from=1&to=2"];
+const details = [
+  "/database/public/orders",
+  "/compare?from=1&to=2",
+  "/cron/clean-up",
+  "/runs/1",
+  "/files?path=src/cart.js",
+];
+const ofShop = [...tabs, ...moreTabs, ...details];
 const ofOperator = ["/operator", "/operator/organizations", "/operator/status"];
 const ofOrganization = ["/", "/approvals", "/activity", "/access", "/account", "/api"];
 
@@ -117,7 +124,7 @@ interface Look {
 
 async function picture(browser: Browser, what: Shoot, { width, scheme }: Look): Promise<void> {
   const isMobile = width < 640;
-  const viewport = { width, height: isMobile ? 844 : 900 };
+  const viewport = { width, height: isMobile ? 844 : width > 2000 ? 1300 : 900 };
   const context = await browser.newContext({ viewport, colorScheme: scheme, isMobile, hasTouch: isMobile });
   const page = await context.newPage();
   const save = async (name: string) => {

@@ -35,6 +35,18 @@ export const states: Readonly<Record<string, State>> = {
     const { builds } = await client.call("builds.list", { params: shop });
     await open(`/projects/shop/builds/${builds[0]?.id}`);
   },
+  backup: async ({ client, open }) => {
+    const { backups } = await client.call("backups.list", { params: shop });
+    await open(`/projects/shop/backups/${backups[0]?.id}`);
+  },
+  certificates: async ({ page, open }) => {
+    await page.route("**/v1/projects/shop/domains", orderCertificates);
+    await open("/projects/shop/domains");
+  },
+  "switch-project": async ({ page, open }) => {
+    await open("/projects/shop/metrics");
+    await page.getByRole("button", { name: "Switch project" }).click();
+  },
   "metrics-hover": async ({ page, open }) => {
     await open("/projects/shop/metrics");
     await hoverDeployments(page);
@@ -144,6 +156,60 @@ async function deployAllDay(route: Route): Promise<void> {
     at: new Date(Date.now() - (23.8 - hour) * 3_600_000).toISOString(),
   }));
   await route.fulfill({ json: { ...metrics, deployments } });
+}
+
+/** Answers with the platform's hostnames and how far their certificates are: issued, failed, and under way. */
+async function orderCertificates(route: Route): Promise<void> {
+  const answer = await route.fetch();
+  const { domains } = (await answer.json()) as Answer<"domains.list">;
+  const [first] = domains;
+  if (first === undefined) throw new Error("the shop has no hostname");
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+  const found = {
+    ...first,
+    dns_status: "ok",
+    dns_detail: "The A record leads to 203.0.113.7.",
+    serving: true,
+  } as const;
+  type Step = Answer<"domains.list">["domains"][number]["ssl_steps"][number];
+  const ordered: Step[] = [
+    { at: ago(48), status: "issuing", detail: "Ordered a certificate from Let's Encrypt." },
+    {
+      at: ago(46),
+      status: "issuing",
+      detail: "Published the answer to the challenge at /.well-known/acme-challenge/.",
+    },
+  ];
+  const valid = "A certificate of Let's Encrypt, valid for another 89 days.";
+  const refused = "The certificate authority could not reach the challenge: connection refused by 203.0.113.7:80.";
+  const shown: Answer<"domains.list">["domains"] = [
+    {
+      ...found,
+      ssl_status: "active",
+      ssl_detail: valid,
+      ssl_next_attempt_at: ago(-59 * 86_400),
+      ssl_steps: [...ordered, { at: ago(41), status: "active", detail: valid }],
+    },
+    {
+      ...found,
+      id: "failed",
+      hostname: "checkout.shop.example.com",
+      ssl_status: "failed",
+      ssl_detail: refused,
+      ssl_next_attempt_at: ago(-600),
+      ssl_steps: [...ordered, { at: ago(12), status: "failed", detail: refused }],
+    },
+    {
+      ...found,
+      id: "issuing",
+      hostname: "a-rather-long-hostname-of-a-campaign.in-the-spring.shop.example.com",
+      ssl_status: "issuing",
+      ssl_detail: "The certificate authority looks at the challenge.",
+      ssl_next_attempt_at: null,
+      ssl_steps: ordered,
+    },
+  ];
+  await route.fulfill({ json: { domains: shown } });
 }
 
 /** Moves the pointer to the left until it is at a deployment. */

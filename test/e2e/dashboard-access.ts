@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { cliUser } from "../support/cli.ts";
+import { eventually } from "../support/eventually.ts";
+import { looksRight } from "./dashboard-page.ts";
+import { at, faults, heading, openPage, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
+
+const headingOf = (visitor: Page, name: string) => visitor.getByRole("heading", { level: 1, name });
+
+/** Sends a request as an agent or a script with this token does. */
+async function statusOf(token: string, path: string, method = "GET"): Promise<number> {
+  const response = await fetch(at(path), { method, headers: { authorization: `Bearer ${token}` } });
+  await response.body?.cancel();
+  return response.status;
+}
+
+test(
+  "berth open --dashboard prints a link that signs in once, and says afterwards how to get another",
+  { skip },
+  async () => {
+    await using user = await cliUser({ url: platform.api, token: platform.token });
+    const { exitCode, stdout } = await user.berth(["open", "--dashboard"]);
+    assert.equal(exitCode, 0);
+    const [link = ""] = /http[^\s"]+\/sign-in#[^\s"]+/.exec(stdout) ?? [];
+    const visitor = await openPage();
+    await visitor.goto(link);
+    await headingOf(visitor, "Overview").waitFor();
+    await visitor.reload();
+    await headingOf(visitor, "Overview").waitFor();
+    await visitor.context().close();
+    const second = await openPage();
+    await faults.during([/^401 \/session$/], async () => {
+      await second.goto(link);
+      await second.getByText("The link was used or has expired.").waitFor();
+    });
+    await second.getByText("berth open --dashboard").waitFor();
+    await looksRight(second);
+    await second.context().close();
+  },
+);
+
+test("a token is shown once: it works, and is gone from the page when its dialog closes", { skip }, async () => {
+  await page.goto(at("/access"));
+  await press("New token");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("continuous integration");
+  await dialog.getByLabel("Only some scopes").check();
+  await dialog.getByLabel("projects:read", { exact: true }).check();
+  await press("Create");
+  await page.getByRole("dialog", { name: "Token created" }).waitFor();
+  await looksRight(page);
+  const token = await dialog.locator("code").innerText();
+  assert.equal(await statusOf(token, "/v1/projects"), 200);
+  assert.equal(await statusOf(token, "/v1/api-tokens"), 403);
+  await press("I have it");
+  const row = page.getByRole("row", { name: /continuous integration/ });
+  await row.waitFor();
+  assert.ok(!(await page.content()).includes(token));
+  await page.reload();
+  await row.waitFor();
+  assert.ok(!(await page.content()).includes(token));
+  await press("Revoke continuous integration");
+  await dialog.getByLabel("Type continuous integration to confirm").fill("continuous integration");
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await row.waitFor({ state: "detached" });
+  assert.equal(await statusOf(token, "/v1/projects"), 401);
+});
+
+test("an SSH key is added, one that is none is refused at its field, and it is removed", { skip }, async () => {
+  await page.goto(at("/access"));
+  await press("Add a key");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("laptop");
+  const field = dialog.getByLabel("Public key");
+  await field.fill("ssh-ed25519 none");
+  await faults.during([/^400 \/v1\/ssh-keys$/], async () => {
+    await dialog.getByRole("button", { name: "Add", exact: true }).click();
+    await dialog.locator("[aria-invalid][name=public_key]:focus").waitFor();
+  });
+  await field.fill(publicKey());
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  const row = page.getByRole("row", { name: /laptop.*SHA256:.*Active/ });
+  await row.waitFor();
+  await press("Remove laptop");
+  await dialog.getByLabel("Type laptop to confirm").fill("laptop");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await row.waitFor({ state: "detached" });
+});
+
+/** An SSH key as a .pub file has it. */
+function publicKey(): string {
+  const { publicKey: key } = generateKeyPairSync("ed25519");
+  const parts = [Buffer.from("ssh-ed25519"), Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url")];
+  const sized = parts.map((part) => Buffer.concat([Buffer.from([0, 0, 0, part.length]), part]));
+  return `ssh-ed25519 ${Buffer.concat(sized).toString("base64")} me@laptop`;
+}
+
+test(
+  "what an owner approves in the browser is deleted when the agent repeats it, and leaves the page",
+  { skip },
+  async () => {
+    await platform.call("POST", "/v1/projects", { slug: "doomed", name: "Doomed" });
+    const made = await platform.call("POST", "/v1/api-tokens", { name: "cleaner", approval_mode: true });
+    const deletes = () => statusOf(String(made.body["token"]), "/v1/projects/doomed", "DELETE");
+    assert.equal(await deletes(), 403);
+    const watcher = await visitorWith(platform.token);
+    const project = watcher.getByRole("cell").getByRole("link", { name: "doomed Doomed" });
+    await project.waitFor();
+    await page.goto(at("/approvals"));
+    await page.getByRole("link", { name: "Review: Delete the project doomed" }).click();
+    await press("Approve");
+    await page.getByRole("heading", { name: "Approved" }).waitFor();
+    await looksRight(page);
+    await page.getByRole("link", { name: "Back to the approvals" }).click();
+    const request = page.getByRole("list", { name: "Approvals" }).getByRole("listitem").filter({ hasText: "doomed" });
+    await request.getByText("Approved").waitFor();
+    assert.ok((await deletes()) < 300);
+    await request.getByText("Used").waitFor();
+    await project.waitFor({ state: "detached" });
+    const { body } = await platform.call("GET", "/v1/projects/doomed");
+    assert.equal(body["state"], "deleted");
+    await watcher.context().close();
+  },
+);
+
+test("an application that keeps crashing is a failing check and an alert", { skip }, async () => {
+  await page.goto(at("/operator/status"));
+  const failing = page.getByRole("row", { name: /Failing crash loops main\/demo/ });
+  const alert = page.getByRole("row", { name: /Critical.*keeps crashing.*main\/demo/ });
+  const crash = async () => {
+    await platform.visit("demo", "/exit").catch(() => undefined);
+    return (await failing.count()) > 0 && (await alert.count()) > 0;
+  };
+  await eventually(crash, "the page shows the failing check and the alert");
+  await failing.getByText("berth rollback").waitFor();
+  await looksRight(page);
+  await page.goto(at("/"));
+  await page.getByRole("region", { name: "Needs you" }).getByText("1 open alert of the platform").waitFor();
+});
+
+test("a list that could not be read says why, and comes when it is asked for again", { skip }, async () => {
+  const body = JSON.stringify({ error: "The control plane could not do this.", code: "internal_error" });
+  const headers = { "x-request-id": "req-of-the-test" };
+  for (const [path, call, row] of [
+    ["/activity", "/v1/activity", page.getByRole("main").getByRole("listitem").first()],
+    ["/access", "/v1/api-tokens", page.getByRole("table", { name: "API tokens" })],
+  ] as const) {
+    const pattern = (url: URL) => url.pathname === call;
+    await page.route(pattern, (route) => route.fulfill({ status: 500, body, headers }));
+    await faults.during([new RegExp(`^500 ${call}$`)], async () => {
+      await page.goto(at(path));
+      await page.getByRole("alert").getByText("Request req-of-the-test").waitFor();
+    });
+    await page.unroute(pattern);
+    await page.getByRole("alert").getByRole("button", { name: "Try again" }).click();
+    await row.waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+  }
+});
+
+test("the page of the session shows what is used and the limits of requests", { skip }, async () => {
+  await page.goto(at("/account"));
+  const { body } = await platform.call<{ limits: Record<string, number> }>("GET", "/v1/capabilities");
+  for (const [label, name] of [
+    ["Reads a minute", "reads_per_minute"],
+    ["Changes a minute", "writes_per_minute"],
+  ] as const) {
+    const value = page.locator("dl > div").filter({ hasText: label }).locator("dd");
+    await value.getByText((body.limits[name] ?? 0).toLocaleString("en"), { exact: true }).waitFor();
+  }
+  await page.getByText(/^\d+ of \d+$/).waitFor();
+});
+
+// Runs in the page.
+const isGroundDark = `(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.fillStyle = getComputedStyle(document.body).backgroundColor;
+  canvas.fillRect(0, 0, 1, 1);
+  return canvas.getImageData(0, 0, 1, 1).data[0] < 128;
+})()`;
+
+test("light, dark or as the system is: the choice is kept over a reload", { skip }, async () => {
+  const isDark = () => page.evaluate(isGroundDark);
+  await page.goto(at("/account"));
+  await page.emulateMedia({ colorScheme: "light" });
+  for (const [theme, scheme, dark] of [
+    ["light", "dark", false],
+    ["dark", "light", true],
+    ["system", "dark", true],
+    ["system", "light", false],
+  ] as const) {
+    const button = page.getByRole("button", { name: /^Theme: / });
+    while ((await button.getAttribute("aria-label")) !== `Theme: ${theme}`) await button.click();
+    await page.emulateMedia({ colorScheme: scheme });
+    assert.equal(await isDark(), dark, theme);
+    await page.reload();
+    await page.getByRole("button", { name: `Theme: ${theme}` }).waitFor();
+    assert.equal(await isDark(), dark, `${theme} after a reload`);
+  }
+});
+
+test("the header switches to the same page of another project, found by its name", { skip }, async () => {
+  await page.goto(at("/projects/demo/variables"));
+  await heading("Variables").waitFor();
+  await press("Switch project");
+  const find = page.getByRole("combobox", { name: "Switch project" });
+  await find.fill("meanw");
+  await page.getByRole("option", { name: /^meanwhile\s*Empty/, selected: true }).waitFor();
+  await looksRight(page);
+  await find.press("Enter");
+  await page.waitForURL(at("/projects/meanwhile/variables"));
+  await page.goBack();
+  await page
+    .getByRole("status")
+    .getByText(/@[0-9a-f]{8}$/)
+    .waitFor();
+});
+
+test("signing out everywhere revokes the session's token", { skip }, async () => {
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "roaming" });
+  const visitor = await visitorWith(String(made.body["token"]));
+  const other = await visitorWith(String(made.body["token"]));
+  await headingOf(other, "Overview").waitFor();
+  await visitor.goto(at("/account"));
+  await visitor.getByRole("button", { name: "Sign out everywhere" }).click();
+  await visitor.getByLabel("Type roaming to confirm").fill("roaming");
+  await faults.during([/^401 \/v1\//], async () => {
+    await visitor.getByRole("button", { name: "Revoke the token" }).click();
+    for (const each of [visitor, other]) await headingOf(each, "Your session has ended").waitFor();
+  });
+  await visitor.reload();
+  await headingOf(visitor, "Sign in to Berth").waitFor();
+  for (const each of [visitor, other]) await each.context().close();
+});
+
+test("a session whose token has ended, and a platform out of reach, have screens that say so", { skip }, async () => {
+  const made = await platform.call("POST", "/v1/api-tokens", { name: "short" });
+  const visitor = await visitorWith(String(made.body["token"]));
+  await headingOf(visitor, "Overview").waitFor();
+  const lost = visitor.getByText("The platform does not answer; what is shown may be old.");
+  await faults.during([/^ERR_FAILED \/v1\//], async () => {
+    await visitor.route("**/v1/**", (route) => route.abort());
+    await visitor.getByRole("link", { name: "Activity" }).click();
+    await lost.waitFor();
+    await visitor.unroute("**/v1/**");
+    await lost.waitFor({ state: "detached" });
+  });
+  // A page whose script was never loaded.
+  await faults.during([/^ERR_INTERNET_DISCONNECTED \/(?:v1|assets)\//], async (haveCome) => {
+    await visitor.context().setOffline(true);
+    await visitor.getByRole("link", { name: "Access" }).click();
+    await haveCome();
+    await visitor.context().setOffline(false);
+    await headingOf(visitor, "Access").waitFor();
+    await lost.waitFor({ state: "detached" });
+  });
+  // Without a click: its stream of changes ends.
+  await faults.during([/^401 \/v1\//], async () => {
+    await platform.call("DELETE", `/v1/api-tokens/${String(made.body["id"])}`);
+    await headingOf(visitor, "Your session has ended").waitFor();
+  });
+  await looksRight(visitor);
+  await visitor.getByRole("button", { name: "Sign in with another token" }).click();
+  await headingOf(visitor, "Sign in to Berth").waitFor();
+  await faults.during([/^ERR_FAILED \/session\/resume$/], async () => {
+    await visitor.route("**/session/resume", (route) => route.abort());
+    await visitor.goto(at("/"));
+    await headingOf(visitor, "The platform does not answer").waitFor();
+  });
+  await looksRight(visitor);
+  await visitor.unroute("**/session/resume");
+  await visitor.getByRole("button", { name: "Try again" }).click();
+  await headingOf(visitor, "Sign in to Berth").waitFor();
+  await visitor.context().close();
+});
