@@ -20,7 +20,7 @@ export function Page({ title, lead, actions, children, full = false, wide = fals
   }, [title]);
   return (
     <div
-      className={`mx-auto flex w-full min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${wide ? "" : "max-w-[1200px]"} ${full ? "h-full min-h-0" : ""}`}
+      className={`flex w-full min-w-0 flex-col gap-5 px-4 py-6 sm:px-8 ${wide ? "" : "max-w-[1664px]"} ${full ? "h-full min-h-0" : ""}`}
     >
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
