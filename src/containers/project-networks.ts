@@ -26,8 +26,8 @@ const blockCount = 64;
 const networksInBlock = 1024;
 /** Which data folder's network stands on this machine; a reboot removes the notes. */
 const notes = "/run/berth-docker-networks";
-/** Private networks of the operator, closed to containers. */
-const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
+/** Private networks, Berth's own included, closed to containers. */
+const closed = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
 interface EngineNetwork {
   readonly Id: string;
@@ -46,16 +46,8 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
   const blockNetwork = networkOf(block);
   noteNetwork({ tag, stateDir: options.stateDir, block: blockNetwork }, notes);
   const table = `berth_docker_${tag}`;
-  const closed = privateNetworks.filter((network) => network !== "10.0.0.0/8");
   const { edgePorts = [], open = [] } = options;
-  const names = {
-    table,
-    interfacePrefix: `d${tag}-`,
-    blockNetwork,
-    closed: ["10.0.0.0/8", ...closed],
-    edgePorts,
-    open,
-  };
+  const names = { table, interfacePrefix: `d${tag}-`, blockNetwork, closed, edgePorts, open };
   const rules = vethRules(names, resolvers.addresses, usualConnectionLimits());
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");

@@ -245,4 +245,6 @@ function watchCommandLines() {
   };
 }
 
-const processIds = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+function processIds(): string[] {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+}

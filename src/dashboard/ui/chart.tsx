@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { Button } from "./button.tsx";
-import { useChartKeys } from "../data/chart-keys.ts";
+import { useChartKeys } from "./chart-keys.ts";
 import { createPlot, height, updatePlot, type Drawn, type Hover } from "./plot.ts";
 
 interface ChartProps extends Drawn {

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../contract/client.ts";
 import { entryKinds } from "../../contract/activity.ts";
-import { moveInRows } from "../data/row-keys.ts";
+import { moveInRows } from "../data/move-in-rows.ts";
 import { Select } from "./field.tsx";
 import { Older } from "./older.tsx";
 import { Dot, Tag, type Tone } from "./status.tsx";

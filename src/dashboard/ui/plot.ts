@@ -1,5 +1,4 @@
 import uPlot from "uplot";
-import { syncKey } from "../data/chart-keys.ts";
 import { clusterLabel, clusterMarkers, type Cluster, type Marker } from "../data/cluster-markers.ts";
 
 export interface Series {
@@ -64,6 +63,9 @@ export function createPlot(
   updatePlot(plot, drawn());
   return plot;
 }
+
+/** The charts of a page share their cursor under this key. */
+export const syncKey = "metrics";
 
 function zoomOf({ scales, data: [times] }: uPlot): Zoom | undefined {
   const { min, max } = scales["x"] ?? {};

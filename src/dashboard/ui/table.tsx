@@ -4,7 +4,7 @@ import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react
 import { plural } from "../data/format.ts";
 import { useIsPhone } from "../data/use-is-phone.ts";
 import { Button } from "./button.tsx";
-import { moveInRows } from "../data/row-keys.ts";
+import { moveInRows } from "../data/move-in-rows.ts";
 import { Ago } from "./text.tsx";
 
 export interface Column<T> {

@@ -5,7 +5,7 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
 import { buildUpload, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
-import { timesOfLines } from "./log-times.ts";
+import { timesOfLines } from "./times-of-lines.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
 const mostLogBytes = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { ArrowDown, ArrowUp, KeyRound } from "lucide-react";
 import { visible } from "../../data/format.ts";
 import { RemoveButton } from "../../ui/button.tsx";
-import { moveInRows } from "../../data/row-keys.ts";
+import { moveInRows } from "../../data/move-in-rows.ts";
 import type { Cell } from "./cell-dialog.tsx";
 import { keyOf } from "./row-key.ts";
 import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";

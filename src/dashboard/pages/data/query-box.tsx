@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
-import { moveInRows } from "../../data/row-keys.ts";
+import { moveInRows } from "../../data/move-in-rows.ts";
 import { useMutation } from "@tanstack/react-query";
 import { CellDialog, type Cell } from "./cell-dialog.tsx";
 import { isNumber, Value } from "./value.tsx";

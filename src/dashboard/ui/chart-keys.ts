@@ -1,13 +1,10 @@
 import { useMemo, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
 import uPlot from "uplot";
-import type { Drawn, Zoom } from "../ui/plot.ts";
+import { syncKey, type Drawn, type Zoom } from "./plot.ts";
 
 const fewestPoints = 4;
 const stepsOf: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
 const zoomsOf: Readonly<Record<string, number>> = { "+": 0.5, "=": 0.5, "-": 2 };
-
-/** The charts of a page share their cursor under this key. */
-export const syncKey = "metrics";
 
 interface ChartKeys {
   onKeyDown(event: KeyboardEvent): void;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timesOfLines } from "./log-times.ts";
+import { timesOfLines } from "./times-of-lines.ts";
 
 const times = [
   { offset: 0, at: "2026-01-31T09:00:00.000Z" },
