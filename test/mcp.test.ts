@@ -38,7 +38,7 @@ before(async () => {
     text: offset === 0 ? `-----> Install\n${trap}\n` : "",
     next_offset: 9,
   });
-  api = await testApi({ ports: { logStore: { readRuntime, readBuild } as never } });
+  api = await testApi({ ports: { logStore: { readRuntime, readBuild, readBuildTimes: async () => [] } as never } });
   organization = await testOrganization(api.database.db, "acme");
   user = await cliUser({ url: api.baseUrl, token: organization.owner });
   const project = await testProject(api.platform, organization, "demo");
