@@ -182,7 +182,9 @@ const isGroundDark = `(() => {
 })()`;
 
 test("light, dark or as the system is: the choice is kept over a reload", { skip }, async () => {
-  const isDark = () => page.evaluate(isGroundDark);
+  // The browser recolours the page some frames after its scheme has changed.
+  const isNow = (dark: boolean, what: string) =>
+    eventually(async () => (await page.evaluate(isGroundDark)) === dark, what);
   await page.goto(at("/account"));
   await page.emulateMedia({ colorScheme: "light" });
   for (const [theme, scheme, dark] of [
@@ -194,10 +196,10 @@ test("light, dark or as the system is: the choice is kept over a reload", { skip
     const button = page.getByRole("button", { name: /^Theme: / });
     while ((await button.getAttribute("aria-label")) !== `Theme: ${theme}`) await button.click();
     await page.emulateMedia({ colorScheme: scheme });
-    assert.equal(await isDark(), dark, theme);
+    await isNow(dark, `the theme ${theme} on a ${scheme} system`);
     await page.reload();
     await page.getByRole("button", { name: `Theme: ${theme}` }).waitFor();
-    assert.equal(await isDark(), dark, `${theme} after a reload`);
+    await isNow(dark, `the theme ${theme} on a ${scheme} system after a reload`);
   }
 });
 
@@ -230,6 +232,8 @@ test("signing out everywhere revokes the session's token", { skip }, async () =>
     await visitor.getByRole("button", { name: "Revoke the token" }).click();
     for (const each of [visitor, other]) await headingOf(each, "Your session has ended").waitFor();
   });
+  await visitor.getByRole("button", { name: "Sign in with another token" }).click();
+  await headingOf(visitor, "Sign in to Berth").waitFor();
   await visitor.reload();
   await headingOf(visitor, "Sign in to Berth").waitFor();
   for (const each of [visitor, other]) await each.context().close();
