@@ -110,6 +110,7 @@ const looks = [
 export async function looksRightEverywhere(page: Page): Promise<void> {
   for (const { screen, colorScheme } of looks) {
     await page.emulateMedia({ colorScheme });
+    await hasColours(page, colorScheme);
     await fits(page, screen);
     // The other colours are the same elements.
     if (colorScheme === "light") {
@@ -121,6 +122,25 @@ export async function looksRightEverywhere(page: Page): Promise<void> {
   await showsMarks(page);
   await page.setViewportSize(screens.usual);
 }
+
+/** The page's ground and text have the colours of this scheme. The browser recolours a page some frames after its scheme has changed. */
+export async function hasColours(page: Page, scheme: "light" | "dark"): Promise<void> {
+  const [ground, text] = scheme === "dark" ? ["dark", "light"] : ["light", "dark"];
+  const isRecoloured = async () => (await page.evaluate(brightness)) === `${text} on ${ground}`;
+  await eventually(isRecoloured, `${page.url()} has its ${scheme} colours`);
+}
+
+// Runs in the page.
+const brightness = `(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  const isDark = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data[0] < 128;
+  };
+  const { color, backgroundColor } = getComputedStyle(document.body);
+  return [color, backgroundColor].map((each) => (isDark(each) ? "dark" : "light")).join(" on ");
+})()`;
 
 async function breaksNoRule(page: Page, runOnly: { type: "tag" | "rule"; values: string[] }): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
