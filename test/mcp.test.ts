@@ -21,6 +21,8 @@ let api: TestApi;
 let organization: TestOrganization;
 let user: CliUser;
 let build: string;
+/** Connected over stdin and stdout with the owner's token. */
+let tools: Tools;
 const logLines = [trap, "token berth_o_0123456789012345678901234567890123456789012abcdef", "x".repeat(9000)];
 
 before(async () => {
@@ -46,9 +48,11 @@ before(async () => {
   const owner = { org_id: organization.id, project_id: project.id };
   build = await testBuild(api.platform, owner, { status: "succeeded" });
   await testDeployment(api.platform, owner, { build_id: build, number: 1, status: "active" });
+  tools = await overStdio();
 });
 
 after(async () => {
+  await tools[Symbol.asyncDispose]();
   await user[Symbol.asyncDispose]();
   await api.close();
 });
@@ -82,7 +86,6 @@ async function connect(transport: Transport): Promise<Tools> {
 
 describe("berth mcp over stdin and stdout", () => {
   it("lists the tools and calls them", async () => {
-    await using tools = await overStdio();
     const listed = await tools.client.listTools();
     assert.ok(listed.tools.some(({ name }) => name === "diagnose") && listed.tools.length <= 20);
     const made = await tools.call("projects_change", { action: "create", slug: "made", name: "Made" });
@@ -91,7 +94,6 @@ describe("berth mcp over stdin and stdout", () => {
   });
 
   it("hands on an error's sentence, code, details and next call as they are", async () => {
-    await using tools = await overStdio();
     const { text, isError } = await tools.call("database", { action: "get", slug: "demo" });
     assert.ok(isError);
     const { body } = await api.call("GET", "/v1/projects/demo/database", { token: organization.owner });
@@ -104,17 +106,16 @@ describe("berth mcp over stdin and stdout", () => {
 
   it("refuses for want of rights with the role and the scopes that are needed, and names what is missing", async () => {
     const token = await testToken(api.database.db, organization.id, { role: "member", scopes: ["projects:read"] });
-    await using tools = await overStdio([], token.text);
-    const scope = await tools.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });
+    await using own = await overStdio([], token.text);
+    const scope = await own.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });
     assert.match(scope.text, /"needs":\{"role":"member","scopes":\["env:write"\]\}/);
-    const role = await tools.call("deployments_change", { action: "scale", slug: "demo", replicas: 2 });
+    const role = await own.call("deployments_change", { action: "scale", slug: "demo", replicas: 2 });
     assert.match(role.text, /"needs":\{"role":"platform admin"/);
-    const missing = await tools.call("projects", { action: "get", slug: "dmo" });
+    const missing = await own.call("projects", { action: "get", slug: "dmo" });
     assert.match(missing.text, /There is no project .*Did you mean `demo`/);
   });
 
   it("answers programs with the same data, marked as data, and pages every list by cursor", async () => {
-    await using tools = await overStdio();
     const answer = await tools.client.callTool({
       name: "logs",
       arguments: { slug: "demo", action: "list" },
@@ -129,12 +130,11 @@ describe("berth mcp over stdin and stdout", () => {
 
   it("warns whoever starts it with an administrator's login", async () => {
     const admin = await testToken(api.database.db, organization.id, { role: "owner", platform_admin: true });
-    await using tools = await overStdio([], admin.text);
-    assert.match(tools.client.getInstructions() ?? "", /administrator/);
+    await using own = await overStdio([], admin.text);
+    assert.match(own.client.getInstructions() ?? "", /administrator/);
   });
 
   it("names what is wrong with a call before it is sent", async () => {
-    await using tools = await overStdio();
     for (const [name, given, expected] of [
       ["projects", { action: "delete", slug: "demo" }, /no such action/],
       ["projects", { action: "get", slug: "demo", force: true }, /takes no \\"force\\"/],
@@ -155,7 +155,6 @@ describe("berth mcp over stdin and stdout", () => {
   });
 
   it("reaches rows without a tool by api_call, after api_routes told how", async () => {
-    await using tools = await overStdio();
     assert.match((await tools.call("api_routes")).text, /^ssh-keys\.create\(name, public_key\): /m);
     assert.match((await tools.call("api_routes", { route: "orgs.disable" })).text, /"params":\["slug"/);
     const me = await tools.call("api_call", { route: "me.get" });
@@ -170,7 +169,6 @@ describe("berth mcp over stdin and stdout", () => {
   });
 
   it("does a write with an idempotency key once", async () => {
-    await using tools = await overStdio();
     const given = { action: "create", slug: "once", name: "Once", idempotency_key: "key-1" };
     const first = await tools.call("projects_change", given);
     assert.equal(first.isError, false);
@@ -180,7 +178,6 @@ describe("berth mcp over stdin and stdout", () => {
 
 describe("what applications wrote", () => {
   it("is wrapped as data, without invisible characters, without tokens", async () => {
-    await using tools = await overStdio();
     for (const text of [
       (await tools.call("logs", { slug: "demo" })).text,
       (await tools.call("deployments", { action: "build_log", id: build })).text,
@@ -196,7 +193,6 @@ describe("what applications wrote", () => {
 
   it("stays within a size", async () => {
     logLines.push(...Array.from({ length: 4000 }, (_, index) => `line ${index} ${"y".repeat(100)}`));
-    await using tools = await overStdio();
     const { text } = await tools.call("logs", { slug: "demo", limit: 5000 });
     logLines.length = 3;
     assert.ok(text.length < 42_000, `${text.length}`);
@@ -207,24 +203,24 @@ describe("what applications wrote", () => {
 
 describe("what the server is started with", () => {
   it("--read-only lists no tool that writes, and refuses to be talked into one", async () => {
-    await using tools = await overStdio(["--read-only"]);
-    const { tools: listed } = await tools.client.listTools();
+    await using own = await overStdio(["--read-only"]);
+    const { tools: listed } = await own.client.listTools();
     assert.deepEqual(
       listed.filter(({ annotations }) => annotations?.readOnlyHint !== true),
       [],
     );
     assert.ok(!listed.some(({ name }) => name.endsWith("_change")));
     const tried = [
-      await tools.call("projects_change", { action: "delete", slug: "demo" }),
-      await tools.call("api_call", { route: "projects.delete", params: { slug: "demo" } }),
+      await own.call("projects_change", { action: "delete", slug: "demo" }),
+      await own.call("api_call", { route: "projects.delete", params: { slug: "demo" } }),
     ];
     assert.ok(tried.every(({ isError }) => isError));
     assert.equal((await api.call("GET", "/v1/projects/demo", { token: organization.owner })).body["state"], "active");
   });
 
   it("--allow keeps to its projects, by name and by id, and hides the others", async () => {
-    await using tools = await overStdio(["--allow", "other"]);
-    const list = await tools.call("projects", { action: "list" });
+    await using own = await overStdio(["--allow", "other"]);
+    const list = await own.call("projects", { action: "list" });
     assert.ok(list.text.includes('"other"') && !list.text.includes('"demo"'), list.text);
     for (const [name, given] of [
       ["projects", { action: "get", slug: "demo" }],
@@ -236,31 +232,31 @@ describe("what the server is started with", () => {
       ["api_call", { route: "tokens.list" }],
       ["api_call", { route: "projects.get", params: { slug: "demo" } }],
     ] as const) {
-      const { text, isError } = await tools.call(name, given);
+      const { text, isError } = await own.call(name, given);
       assert.ok(isError && /may not reach/.test(text), `${name}: ${text}`);
     }
-    assert.equal((await tools.call("projects", { action: "get", slug: "other" })).isError, false);
-    await using own = await overStdio(["--allow", "demo"]);
-    assert.equal((await own.call("deployments", { action: "build", id: build })).isError, false);
+    assert.equal((await own.call("projects", { action: "get", slug: "other" })).isError, false);
+    await using ofDemo = await overStdio(["--allow", "demo"]);
+    assert.equal((await ofDemo.call("deployments", { action: "build", id: build })).isError, false);
   });
 
   it("--project is meant where a call names none", async () => {
-    await using tools = await overStdio(["-p", "demo"]);
-    assert.match((await tools.call("projects", { action: "get" })).text, /"slug":"demo"/);
-    assert.match((await tools.call("diagnose")).text, /"slug":"demo"/);
+    await using own = await overStdio(["-p", "demo"]);
+    assert.match((await own.call("projects", { action: "get" })).text, /"slug":"demo"/);
+    assert.match((await own.call("diagnose")).text, /"slug":"demo"/);
   });
 
   it("--project is never the slug of a new project, of an organization, or a project's new slug", async () => {
-    await using tools = await overStdio(["-p", "demo"]);
-    const create = await tools.call("projects_change", { action: "create", name: "Third", dry_run: true });
+    await using own = await overStdio(["-p", "demo"]);
+    const create = await own.call("projects_change", { action: "create", name: "Third", dry_run: true });
     assert.match(create.text, /projects\.create needs slug/);
-    assert.match((await tools.call("api_call", { route: "orgs.disable" })).text, /orgs\.disable needs slug/);
+    assert.match((await own.call("api_call", { route: "orgs.disable" })).text, /orgs\.disable needs slug/);
     const rename = { route: "projects.rename", dry_run: true };
-    const renamed = await tools.call("api_call", { ...rename, body: { slug: "third" } });
+    const renamed = await own.call("api_call", { ...rename, body: { slug: "third" } });
     assert.match(renamed.text, /"dry_run":true/);
-    const other = await tools.call("api_call", { ...rename, params: { slug: "other" }, body: { slug: "third" } });
+    const other = await own.call("api_call", { ...rename, params: { slug: "other" }, body: { slug: "third" } });
     assert.match(other.text, /"target":"(other|third)"/);
-    assert.match((await tools.call("api_call", { ...rename })).text, /needs slug in body/);
+    assert.match((await own.call("api_call", { ...rename })).text, /needs slug in body/);
   });
 
   it("without a login it says so and ends", async () => {
@@ -273,13 +269,13 @@ describe("what the server is started with", () => {
 describe("a token in approval mode", () => {
   it("is told that a human decides, what to poll, and to repeat the same call", async () => {
     const careful = await testToken(api.database.db, organization.id, { role: "owner", approval_mode: true });
-    await using tools = await overStdio([], careful.text);
-    const { text, isError } = await tools.call("projects_change", { action: "delete", slug: "other" });
+    await using own = await overStdio([], careful.text);
+    const { text, isError } = await own.call("projects_change", { action: "delete", slug: "other" });
     assert.ok(isError);
     const id = /"id":"(apr_\w+)"/.exec(text)?.[1] ?? "";
     assert.match(text, /"code":"approval_required"/);
     assert.ok(text.includes(`Poll the tool approvals with {"action":"get","id":"${id}","wait":30}`), text);
-    const polled = await tools.call("approvals", { action: "get", id });
+    const polled = await own.call("approvals", { action: "get", id });
     assert.match(polled.text, /"status":"pending"/);
     assert.doesNotMatch(`${text}${polled.text}`, /decide\//);
   });
@@ -287,7 +283,6 @@ describe("a token in approval mode", () => {
 
 describe("long work", () => {
   it("tells how far it is where the client asks", async () => {
-    await using tools = await overStdio();
     const messages: string[] = [];
     const { id } = await askedApproval();
     const onprogress = ({ message = "" }: Progress) => void messages.push(message);
@@ -320,13 +315,13 @@ describe("berth mcp --http", () => {
 
   it("serves the same tools to a client with its key", async () => {
     const requestInit = { headers: { authorization: `Bearer ${key}` } };
-    await using tools = await connect(new StreamableHTTPClientTransport(url, { requestInit }) as unknown as Transport);
-    assert.ok((await tools.client.listTools()).tools.length > 10);
-    assert.match((await tools.call("projects", { action: "get", slug: "demo" })).text, /"slug":"demo"/);
+    await using own = await connect(new StreamableHTTPClientTransport(url, { requestInit }) as unknown as Transport);
+    assert.ok((await own.client.listTools()).tools.length > 10);
+    assert.match((await own.call("projects", { action: "get", slug: "demo" })).text, /"slug":"demo"/);
     const messages: unknown[] = [];
     const { id } = await askedApproval();
     const given = { name: "approvals", arguments: { action: "get", id, wait: 3 } };
-    await tools.client.callTool(given, undefined, { onprogress: (progress) => void messages.push(progress) });
+    await own.client.callTool(given, undefined, { onprogress: (progress) => void messages.push(progress) });
     assert.ok(messages.length >= 1);
   });
 
