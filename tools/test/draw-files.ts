@@ -15,7 +15,7 @@ export interface Drawn {
 
 /**
  * All files that do not declare that they are drawn (test-files.ts), and one share of the others. The shares take about the same processor
- * time, so every usual run takes about the same, and each file has the same chance.
+ * time, so every usual run takes about the same, and each file has the same chance. A file that takes longer than a share is one alone.
  */
 export function drawFiles(files: readonly TestFile[], random: () => number): Drawn {
   const shares = dealFiles(

@@ -152,11 +152,12 @@ test("each draw has the files that are never drawn and one share of the others, 
     assert.equal(files.length + others.length, found.length);
     assert.ok(others.every(({ row }) => row !== ""));
     const drawn = files.filter(({ row }) => row !== "");
-    costs.push(drawn.reduce((sum, file) => sum + processorSecondsOf(file), 0));
+    // A file that takes longer than a share is one alone.
+    if (drawn.length > 1) costs.push(drawn.reduce((sum, file) => sum + processorSecondsOf(file), 0));
     for (const file of files) seen.add(file);
   }
   assert.equal(seen.size, found.length);
-  assert.ok(Math.max(...costs) < 1.5 * Math.min(...costs), `the shares take ${[...new Set(costs)].join(", ")} s`);
+  assert.ok(Math.max(...costs) < 1.3 * Math.min(...costs), `the shares take ${[...new Set(costs)].join(", ")} s`);
 });
 
 test("the same random numbers draw the same files", () => {
