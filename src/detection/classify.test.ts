@@ -51,6 +51,16 @@ const sayings: readonly (readonly [Tool, string, BuilderFailureCode])[] = [
   ],
   [
     "pip",
+    "ERROR: Ignored the following versions that require a different python version: 6.0.1 Requires-Python >=3.12; 6.1 Requires-Python >=3.12; 6.1a1 Requires-Python >=3.12\nERROR: Could not find a version that satisfies the requirement Django<6.2,>=6.1 (from versions: 1.1.3, 5.2.9)\nERROR: No matching distribution found for Django<6.2,>=6.1",
+    "python_version_unavailable",
+  ],
+  [
+    "pip",
+    "ERROR: Ignored the following versions that require a different python version: 6.1 Requires-Python >=3.12\nERROR: Could not find a version that satisfies the requirement Django==61 (from versions: 5.2.9)\nERROR: No matching distribution found for Django==61",
+    "dependency_not_found",
+  ],
+  [
+    "pip",
     "WARNING: Retrying … NewConnectionError … \nERROR: No matching distribution found for a",
     "registry_unreachable",
   ],
@@ -133,6 +143,16 @@ test("the telling line is the first that names an error, without npm's frame", (
   const next =
     "⨯ Failed to patch lockfile\n[TypeError: no os]\nFailed to compile.\n\nsrc/a.tsx\nFailed to fetch `Geist`.\n";
   assert.equal(tellingLine(next), "Failed to fetch `Geist`.");
+  assert.equal(
+    tellingLine("npm error code ETARGET\nnpm error notarget No matching version found for a@9.\n"),
+    "No matching version found for a@9.",
+  );
+  assert.equal(
+    tellingLine(
+      "ERROR: Could not find a version that satisfies the requirement a==9 (from versions: 1, 2)\nERROR: No matching distribution found for a==9",
+    ),
+    "No matching distribution found for a==9",
+  );
   assert.equal(tellingLine("Error: it failed:\n"), "Error: it failed:");
   assert.equal(tellingLine("all is well"), null);
 });

@@ -4,11 +4,22 @@ import type { Step, Tool } from "./plan.ts";
 import { unreachable } from "./unreachable.ts";
 
 interface Sign {
-  readonly pattern: RegExp;
+  readonly pattern: Pick<RegExp, "test">;
   readonly code: BuilderFailureCode;
 }
 
 const nodeGyp = /gyp ERR!|node-gyp.*(?:not ok|failed)/;
+
+const madeForOtherPython = {
+  // pip lists `6.1.2 Requires-Python >=3.12` among the ignored versions and then misses `Django<6.2,>=6.1`: a wanted version begins an
+  // ignored one.
+  test(output: string): boolean {
+    const ignored = /different python version: (.*)/i.exec(output)?.[1]?.split("; ") ?? [];
+    const requirement = /satisfies the requirement (\S+)/.exec(output)?.[1] ?? "";
+    const wanted = requirement.split(/[=~>]=|,/).slice(1);
+    return ignored.some((each) => wanted.some((version) => `${each.split(" ")[0]}.`.startsWith(`${version}.`)));
+  },
+};
 
 // Checked in order: a missing package also prints that the install failed, and an unreachable registry also prints that a package is
 // missing.
@@ -88,6 +99,7 @@ const signs: Readonly<Record<Tool, readonly Sign[]>> = {
       pattern: /[Ll]ockfile at `[^`]*` needs to be updated|pyproject\.toml changed significantly since poetry\.lock/,
       code: "lock_out_of_sync",
     },
+    { pattern: madeForOtherPython, code: "python_version_unavailable" },
     { pattern: /No matching distribution found|Could not find a version/, code: "dependency_not_found" },
     { pattern: /ensurepip is not available|No module named (?:venv|ensurepip|pip)/, code: "python_missing" },
     {
@@ -195,8 +207,13 @@ export function classify(step: Step, output: string): BuilderFailureCode {
 const noise =
   /^npm (?:error|ERR!) (?:code|errno|syscall|path|command|A complete log|An unknown git error|\(node:\d+\)|$)|^npm (?:error|ERR!)\s*$|^\s*$/;
 
-// Preferred lines: npm first says that the lock file differs and only then what differs, and Node prints the source line before the error.
-const tellingFirst = [/(?:Missing|Invalid): \S+/, /^(?:[\w.]*(?:Error|Exception)|error)(?: ?\[\w+\])?: /];
+// Preferred lines: npm first says that the lock file differs and only then what differs, pip lists all versions that do not fit before it
+// names the requirement, and Node prints the source line before the error.
+const tellingFirst = [
+  /(?:Missing|Invalid): \S+/,
+  /^ERROR: No matching distribution/,
+  /^(?:[\w.]*(?:Error|Exception)|error)(?: ?\[\w+\])?: /,
+];
 
 /** Returns the output line that most likely names the cause, preferably one that matches `sought`; null if there is none. */
 export function tellingLine(output: string, sought: RegExp = /(?!)/): string | null {
@@ -219,5 +236,7 @@ export function tellingLine(output: string, sought: RegExp = /(?!)/): string | n
   const among = saying.length > 0 ? saying : errors;
   const line =
     [sought, ...tellingFirst].map((pattern) => among.find((each) => pattern.test(each))).find(Boolean) ?? among[0];
-  return line === undefined ? null : line.replace(/^(?:npm (?:error|ERR!)|ERROR:|\[ERROR\])\s*/, "").slice(0, 300);
+  return line === undefined
+    ? null
+    : line.replace(/^(?:npm (?:error|ERR!)(?: notarget)?|ERROR:|\[ERROR\])\s*/, "").slice(0, 300);
 }

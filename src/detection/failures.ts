@@ -94,7 +94,7 @@ export const builderFailures = {
   python_version_unavailable: {
     stage: "detect",
     summary: "This machine's Python does not fit the version that the application asks for.",
-    hint: "Change `requires-python` in pyproject.toml, or ask the operator for that version.",
+    hint: "Change `requires-python` in pyproject.toml or the dependency's version, or ask the operator for another Python.",
   },
   go_missing: {
     stage: "detect",
