@@ -41,7 +41,7 @@ import { deleteExpiredNames } from "../src/features/projects/projects.ts";
 import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
 import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
-import { releaseDeadLeases } from "../src/store/leases.ts";
+import { nothingInProgress, releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault, type Vault } from "../src/store/vault.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -81,16 +81,16 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   releaseDeadLeasesOfDeployments: (db) => releaseDeadLeases(db, "deployment"),
   releaseDeadLeasesOfNotifications: (db) => releaseDeadLeases(db, "notification"),
   releaseDeadLeasesOfOperations: (db) => releaseDeadLeases(db, "backup_operation"),
-  takeDeployment: (db) => takeDeployment(db, owner, []),
+  takeDeployment: (db) => takeDeployment(db, owner, nothingInProgress),
   takeDueChecks: (db) => takeDueChecks(db, 10),
   takeDueLooks: (db) => takeDueLooks(db, { everySeconds: 300, limit: 10 }),
   takeNotification: (db) => takeNotification(db, owner, { notifiers: ["outbox"], underWay: [] }),
-  takeOperation: (db) => takeOperation(db, owner, []),
+  takeOperation: (db) => takeOperation(db, owner, nothingInProgress),
   nextDeliveryMs: (db) => nextDeliveryMs(db),
   releaseDeadLeasesOfDeliveries: (db) => releaseDeadLeases(db, "webhook_delivery"),
   takeDelivery: (db) => takeDelivery(db, owner, { deliveries: [], webhooks: [], organizations: [] }),
-  takePurge: (db) => takePurge(db, owner, []),
-  takeQueued: (db) => takeQueued(db, owner, []),
+  takePurge: (db) => takePurge(db, owner, nothingInProgress),
+  takeQueued: (db) => takeQueued(db, owner, nothingInProgress),
   claimDueCertificate: (db) => claimDue(db, owner, []),
   claimPruning: (db) => claimPruning(savepoints(db), home, { images: ["sha256:0", "sha256:old"], owner }),
   closeUnopened: (db) => closeUnopened(db),
@@ -113,8 +113,8 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   releaseDeadLeasesOfFollows: (db) => releaseDeadLeases(db, "project_follow"),
   releaseDeadLeasesOfRuns: (db) => releaseDeadLeases(db, "run"),
   takeDueProject: (db) => takeDueProject(db),
-  takeFollow: (db) => takeFollow(db, owner, []),
-  takeRun: (db) => takeRun(db, owner, []),
+  takeFollow: (db) => takeFollow(db, owner, nothingInProgress),
+  takeRun: (db) => takeRun(db, owner, nothingInProgress),
   takeStatus: (db) => takeStatus(db, 60),
   wantedDatabases: (db) => wantedDatabases(db),
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),

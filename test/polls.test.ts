@@ -14,7 +14,7 @@ import { pushedDeployments } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
 import { crashes, openWork } from "../src/features/status/evidence.ts";
 import type { Tx } from "../src/store/database.ts";
-import { releaseDeadLeases } from "../src/store/leases.ts";
+import { nothingInProgress, releaseDeadLeases } from "../src/store/leases.ts";
 import { openVault } from "../src/store/vault.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
@@ -71,10 +71,10 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "the progress of a build": (tx) => progressOf(tx, org.id, build),
   "what comes of a build": (tx) => hasComingDeployment(tx, org.id, build),
   "what was pushed": (tx) => pushedDeployments(tx, new Date()),
-  "builds to take": (tx) => takeQueued(tx, "me", []),
+  "builds to take": (tx) => takeQueued(tx, "me", nothingInProgress),
   "builds that were interrupted": (tx) =>
     closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }, []),
-  "deployments to take": (tx) => takeDeployment(tx, "me", []),
+  "deployments to take": (tx) => takeDeployment(tx, "me", nothingInProgress),
   "projects to restart": (tx) => projectsToRestart(tx),
   "what the edge serves": (tx) => changedRoutes(tx, null),
   "what ought to run": (tx) => changedWorkloads(tx, "here", { since: null }),

@@ -73,6 +73,22 @@ test("a cancelled command ends, and its slot is free", async () => {
   assert.equal((await call(project, "POST", `/runs/${number}/cancel`)).status, 200);
 });
 
+test("the commands of one organization leave slots to others, however long they take", async () => {
+  const first = await running.servingProject();
+  const second = await running.servingProject(first.org);
+  const other = await running.servingProject();
+  void endless();
+  const begin = (project: ReleaseProject) => call(project, "POST", "/runs", { command: "sleep 1000", wait_seconds: 0 });
+  const slow: (readonly [ReleaseProject, number])[] = [];
+  for (const project of [first, first, first, first, first, second, second, second, second, second])
+    slow.push([project, ((await begin(project)).body["run"] as Run).number]);
+  const { number } = (await begin(other)).body["run"] as Run;
+  await eventually(async () => (await runOf(other, number)).status === "running", "the other's command runs");
+  for (const [project, each] of [...slow, [other, number] as const])
+    await call(project, "POST", `/runs/${each}/cancel`);
+  for (const [project, each] of slow) assert.equal(await ends(project, each), "cancelled");
+});
+
 test("a command whose control plane stopped is interrupted, and never begun again", async () => {
   const project = await running.servingProject();
   const begun = endless();

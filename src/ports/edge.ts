@@ -49,7 +49,7 @@ export interface Route {
   readonly hostname: string;
   readonly project_id: string;
   readonly state: RouteState;
-  /** Ready replicas. May be empty while `serving`: clients then get 502 with a page saying that the application is not running. */
+  /** Ready replicas. May be empty while `serving`: clients then get 503 with a page saying that the application is not running. */
   readonly targets: readonly Target[];
   readonly https: RouteHttps;
   /** Adds `Strict-Transport-Security: max-age=31536000` to HTTPS responses, unless the application sets that header itself. */

@@ -1,11 +1,12 @@
 import type { Log } from "../kit/log.ts";
 import type { Db } from "../store/database.ts";
-import { holdLease, type Lease, type LeasedTable } from "../store/leases.ts";
+import { holdLease, type InProgress, type Lease, type LeasedTable } from "../store/leases.ts";
 
 /** The lease fields of a claimed row. */
 interface Leased {
   readonly id: string;
   readonly fence: number;
+  readonly org_id?: string | null;
 }
 
 /** Claims rows one at a time and works on several concurrently, up to `limit`. */
@@ -13,11 +14,13 @@ export interface LeasedWork<T extends Leased> {
   readonly table: LeasedTable;
   readonly owner: string;
   readonly limit: number;
+  /** How many rows of one organization may be in progress, so that its slow ones leave slots to others; by default all. */
+  readonly perOrganization?: number;
   /**
    * Claims a row that is not already being worked on here. Those rows' leases may seem expired: the database's clock continues while this
    * machine sleeps, the heartbeat does not.
    */
-  readonly take: (underWay: readonly string[]) => Promise<T | undefined>;
+  readonly take: (inProgress: InProgress, rows: readonly T[]) => Promise<T | undefined>;
   /** Ends the row for every outcome that is its own; throws on platform faults. */
   readonly work: (row: T, lease: Lease, signal: AbortSignal) => Promise<void>;
   /** Called after `work` threw: must end or release the row. */
@@ -26,8 +29,8 @@ export interface LeasedWork<T extends Leased> {
 
 /** Claims rows while slots are free, and holds their leases while they are worked on. */
 export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: LeasedWork<T>) {
-  const running = new Map<string, Promise<void>>();
-  const { table, owner } = options;
+  const running = new Map<string, { readonly row: T; readonly work: Promise<void> }>();
+  const { table, owner, perOrganization = options.limit } = options;
 
   async function perform(row: T, signal: AbortSignal): Promise<void> {
     const lease: Lease = { table, id: row.id, owner, fence: row.fence };
@@ -45,19 +48,26 @@ export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: Le
     /** Fills the free slots; `again` is called whenever one becomes free. Resolves to the number of rows in progress. */
     async fill(signal: AbortSignal, again: () => void): Promise<number> {
       while (running.size < options.limit && !signal.aborted) {
-        const row = await options.take([...running.keys()]);
+        const rows = [...running.values()].map(({ row }) => row);
+        const row = await options.take(inProgress(rows, perOrganization), rows);
         if (row === undefined) break;
         const work = perform(row, signal).finally(() => {
           running.delete(row.id);
           again();
         });
-        running.set(row.id, work);
+        running.set(row.id, { row, work });
       }
       return running.size;
     },
     underWay: (): readonly string[] => [...running.keys()],
     async settle(): Promise<void> {
-      await Promise.all(running.values());
+      await Promise.all([...running.values()].map(({ work }) => work));
     },
   };
+}
+
+function inProgress(rows: readonly Leased[], perOrganization: number): InProgress {
+  const byOrganization = Map.groupBy(rows, ({ org_id }) => org_id ?? "");
+  const full = [...byOrganization].filter(([, own]) => own.length >= perOrganization).map(([id]) => id);
+  return { ids: rows.map(({ id }) => id), full, served: [...byOrganization.keys()] };
 }

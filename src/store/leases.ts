@@ -42,6 +42,32 @@ export function isNoneOf(ids: readonly string[], column = "id") {
   return sql<boolean>`${sql.ref(column)} <> all(${ids}::text[])`;
 }
 
+/** What a worker has in progress, which decides what it claims next. */
+export interface InProgress {
+  readonly ids: readonly string[];
+  /** Organizations with as many rows in progress as one may have. */
+  readonly full: readonly string[];
+  /** Organizations with any row in progress. */
+  readonly served: readonly string[];
+}
+
+export const nothingInProgress: InProgress = { ids: [], full: [], served: [] };
+
+/**
+ * SQL condition that is true for rows that are not in progress and whose organization may have another one. A platform's only organization
+ * may use all slots.
+ */
+export function mayBegin({ ids, full }: InProgress, table: string) {
+  const org = sql.ref(`${table}.org_id`);
+  return sql<boolean>`${isNoneOf(ids, `${table}.id`)} and (${org} <> all(${full}::text[])
+    or not exists (select from organization other where other.id <> ${org} and other.suspended_at is null))`;
+}
+
+/** SQL to sort by first: the rows of organizations that have nothing in progress precede the others. */
+export function servedLater({ served }: InProgress, table: string) {
+  return sql<boolean>`${sql.ref(`${table}.org_id`)} = any(${served}::text[])`;
+}
+
 /** Renews a lease, even an expired one that no other owner has claimed. Returns false when the lease was lost. */
 export async function renewLease(db: Db | Tx, lease: Lease): Promise<boolean> {
   const done = await sql`update ${sql.table(lease.table)} set lease_until = ${freshLease}

@@ -35,8 +35,8 @@ export interface ReleasePlatform {
   readonly apps: TestApps;
   /** What the edge was told last of the project. */
   route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
-  /** An organization with a project that serves deployment 1. */
-  servingProject(): Promise<ReleaseProject>;
+  /** A project that serves deployment 1, of an organization of its own or of a given one. */
+  servingProject(org?: TestOrganization): Promise<ReleaseProject>;
   /** The same before its first deployment. */
   newProject(): Promise<ReleaseProject>;
   /** Ends the reconcilers as an orderly stop of the platform does. */
@@ -157,8 +157,8 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
       const route = table.routes.find((each) => each.project_id === projectId);
       return route && { state: route.state, targets: route.targets.length };
     },
-    async servingProject() {
-      const project = await makeProject({ api, platform, apps });
+    async servingProject(org) {
+      const project = await makeProject({ api, platform, apps }, org);
       const build_id = await testBuild(api.platform, project.owner, { status: "succeeded" });
       const id = await testDeployment(api.platform, project.owner, { build_id, number: 1, status: "active" });
       await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", id).execute();
@@ -176,8 +176,11 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
   };
 }
 
-async function makeProject({ api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">) {
-  const org = await testOrganization(api.database.db, `o-${randomUUID().slice(0, 8)}`);
+async function makeProject(
+  { api, platform, apps }: Pick<ReleasePlatform, "api" | "platform" | "apps">,
+  of?: TestOrganization,
+) {
+  const org = of ?? (await testOrganization(api.database.db, `o-${randomUUID().slice(0, 8)}`));
   const { id: project_id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
   const path = `/v1/projects/${slug}`;

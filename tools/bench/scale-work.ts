@@ -19,6 +19,7 @@ import { addLook, addReplicaSamples, addTraffic, enlistLooks } from "../../src/f
 import type { Db } from "../../src/store/database.ts";
 import { addedDeployment, addedProject } from "./scale-rows.ts";
 import { usageOf } from "./scale-processes.ts";
+import { nothingInProgress } from "../../src/store/leases.ts";
 
 /** An installation as the model sees it. */
 export interface Installation {
@@ -133,7 +134,7 @@ function workOfPrimary(machine: string): readonly PeriodicWork[] {
     {
       name: "the primary looks for a deployment and for changed variables",
       perSecond: (of) => 1 + wakes(of),
-      work: async (db) => [await takeDeployment(db, "bench", []), await projectsToRestart(db)],
+      work: async (db) => [await takeDeployment(db, "bench", nothingInProgress), await projectsToRestart(db)],
     },
     {
       name: "the primary compares branches with what serves",

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A requested operation on a backup. */
 export interface NewOperation {
@@ -61,15 +61,15 @@ export interface TakenOperation extends NewOperation {
 export async function takeOperation(
   db: Db,
   owner: string,
-  underWay: readonly string[],
+  inProgress: InProgress,
 ): Promise<TakenOperation | undefined> {
   const taken = await sql<TakenOperation>`
     update backup_operation o set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1, attempts = attempts + 1,
       phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null
     from backup b
     where b.id = o.backup_id and o.id = (select q.id from backup_operation q
-      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
-      order by q.created_at for update skip locked limit 1)
+      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
+      order by ${servedLater(inProgress, "q")}, q.created_at for update skip locked limit 1)
     returning o.id, o.org_id, o.project_id, o.backup_id, o.kind, o.database_name, o.fence, o.attempts,
       b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`.execute(db);
   return taken.rows[0];

@@ -3,7 +3,7 @@ import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { DeploymentSettings } from "./read-source-settings.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, isNoneOf, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A requested build. */
 export interface NewBuild {
@@ -60,20 +60,20 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<v
 }
 
 /**
- * Claims the oldest queued build of a project that has no running build and whose images are not being removed; returns undefined when
+ * Claims the oldest queued build, first of organizations that have none running, of a project that has no running build and whose images are not being removed; returns undefined when
  * there is none.
  */
-export async function takeQueued(db: Db, owner: string, underWay: readonly string[]) {
+export async function takeQueued(db: Db, owner: string, inProgress: InProgress) {
   const taken = await sql<TakenBuild>`
     update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     from project p
     where p.id = b.project_id and b.id = (
       select q.id from build q join organization o on o.id = q.org_id
       where o.suspended_at is null and q.status = 'queued' and (q.origin <> 'push' or q.lease_until > now())
-        and ${isNoneOf(underWay, "q.id")}
+        and ${mayBegin(inProgress, "q")}
         and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
         and not exists (select 1 from image_pruning i where i.project_id = q.project_id and i.lease_until > now())
-      order by q.created_at, q.id for update of q skip locked limit 1)
+      order by ${servedLater(inProgress, "q")}, q.created_at, q.id for update of q skip locked limit 1)
     returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
       coalesce(b.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`.execute(

@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 import { lockProject } from "../projects/projects.ts";
 
 /** The columns that the API returns. */
@@ -137,14 +137,15 @@ export interface TakenDeployment {
 export async function takeDeployment(
   db: Db,
   owner: string,
-  underWay: readonly string[],
+  inProgress: InProgress,
 ): Promise<TakenDeployment | undefined> {
+  const abandoned = { ...inProgress, full: [] };
   const taken = await sql<TakenDeployment>`
     with chosen as (
       select d.id, (d.status = 'starting' or d.lease_owner <> ${owner}) is true as abandoned from deployment d
-      where ((d.status = 'pending' and (d.lease_owner is null or d.lease_owner = ${owner} or d.lease_until <= now()))
-         or (d.status = 'starting' and d.lease_until <= now())) and ${isNoneOf(underWay, "d.id")}
-      order by d.created_at, d.id for update skip locked limit 1)
+      where ((d.status = 'pending' and (d.lease_owner is null or d.lease_owner = ${owner} or d.lease_until <= now()) and ${mayBegin(inProgress, "d")})
+         or (d.status = 'starting' and d.lease_until <= now() and ${mayBegin(abandoned, "d")}))
+      order by ${servedLater(inProgress, "d")}, d.created_at, d.id for update skip locked limit 1)
     update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id

@@ -2,7 +2,7 @@ import { sql, type Selectable } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 import type { ProjectFollowTable } from "../../store/tables.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -165,7 +165,7 @@ export interface TakenFollow extends FollowRow {
  * Claims the follow that has been due longest. The branch is not fetched while a build or deployment of its project is in progress: pushes
  * in that time become one fetch, and each build starts where the previous one left the branch.
  */
-export async function takeFollow(db: Db, owner: string, underWay: readonly string[]): Promise<TakenFollow | undefined> {
+export async function takeFollow(db: Db, owner: string, inProgress: InProgress): Promise<TakenFollow | undefined> {
   const taken = await sql<TakenFollow>`
     update project_follow f set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     from project p
@@ -173,10 +173,10 @@ export async function takeFollow(db: Db, owner: string, underWay: readonly strin
       select q.id from project_follow q
         join project p on p.id = q.project_id join organization o on o.id = q.org_id
       where q.next_fetch_at <= now() and p.deleted_at is null and o.suspended_at is null
-        and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
+        and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
         and not exists (select 1 from build b where b.project_id = q.project_id and b.status in ('queued', 'running'))
         and not exists (select 1 from deployment d where d.project_id = q.project_id and d.status in ('pending', 'starting'))
-      order by q.next_fetch_at, q.id for update of q skip locked limit 1)
+      order by ${servedLater(inProgress, "q")}, q.next_fetch_at, q.id for update of q skip locked limit 1)
     returning f.*, now() as began_at, p.slug, p.deploy_branch, p.root, p.watch`.execute(db);
   return taken.rows[0];
 }

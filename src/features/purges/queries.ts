@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, type InProgress, type Lease } from "../../store/leases.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 /** Inserts a purge unless the project has a running one. */
@@ -56,12 +56,12 @@ export interface TakenPurge extends ProjectKey {
 }
 
 /** Claims the oldest running purge that no live worker holds. */
-export async function takePurge(db: Db, owner: string, underWay: readonly string[]): Promise<TakenPurge | undefined> {
+export async function takePurge(db: Db, owner: string, inProgress: InProgress): Promise<TakenPurge | undefined> {
   const taken = await sql<TakenPurge>`
     update project_purge u set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     from project p
     where p.id = u.project_id and u.id = (select q.id from project_purge q
-      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${isNoneOf(underWay, "q.id")}
+      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
       order by q.created_at for update skip locked limit 1)
     returning u.id, u.org_id, u.project_id, u.fence, u.backup_id, u.database_id, p.number as project_number, p.slug`.execute(
     db,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 
 const shown = [
   ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
@@ -117,12 +117,14 @@ export interface TakenRun {
 }
 
 /** Claims a queued run, or one whose worker is gone; returns undefined when there is none. */
-export async function takeRun(db: Db, owner: string, underWay: readonly string[]): Promise<TakenRun | undefined> {
+export async function takeRun(db: Db, owner: string, inProgress: InProgress): Promise<TakenRun | undefined> {
+  const abandoned = { ...inProgress, full: [] };
   const { rows } = await sql<TakenRun>`
     with chosen as (
-      select id, status = 'running' as abandoned from run
-      where ((status = 'queued' and not terminal) or (status = 'running' and lease_until <= now())) and ${isNoneOf(underWay)}
-      order by created_at for update skip locked limit 1)
+      select q.id, q.status = 'running' as abandoned from run q
+      where (q.status = 'queued' and not q.terminal and ${mayBegin(inProgress, "q")})
+        or (q.status = 'running' and q.lease_until <= now() and ${mayBegin(abandoned, "q")})
+      order by ${servedLater(inProgress, "q")}, q.created_at for update skip locked limit 1)
     update run r set status = 'running', started_at = coalesce(r.started_at, now()), lease_owner = ${owner}, lease_until = ${freshLease},
       fence = r.fence + 1
     from chosen where r.id = chosen.id
@@ -133,11 +135,16 @@ export async function takeRun(db: Db, owner: string, underWay: readonly string[]
 }
 
 /** Claims a run whose terminal is open in this process. */
-export async function takeTerminal(db: Db, owner: string, open: readonly string[]): Promise<TakenRun | undefined> {
+export async function takeTerminal(
+  db: Db,
+  owner: string,
+  { open, inProgress }: { readonly open: readonly string[]; readonly inProgress: InProgress },
+): Promise<TakenRun | undefined> {
   if (open.length === 0) return undefined;
   const { rows } = await sql<TakenRun>`
     with chosen as (
-      select id from run where status = 'queued' and terminal and id = any(${open}::text[]) order by created_at for update skip locked limit 1)
+      select q.id from run q where q.status = 'queued' and q.terminal and q.id = any(${open}::text[]) and ${mayBegin(inProgress, "q")}
+      order by q.created_at for update skip locked limit 1)
     update run r set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = r.fence + 1
     from chosen where r.id = chosen.id
     returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.terminal, r.fence, false as abandoned`.execute(

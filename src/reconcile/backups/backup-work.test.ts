@@ -7,6 +7,7 @@ import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
 import { takeOperation } from "../../features/backups/backups.ts";
 import { newId } from "../../kit/ids.ts";
+import { nothingInProgress } from "../../store/leases.ts";
 import { performBackupWork } from "./backup-work.ts";
 
 let api: TestApi;
@@ -20,14 +21,18 @@ test("whoever lost an operation drops nothing: the database of this name is anot
   const { project, backup } = await testThings(api.platform, org);
   const asked = { id: newId("bop"), org_id: org.id, project_id: project.id, backup_id: backup };
   await db.transaction().execute((tx) => insertOperation(tx, { ...asked, kind: "verify", database_name: "verify_1" }));
-  const operation = await takeOperation(db, "here", []);
+  const operation = await takeOperation(db, "here", nothingInProgress);
   assert.ok(operation);
   await db
     .updateTable("backup_operation")
     .set({ lease_until: new Date(0) })
     .execute();
-  assert.equal(await takeOperation(db, "here", [operation.id]), undefined, "it is under way here");
-  assert.ok(await takeOperation(db, "there", []));
+  assert.equal(
+    await takeOperation(db, "here", { ...nothingInProgress, ids: [operation.id] }),
+    undefined,
+    "it is under way here",
+  );
+  assert.ok(await takeOperation(db, "there", nothingInProgress));
   const dropped: string[] = [];
   const postgresHost = postgresHostDouble({ dropDatabase: async (_, name) => void dropped.push(name) });
   const platform = platformBeside(api, { ports: { postgresHost } });

@@ -23,7 +23,9 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
     table: "backup_operation",
     owner: platform.owner,
     limit: platform.settings.backups.concurrent,
-    take: (underWay) => takeOperation(platform.db, platform.owner, underWay),
+    // A restore runs functions of the project's, which may take as long as they like.
+    perOrganization: Math.max(1, platform.settings.backups.concurrent - 1),
+    take: (inProgress) => takeOperation(platform.db, platform.owner, inProgress),
     async work(operation, lease, signal) {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(platform.settings.backups.timeoutMs)]);
       await performBackupWork(platform, operation, lease, limited);

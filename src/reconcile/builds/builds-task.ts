@@ -33,7 +33,8 @@ export function buildsTask(platform: Platform, wake: () => void): Task {
     table: "build",
     owner: platform.owner,
     limit: platform.settings.concurrentBuilds,
-    take: (underWay) => takeQueued(platform.db, platform.owner, underWay),
+    perOrganization: Math.max(2, platform.settings.concurrentBuilds - 1),
+    take: (inProgress) => takeQueued(platform.db, platform.owner, inProgress),
     work: (build, lease, signal) => perform({ platform, build, lease, signal }, diskRoom),
     broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
   });

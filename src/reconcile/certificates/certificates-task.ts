@@ -47,7 +47,7 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
     table: "certificate",
     owner,
     limit: concurrent,
-    take: (underWay) => claimDue(db, owner, underWay),
+    take: ({ ids }) => claimDue(db, owner, ids),
     work: (due, lease) => attempt(platform, due, lease),
     broken: async (due, lease, stopping) => {
       const detail = "The attempt failed with an internal error; the platform's log has the reason.";

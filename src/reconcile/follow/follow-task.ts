@@ -11,7 +11,9 @@ import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { fetchBranch } from "./fetch-branch.ts";
 
-const concurrent = 4;
+const concurrent = 8;
+// A repository's host may be slow on purpose.
+const perOrganization = 3;
 const retryMs = 60_000;
 
 /** Fetches followed branches when a delivery, a person or the polling interval requires it. */
@@ -20,8 +22,8 @@ export function followTask(platform: Platform, again: () => void): Task {
   const work = createLeasedWork<TakenFollow>(db, log, {
     table: "project_follow",
     owner,
-    limit: concurrent,
-    take: (underWay) => takeFollow(db, owner, underWay),
+    ...{ limit: concurrent, perOrganization },
+    take: (inProgress) => takeFollow(db, owner, inProgress),
     work: (follow, lease, signal) => fetchBranch(platform, { follow, lease }, signal),
     broken: async (follow, lease, stopping) => {
       const problem = stopping ? null : "The platform failed with an internal error; its log has the details.";

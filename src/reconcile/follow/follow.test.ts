@@ -16,6 +16,7 @@ import { endFetch, openFollow, takeFollow } from "../../features/follow/follow.t
 import { silentLog } from "../../kit/log.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
+import { nothingInProgress } from "../../store/leases.ts";
 import { commitStatusesTask } from "./commit-statuses-task.ts";
 import { followTask } from "./follow-task.ts";
 
@@ -280,7 +281,7 @@ test("a fetch by hand reports no earlier failure: not of the last fetch, nor of 
     .set({ next_fetch_at: sql`now() + interval '1 hour'` })
     .where("project_id", "!=", project_id)
     .execute();
-  const taken = await takeFollow(db, "boot/9/9", []);
+  const taken = await takeFollow(db, "boot/9/9", nothingInProgress);
   assert.ok(taken?.project_id === project_id);
   await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch: `${branch}-other` } });
   const lease = { table: "project_follow", id: taken.id, owner: "boot/9/9", fence: taken.fence } as const;

@@ -40,7 +40,7 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     table: "notification",
     owner,
     limit: concurrent,
-    take: async (underWay) =>
+    take: async ({ ids: underWay }) =>
       names.length === 0 ? undefined : takeNotification(db, owner, { notifiers: names, underWay }),
     work: deliver,
     broken: (row, lease) =>

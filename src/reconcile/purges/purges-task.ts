@@ -14,8 +14,8 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
   const work = createLeasedWork<TakenPurge>(db, platform.log, {
     table: "project_purge",
     owner,
-    limit: 2,
-    take: (underWay) => takePurge(db, owner, underWay),
+    ...{ limit: 2, perOrganization: 1 },
+    take: (inProgress) => takePurge(db, owner, inProgress),
     work: (purge, lease, signal) => performPurge(platform, purge, lease, signal),
     // Every step is idempotent, so the next attempt continues where this one failed.
     broken: async (_, lease, stopping) => {

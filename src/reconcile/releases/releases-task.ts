@@ -37,7 +37,8 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
     table: "deployment",
     owner: platform.owner,
     limit: platform.settings.concurrentReleases,
-    take: (underWay) => takeDeployment(platform.db, platform.owner, underWay),
+    perOrganization: Math.max(1, platform.settings.concurrentReleases - 2),
+    take: (inProgress) => takeDeployment(platform.db, platform.owner, inProgress),
     work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
     broken: (deployment, lease, stopping) =>
       giveUp({ platform, deployment, lease }, stopping ? interrupted : platformFault),

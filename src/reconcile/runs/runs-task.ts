@@ -20,16 +20,17 @@ import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 
-const concurrent = 8;
-const concurrentTerminals = 16;
+// A command may take a day, so those of one organization never have all slots.
+const commands = { limit: 8, perOrganization: 5 };
+const openTerminals = { limit: 16, perOrganization: 10 };
 const pollEveryMs = 300;
 
 /** Runs one-off commands, each once: if its control plane died, a command is closed, never started again. */
 export function runsTask(platform: Platform, wake: () => void): Task {
   const { db, log, owner } = platform;
   const work = createLeasedWork<TakenRun>(db, log, {
-    ...{ table: "run", owner, limit: concurrent },
-    take: (underWay) => takeRun(db, owner, [...underWay, ...terminals.underWay()]),
+    ...{ table: "run", owner, ...commands },
+    take: (inProgress) => takeRun(db, owner, { ...inProgress, ids: [...inProgress.ids, ...terminals.underWay()] }),
     work: async (run, lease, signal) => {
       if (run.abandoned) return endRun(db, lease, "interrupted", null);
       await perform(platform, run, { lease, signal });
@@ -37,8 +38,8 @@ export function runsTask(platform: Platform, wake: () => void): Task {
     broken: (_, lease) => endRun(db, lease, "interrupted", null),
   });
   const terminals = createLeasedWork<TakenRun>(db, log, {
-    ...{ table: "run", owner, limit: concurrentTerminals },
-    take: () => takeTerminal(db, owner, platform.terminals.waiting()),
+    ...{ table: "run", owner, ...openTerminals },
+    take: (inProgress) => takeTerminal(db, owner, { open: platform.terminals.waiting(), inProgress }),
     work: (run, lease, signal) => performInTerminal(platform, run, { lease, signal }),
     broken: (_, lease) => endRun(db, lease, "interrupted", null),
   });

@@ -32,20 +32,14 @@ const perOrganization = 4;
 /** Sends organizations' events to their webhooks, and retries each for hours until it is delivered. */
 export function webhooksTask(platform: Platform, again: () => void): Task {
   const { db, owner, log } = platform;
-  const sending = new Map<string, TakenDelivery>();
-
-  async function take(underWay: readonly string[]) {
-    for (const id of sending.keys()) if (!underWay.includes(id)) sending.delete(id);
-    const taken = await takeDelivery(db, owner, busyOf([...sending.values()]));
-    if (taken !== undefined) sending.set(taken.id, taken);
-    return taken;
-  }
-
-  const work = createLeasedWork(db, log, {
+  const work = createLeasedWork<TakenDelivery>(db, log, {
     table: "webhook_delivery",
     owner,
-    limit: concurrent,
-    take,
+    ...{ limit: concurrent, perOrganization },
+    take: ({ ids, full }, rows) => {
+      const webhooks = rows.map(({ webhook_id }) => webhook_id);
+      return takeDelivery(db, owner, { deliveries: ids, webhooks, organizations: full });
+    },
     work: async (row, lease, signal) => {
       const attempt = await send(platform, row, signal);
       // If the platform is stopping, this is no failure of the receiver; the event is sent again with the same id.
@@ -73,13 +67,6 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
     },
     settle: () => work.settle(),
   };
-}
-
-function busyOf(rows: readonly TakenDelivery[]) {
-  const counts = new Map<string, number>();
-  for (const { org_id } of rows) counts.set(org_id, (counts.get(org_id) ?? 0) + 1);
-  const organizations = [...counts].filter(([, count]) => count >= perOrganization).map(([id]) => id);
-  return { deliveries: rows.map(({ id }) => id), webhooks: rows.map(({ webhook_id }) => webhook_id), organizations };
 }
 
 type Sent = Omit<Attempt, "at" | "duration_ms">;

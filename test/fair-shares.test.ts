@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { insertOperation, takeOperation } from "../src/features/backups/operations.ts";
+import { takeQueued } from "../src/features/builds/lifecycle-queries.ts";
+import { takeDeployment } from "../src/features/deployments/queries.ts";
+import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
+import { insertRun, takeRun } from "../src/features/runs/queries.ts";
+import { newId } from "../src/kit/ids.ts";
+import { nothingInProgress, type InProgress } from "../src/store/leases.ts";
+import { testBuild, testDeployment, testProject, testThings } from "./support/fixtures.ts";
+import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+
+interface Work {
+  /** Requests the work for a new project of the organization. */
+  readonly request: (org: TestOrganization) => Promise<unknown>;
+  readonly take: (inProgress: InProgress) => Promise<{ readonly org_id: string } | undefined>;
+}
+
+let api: TestApi;
+before(async () => void (api = await testApi()));
+after(() => api.close());
+
+const owner = "test";
+
+async function projectOf(org: TestOrganization) {
+  const { id } = await testProject(api.platform, org);
+  return { org_id: org.id, project_id: id };
+}
+
+async function activeDeployment(org: TestOrganization, status: "pending" | "active") {
+  const of = await projectOf(org);
+  const build_id = await testBuild(api.platform, of, { status: "succeeded" });
+  return { ...of, deployment_id: await testDeployment(api.platform, of, { build_id, number: 1, status }) };
+}
+
+const works: Readonly<Record<string, Work>> = {
+  builds: {
+    request: async (org) => {
+      const id = await testBuild(api.platform, await projectOf(org), { status: "queued" });
+      await api.platform.db.updateTable("build").set({ origin: "upload" }).where("id", "=", id).execute();
+    },
+    take: (inProgress) => takeQueued(api.platform.db, owner, inProgress),
+  },
+  deployments: {
+    request: (org) => activeDeployment(org, "pending"),
+    take: (inProgress) => takeDeployment(api.platform.db, owner, inProgress),
+  },
+  commands: {
+    request: async (org) => {
+      const of = await activeDeployment(org, "active");
+      const command = { command: "true", timeout_seconds: 60, requested_by: "ada", terminal: false, token_id: "tok" };
+      await api.platform.db
+        .transaction()
+        .execute((tx) => insertRun(tx, { ...of, ...command, id: newId("run"), deployment: 1 }));
+    },
+    take: (inProgress) => takeRun(api.platform.db, owner, inProgress),
+  },
+  backups: {
+    request: async (org) => {
+      const { project, backup } = await testThings(api.platform, org);
+      const operation = { id: newId("bop"), org_id: org.id, project_id: project.id, backup_id: backup };
+      await api.platform.db
+        .transaction()
+        .execute((tx) => insertOperation(tx, { ...operation, kind: "verify", database_name: "verify_1" }));
+    },
+    take: (inProgress) => takeOperation(api.platform.db, owner, inProgress),
+  },
+  "followed branches": {
+    request: async (org) => {
+      const of = { ...(await projectOf(org)), id: newId("fol"), url: "https://git.test/a.git", branch: "main" };
+      const row = {
+        ...of,
+        provider: "other" as const,
+        public_key: null,
+        sealed_key: null,
+        sealed_secret: Buffer.alloc(1),
+      };
+      await api.platform.db.transaction().execute((tx) => insertFollow(tx, row));
+    },
+    take: (inProgress) => takeFollow(api.platform.db, owner, inProgress),
+  },
+};
+
+let count = 0;
+
+for (const [name, { request, take }] of Object.entries(works))
+  test(`${name}: an organization that has its share leaves the next slot to another, which also comes first`, async () => {
+    const { db } = api.platform;
+    await db.updateTable("organization").set({ suspended_at: new Date() }).execute();
+    const [busy, other] = [
+      await testOrganization(db, `busy-${(count += 1)}`),
+      await testOrganization(db, `other-${count}`),
+    ];
+    for (let each = 0; each < 3; each += 1) await request(busy);
+    await request(other);
+    const full = { ...nothingInProgress, full: [busy.id], served: [busy.id] };
+    assert.equal((await take({ ...full, full: [] }))?.org_id, other.id, "the one without work in progress is first");
+    assert.equal(await take(full), undefined, "the slot stays free for another organization");
+    assert.equal((await take({ ...full, full: [] }))?.org_id, busy.id);
+    await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "!=", busy.id).execute();
+    assert.equal((await take(full))?.org_id, busy.id, "alone, it has all slots");
+  });
