@@ -120,7 +120,8 @@ export const errors = {
   project_deleted: {
     status: 409,
     retry: "after_change",
-    meaning: "The project is deleted; undelete it first: berth projects undelete",
+    meaning: "The project is deleted.",
+    hint: "Undelete it first: `berth projects undelete <slug>`.",
     next: "projects.undelete",
   },
   nothing_to_roll_back: {

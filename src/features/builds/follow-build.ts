@@ -11,6 +11,8 @@ export interface Following {
   readonly wakeups: Wakeups;
   readonly logStore: LogStore;
   readonly owner: string;
+  /** Tests choose how often the lease of a waiting build is renewed. */
+  readonly renewEveryMs?: number;
 }
 
 export interface FollowedBuild {
@@ -28,7 +30,7 @@ interface Verdict {
 const readLogEveryMs = 40;
 // A wake-up announces an outcome at once, but it may be lost, so poll as well.
 const askEveryMs = 500;
-const renewEveryMs = 5000;
+const usualRenewEveryMs = 5000;
 const readBytes = 256 * 1024;
 
 /**
@@ -55,9 +57,11 @@ interface Watching {
 }
 
 async function untilDecided(following: Following, build: FollowedBuild, { wakeup, onLine }: Watching) {
-  const { db, owner, logStore } = following;
+  const { db, owner, logStore, renewEveryMs = usualRenewEveryMs } = following;
+  const startedAt = Date.now();
   let offset = 0;
-  let renewedAt = Date.now();
+  let renewedAt = startedAt;
+  let renewals = 0;
   let askedAt = 0;
   for (let isSignalled = true; ; isSignalled = await wakeup.wait(readLogEveryMs)) {
     const isTime = isSignalled || build.signal.aborted || Date.now() - askedAt >= askEveryMs;
@@ -73,11 +77,15 @@ async function untilDecided(following: Following, build: FollowedBuild, { wakeup
       return { accepted: verdict.accepted };
     }
     if (Date.now() - renewedAt > renewEveryMs) {
-      await renewWaiting(db, build.id, owner);
       renewedAt = Date.now();
+      if ((await renewWaiting(db, build.id, owner)) && ++renewals % 2 === 0)
+        await addToLog(logStore, build.id, [stillWaiting(renewedAt - startedAt)], onLine);
     }
   }
 }
+
+const stillWaiting = (ms: number): string =>
+  `       still waiting after ${Math.round(ms / 1000)} s: other builds are running`;
 
 /** Appends lines to the log and sends them to its follower. If storing fails, only the follower gets them. */
 export async function addToLog(

@@ -48,15 +48,16 @@ export async function insertBuild(tx: Tx, build: NewBuild): Promise<number> {
   return row.number;
 }
 
-/** Renews the lease of a build whose push still waits. */
-export async function renewWaiting(db: Db, id: string, owner: string): Promise<void> {
-  await db
+/** Renews the lease of a build whose push waits; returns whether the build is still queued. */
+export async function renewWaiting(db: Db, id: string, owner: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable("build")
     .set({ lease_until: freshLease })
     .where("id", "=", id)
     .where("lease_owner", "=", owner)
     .where("status", "=", "queued")
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 /**

@@ -45,7 +45,7 @@ const shown = [
 ];
 
 /** A push of two branches that a newer one supersedes: what its pusher was told, and its build. */
-async function supersededPush(logStore: LogStore) {
+async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
   const { db, wakeups } = api.platform;
   const project = await testProject(api.platform, org);
   const lines: string[] = [];
@@ -56,6 +56,7 @@ async function supersededPush(logStore: LogStore) {
     ...{ logStore, builder: api.platform.ports.builder },
     dataDisk: emptyDisk,
     owner: "here",
+    renewEveryMs: waitFor === undefined ? 3_600_000 : 1,
     treeLimits: { entries: 1, bytes: 1 },
     diskLimits: testDiskLimits,
   };
@@ -71,6 +72,8 @@ async function supersededPush(logStore: LogStore) {
   const queued = () =>
     db.selectFrom("build").select("id").where("project_id", "=", project.id).where("status", "=", "queued").execute();
   assert.ok(await until(async () => ((await queued()).length === 1 ? true : undefined), { timeoutMs: guardMs }));
+  if (waitFor !== undefined)
+    assert.ok(await until(async () => lines.find((line) => waitFor.test(line)), { timeoutMs: guardMs }));
   await db.updateTable("build").set({ status: "superseded" }).where("project_id", "=", project.id).execute();
   const { accepted, build } = await told;
   return { accepted, id: build?.id ?? "", lines };
@@ -82,6 +85,12 @@ test("what the pusher sees is the stored log, with the notes on his push and tha
   const { text } = await logStore.readBuild(id, 0, 100_000);
   assert.deepEqual([accepted, text], [false, `${shown.join("\n")}\n`]);
   assert.deepEqual(lines, shown);
+});
+
+test("a pusher who waits for other builds sees that the push goes on, and the stored log has the same lines", async () => {
+  const logStore = createDiskLogStore({ dir });
+  const { id, lines } = await supersededPush(logStore, /^ {7}still waiting after \d+ s: other builds are running$/);
+  assert.equal((await logStore.readBuild(id, 0, 100_000)).text, `${lines.join("\n")}\n`);
 });
 
 test("the pusher is told also what could not be stored", async () => {

@@ -61,7 +61,7 @@ export async function receivePush(
     .where("id", "=", push.project_id)
     .executeTakeFirst();
   if (project === undefined || project.deleted_at !== null)
-    return refuse(onLine, "The project is deleted.", "Undelete it first: berth projects undelete");
+    return refuse(onLine, "The project is deleted.", "Undelete it first: `berth projects undelete <slug>`.");
   if ((await receiving.dataDisk.observe()).is_short)
     return refuse(
       onLine,

@@ -119,6 +119,7 @@ test("a deleted project still answers, is hidden from the list, keeps its slug, 
     await api.call("GET", "/v1/projects/gone/timeline", { token }),
   ];
   for (const { status, body } of refused) assert.deepEqual([status, body["code"]], [409, "project_deleted"]);
+  assert.equal(refused.at(-1)?.body["hint"], "Undelete it first: `berth projects undelete gone`.");
   assert.equal((await api.call("POST", "/v1/projects/gone/undelete", { token })).body["state"], "active");
   assert.equal((await api.call("POST", "/v1/projects/gone/undelete", { token })).body["code"], "conflict");
 });

@@ -18,7 +18,8 @@ export async function findProject(
 export async function livingProject(db: Db | Tx, orgId: string, slug: string): Promise<ProjectRow> {
   const project = await selectProject(db, orgId, slug);
   if (project === undefined) throw new Refused("not_found");
-  if (project.deleted_at !== null) throw new Refused("project_deleted");
+  if (project.deleted_at !== null)
+    throw new Refused("project_deleted", { hint: `Undelete it first: \`berth projects undelete ${slug}\`.` });
   return project;
 }
 
