@@ -9,6 +9,8 @@ export async function folderSizes(
   folders: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, number>> | null> {
+  // Without operands du would measure the current folder.
+  if (Object.keys(folders).length === 0) return {};
   const args = ["-n", "19", "du", "-sx", "-B1", "--", ...Object.values(folders)];
   const result = await run({ file: "nice", args }, { timeoutMs, signal });
   if (result.timedOut || signal.aborted) return null;
