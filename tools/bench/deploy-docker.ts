@@ -9,8 +9,9 @@ import { provideImage } from "../images/provide-image.ts";
 import { environment, freshFolder, lock, pushLive, sourceOf } from "./deploy.ts";
 import { total } from "./deploy-steps.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
+import { benchSize } from "./size.ts";
 
-const rounds = 5;
+const rounds = benchSize("rounds", 5);
 
 // The client of Debian's docker.io: newer ones need a plugin to build.
 const client = "/usr/bin/docker";
