@@ -1,5 +1,5 @@
 import { request, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
-import { request as requestTls } from "node:https";
+import { Agent, request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Duplex, Readable } from "node:stream";
 
@@ -46,10 +46,12 @@ export interface RemoteEngine {
  * an end would fail.
  */
 export function openDockerApi(engine: string | RemoteEngine): DockerApi {
+  // Keeps no connection, but the TLS session, which makes the next handshake cheap.
+  const agent = new Agent({ keepAlive: false });
   const dial: Dial = (options) =>
     typeof engine === "string"
       ? request({ socketPath: engine, agent: false, ...options })
-      : requestTls({ ...engine, agent: false, ...options });
+      : requestTls({ ...engine, agent, ...options });
   const stream = async (call: DockerCall): Promise<IncomingMessage> => {
     const answer = await send(dial, call);
     const status = answer.statusCode ?? 0;

@@ -1,12 +1,12 @@
 import { DockerRefused, type DockerApi, type DockerCall } from "../../kit/docker-api.ts";
 
 /** A manager that lost its leader keeps a request until it fails; the same request succeeds once there is another leader. */
-const nextAfterMs = 2000;
+const nextAfterMs = 1000;
 const readMs = 10_000;
 
 /**
  * Joins the engines of a swarm's managers to one API for what belongs to the swarm: services, tasks, machines, networks and configs. Reads
- * go to one manager; every 2 s without an answer, and when it fails, they go to the next one as well, and the first answer counts. Other
+ * go to one manager; every second without an answer, and when it fails, they go to the next one as well, and the first answer counts. Other
  * requests go to the manager that answered last; the next one gets them only if that one's engine accepts no connection.
  */
 export function joinManagers(engines: readonly DockerApi[]): DockerApi {

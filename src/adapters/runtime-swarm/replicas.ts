@@ -6,6 +6,7 @@ import type { ContainerDetails } from "../../containers/containers.ts";
 import {
   addressOf,
   endedLabel,
+  isDown,
   listNodes,
   listAttempts,
   listTasks,
@@ -136,12 +137,12 @@ async function explainKill(
 
 /** Returns whether this machine seems to be cut off: most machines appear to be down. Running replicas are not given up then. */
 function looksCutOff(nodes: readonly SwarmNode[]): boolean {
-  return nodes.filter((node) => node.Status.State === "down").length * 2 > nodes.length;
+  return nodes.filter(isDown).length * 2 > nodes.length;
 }
 
 /**
  * Marks a replica as exited if its machine is down or was removed, unless it still accepts connections: an engine that stopped leaves its
- * containers running. A machine in state `unknown` (managers are electing a leader) is not down. A replica once given up stays so.
+ * containers running. A replica once given up stays so.
  */
 async function giveUpLost(
   replica: SwarmReplica,
@@ -150,7 +151,7 @@ async function giveUpLost(
   if (replica.exit !== null || !hasStarted(replica)) return replica;
   const known = lost.get(replica.name);
   if (known !== undefined) return { ...replica, address: null, exit: known };
-  const isGone = replica.node === undefined || replica.node.Status.State === "down";
+  const isGone = replica.node === undefined || isDown(replica.node);
   if (!isGone || isCutOff || (replica.address !== null && (await answers(replica.address)))) return replica;
   const exit = { code: null, out_of_memory: false, machine_lost: true, at: new Date() } as const;
   lost.set(replica.name, exit);

@@ -11,7 +11,7 @@ import { chooseMachine } from "./choose-machine.ts";
 import type { Guard } from "./guard.ts";
 import { registeredImage } from "./image-registry.ts";
 import { filesOf, attemptSpec } from "./attempt-spec.ts";
-import { isLost, listNodes, listAttempts, listTasks, machineLabel, type SwarmTask } from "./swarm-api.ts";
+import { isDown, isLost, listNodes, listAttempts, listTasks, machineLabel, type SwarmTask } from "./swarm-api.ts";
 import { swarmFile } from "./swarm-files.ts";
 import { openOverlay } from "./swarm-networks.ts";
 import type { SwarmContext } from "./settings.ts";
@@ -19,6 +19,7 @@ import type { SwarmContext } from "./settings.ts";
 /** Includes the time a machine needs to pull the whole image. */
 const startMs = 300_000;
 const guardMs = 60_000;
+const settleMs = 5000;
 
 /** Creates the service of an attempt and waits until its application runs. On failure it removes the service. */
 export async function startAttempt(
@@ -82,8 +83,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
   const files = await Promise.all(filesOf(body).map((file) => swarmFile(context, file)));
   const guarded = await awaitGuarded(guard);
   return context.runExclusive("placement", async () => {
-    const [nodes, services] = await Promise.all([listNodes(context), listAttempts(context)]);
-    const machine = chooseMachine(workload.id, nodes, { services, guarded, without });
+    const machine = await awaitMachine(context, workload.id, { guarded, without });
     const spec = attemptSpec(body, {
       ...{ name, image, files, network, machine, port: workload.port },
       nameServers: readResolvers().addresses,
@@ -93,6 +93,23 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
     await unlessStatus(context.managers.call({ method: "POST", path: "/services/create", body: spec, headers }), 409);
     return machine;
   });
+}
+
+/** Chooses the machine. Waits for machines that are `unknown` after a change of leaders, because they are about to be ready. */
+export async function awaitMachine(
+  context: SwarmContext,
+  workloadId: string,
+  limits: { readonly guarded: ReadonlySet<string>; readonly without: string | null },
+): Promise<string> {
+  const read = () => Promise.all([listNodes(context), listAttempts(context)]);
+  const choose = ([nodes, services]: Awaited<ReturnType<typeof read>>) =>
+    chooseMachine(workloadId, nodes, { ...limits, services });
+  const settled = async () => {
+    const found = await read();
+    const isUnsettled = found[0].some((node) => node.Status.State === "unknown" && !isDown(node));
+    return isUnsettled ? undefined : choose(found);
+  };
+  return (await until(settled, { timeoutMs: settleMs, firstMs: 50, atMostMs: 250 })) ?? choose(await read());
 }
 
 /** Waits for one guarded machine, since the first may still be loading its rules. */

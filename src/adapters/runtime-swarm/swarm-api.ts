@@ -72,11 +72,19 @@ export function listNodes({ managers }: Pick<SwarmContext, "managers">): Promise
   return managers.call({ path: "/nodes" });
 }
 
-/** Returns whether the managers report the machine as down or no longer know its id. */
+/**
+ * Returns whether the managers report the machine as down. After a change of leaders all machines are `unknown` for some seconds; of those,
+ * a manager that the new leader does not reach is down.
+ */
+export function isDown({ Status: { State: state }, ManagerStatus: manager }: SwarmNode): boolean {
+  return state === "down" || (state === "unknown" && manager?.Reachability === "unreachable");
+}
+
+/** Returns whether the machine is down or the managers no longer know its id. */
 export async function isLost(context: Pick<SwarmContext, "managers">, machine: string | undefined): Promise<boolean> {
   if (machine === undefined) return false;
   const node = (await listNodes(context)).find(({ ID }) => ID === machine);
-  return node === undefined || node.Status.State === "down";
+  return node === undefined || isDown(node);
 }
 
 /** Returns a machine's address. A manager may report none for its tasks; then its address for other managers is used. */

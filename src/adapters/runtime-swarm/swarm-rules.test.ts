@@ -10,7 +10,7 @@ import { chooseMachine } from "./choose-machine.ts";
 import { guardRules } from "./guard.ts";
 import { emptyMemory, readReplicas } from "./replicas.ts";
 import { attemptSpec } from "./attempt-spec.ts";
-import { awaitStarted } from "./start-attempt.ts";
+import { awaitMachine, awaitStarted } from "./start-attempt.ts";
 import type { SwarmContext } from "./settings.ts";
 import { machineLabel, type SwarmNode, type SwarmAttempt } from "./swarm-api.ts";
 
@@ -51,6 +51,16 @@ describe("the machine for a replica", () => {
       /none of the swarm's 5 machines takes replicas/,
     );
   });
+  it("is chosen once no machine is unknown, as all are to a new leader at first", async () => {
+    const reads = [
+      [node("a", "down"), node("b", "unknown"), node("c")],
+      [node("a", "down"), node("b"), node("c")],
+    ];
+    const call = async ({ path }: DockerCall) =>
+      path === "/nodes" ? (reads.length > 1 ? reads.shift() : reads[0]) : [service("mine", "c")];
+    const context = { managers: { call } as unknown as DockerApi, tag: "test" } as SwarmContext;
+    assert.equal(await awaitMachine(context, "mine", { guarded: all, without: null }), "b");
+  });
 });
 
 describe("replicas of machines that may be lost", () => {
@@ -84,6 +94,16 @@ describe("replicas of machines that may be lost", () => {
     const memory = emptyMemory();
     assert.deepEqual(await look(states("ready", "down", "unknown", "disconnected"), port, memory), ["m1"]);
     assert.deepEqual(await look(states("ready", "ready", "ready"), port, memory), ["m1"]);
+  });
+  it("are given up where a new leader knows no state of the machine, but does not reach its manager", async () => {
+    const isManager = (each: SwarmNode, Reachability: string) => ({
+      ...each,
+      ManagerStatus: { Addr: "", Reachability },
+    });
+    const [first, second, third] = states("ready", "unknown", "unknown") as [SwarmNode, SwarmNode, SwarmNode];
+    const nodes = [first, isManager(second, "unreachable"), isManager(third, "reachable")];
+    assert.deepEqual(await look(nodes, 1), ["m1"]);
+    assert.deepEqual(await look(nodes, await listen()), []);
   });
   it("are kept while they answer: an engine that ended leaves them running", async () => {
     assert.deepEqual(await look(states("ready", "down", "ready"), await listen()), []);

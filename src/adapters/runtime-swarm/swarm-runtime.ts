@@ -1,6 +1,7 @@
 import { throwTogether } from "../../kit/throw-together.ts";
 import { unixSocketOf } from "../../kit/server-address.ts";
 import { silentLog } from "../../kit/log.ts";
+import { shareRuns } from "../../kit/share-runs.ts";
 import type {
   Instance,
   InstanceKey,
@@ -19,6 +20,7 @@ import type { DockerRuntime } from "../../containers/docker-runtime.ts";
 import { listeningIn, readUsage } from "../../containers/look-into.ts";
 import { runOwnCheck } from "../../containers/own-check.ts";
 import { readContainer, sameKey } from "../../containers/containers.ts";
+import { containerName } from "../../containers/settings.ts";
 import { describeSwarm } from "./describe-swarm.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { createGuard, type Guard } from "./guard.ts";
@@ -64,6 +66,7 @@ class Swarm implements SwarmRuntime {
   readonly #guard: Guard;
   readonly #output: AttemptOutput;
   readonly #memory = emptyMemory();
+  readonly #readAll = shareRuns(() => readReplicas(this.#context, this.#memory));
   readonly #listeners = new Set<(workloadId: string) => void>();
   readonly #watch: NodeJS.Timeout;
   #seen = new Map<string, string>();
@@ -132,10 +135,12 @@ class Swarm implements SwarmRuntime {
   runOnce: Runtime["runOnce"] = (workload, task) => this.#local.runOnce(workload, task);
 
   async readOutput(key: InstanceKey, cursor: string | null): Promise<OutputChunk> {
+    const name = containerName(this.#context.tag, key);
+    if (this.#memory.lost.has(name)) return this.#output.read(name, cursor, true);
     const found = await this.#replica(key);
     if (found === undefined) return this.#local.readOutput(key, cursor);
     if (found.exit === null) await this.#output.catchUp(found.name);
-    else if (!isLost(found)) await this.#output.finish(found.name);
+    else await this.#output.finish(found.name);
     return this.#output.read(found.name, cursor, found.exit !== null);
   }
 
@@ -230,7 +235,7 @@ class Swarm implements SwarmRuntime {
   }
 
   async #replicas(workloadId?: string): Promise<readonly SwarmReplica[]> {
-    const all = await readReplicas(this.#context, this.#memory);
+    const all = await this.#readAll();
     return workloadId === undefined ? all : all.filter((each) => keyOf(each).workload_id === workloadId);
   }
 

@@ -52,8 +52,10 @@ const longestPauseMs = 500;
 
 async function start(replica: Replica, signal: AbortSignal): Promise<void> {
   const { platform, workload, instance } = replica;
-  // Starting frees the previous attempt's network, so every edge must first confirm that it no longer routes there.
-  if (instance !== undefined && (await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
+  // Starting frees the previous attempt's network, so every edge must first confirm that it no longer routes there. On a lost machine it
+  // frees nothing.
+  const frees = instance !== undefined && !instance.exit?.machine_lost;
+  if (frees && (await awaitEdges(platform, { timeoutMs: confirmMs })) === "behind") return;
   const source = await workloadSource(platform.db, workload.org_id, workload.deployment_id);
   const seen = instance?.attempt ?? 0;
   const { process } = workload;
@@ -104,7 +106,7 @@ async function recordEnd(replica: Replica): Promise<void> {
   const crash = crashOf({ restarts: row?.restarts ?? 0 }, instance);
   const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, attempt });
   await platform.wakeups.send(platform.db, "edge");
-  await platform.ingestOutput(await outputOf(platform, workload));
+  await platform.ingestOutput(await outputOf(platform, workload, instance === undefined ? [] : [instance]));
   // If the deployment is still being released, its release fails and reports the exit.
   if (!isNew || workload.status !== "active") return;
   const { exit_code, out_of_memory, restarts } = crash;

@@ -1,13 +1,18 @@
 import { workloadSource, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import type { Instance } from "../../ports/runtime.ts";
 import type { OutputSource } from "../logs/output-source.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
-/** Returns the output of a deployment's process type, for the project's log. */
-export async function outputOf(platform: Platform, row: WorkloadRow): Promise<OutputSource> {
+/** Returns the output of these instances of a deployment's process type, or of all that are there, for the project's log. */
+export async function outputOf(
+  platform: Platform,
+  row: WorkloadRow,
+  given?: readonly Instance[],
+): Promise<OutputSource> {
   const { id, deployment_id, process, org_id, project_id, number } = row;
   const redactor = async () =>
     redactorOf(await workloadOf(platform, await workloadSource(platform.db, org_id, deployment_id), process));
-  const instances = (await platform.ports.runtime.observe()).filter(({ workload_id }) => workload_id === id);
+  const instances = given ?? (await platform.ports.runtime.observe()).filter(({ workload_id }) => workload_id === id);
   return { workload_id: id, project_id, deployment: number, process, instances, redactor };
 }

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { sql } from "kysely";
+import { deployedProject } from "../../../test/support/cron-platform.ts";
+import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { changedWorkloads, saveEdge } from "../../features/deployments/deployments.ts";
+import type { Instance } from "../../ports/runtime.ts";
+import { openVault } from "../../store/vault.ts";
+import { actOnReplica } from "./act-on-replica.ts";
+
+let database: TestDatabase;
+let folder: string;
+
+before(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "berth-act-on-replica-"));
+});
+after(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+test("a replica of a lost machine starts elsewhere before an edge that is behind confirms, after only its own output is stored", async () => {
+  const { db } = database;
+  const vault = openVault({ keyFile: join(folder, "key") });
+  const { deployment_id: id } = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });
+  const exit = { code: null, out_of_memory: false, machine_lost: true, at: new Date() } as const;
+  const lost = instanceDouble({ workload_id: id, attempt: 1, state: "exited", address: null, exit });
+  const started: number[] = [];
+  const ingested: (readonly number[])[] = [];
+  const runtime = runtimeDouble({
+    observe: async () => [lost, instanceDouble({ workload_id: id, ordinal: 1 })],
+    start: async (_, { ordinal, attempt }) => {
+      started.push(attempt);
+      return instanceDouble({ workload_id: id, ordinal, attempt, address: null });
+    },
+  });
+  const ingestOutput = async ({ instances }: { instances: readonly Instance[] }) =>
+    void ingested.push(instances.map(({ ordinal }) => ordinal));
+  const platform = platformDouble({ db, vault, ingestOutput, ports: { runtime } });
+  const edge = { id: "edge", machine: "lost", kind: "builtin", certificate_version: 0, open_requests: {} } as const;
+  await saveEdge(db, { ...edge, route_version: 0 });
+  // Live for as long as this test takes.
+  await sql`update edge set seen_at = now() + interval '1 hour'`.execute(db);
+  const replica = async (instance: Instance) => {
+    const { workloads } = await changedWorkloads(db, platform.machine, { ids: [id] });
+    const workload = workloads.find((each) => each.id === id);
+    assert.ok(workload);
+    return { platform, workload, ordinal: 0, row: workload.replica_rows[0], instance };
+  };
+  const { signal } = new AbortController();
+  await actOnReplica(await replica(lost), { action: "crashed", instance: lost }, signal);
+  assert.deepEqual(ingested, [[0]]);
+  await actOnReplica(await replica(lost), { action: "start", inMs: 0 }, signal);
+  assert.deepEqual(started, [2]);
+});
