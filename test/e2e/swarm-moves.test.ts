@@ -22,12 +22,15 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     const { body } = await platform.call<Result<"platform.machines">>("GET", "/v1/platform/machines");
     return body.machines.map(({ replicas }) => replicas).join();
   };
-  const move = async (runtime: string) => {
+  const tryMove = async (runtime: string) => {
     assert.equal((await platform.call("PUT", path, { runtime })).status, 201);
-    const ended = await eventually(async () => {
+    return eventually(async () => {
       const found = await shown();
       return ["done", "failed"].includes(found.move?.status ?? "") && found;
     }, "the move ends");
+  };
+  const move = async (runtime: string) => {
+    const ended = await tryMove(runtime);
     assert.deepEqual([ended.runtime, ended.move?.status, ended.move?.failure], [runtime, "done", null]);
   };
 
@@ -54,5 +57,29 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     const answers = await traffic.stop();
     t.diagnostic(`${answers.length} requests`);
     assert.deepEqual(failures(answers, (body) => body === "v1").slice(0, 3), []);
+  });
+
+  test("a move that fails leaves the project serving where it was, and its next push too", async (t) => {
+    const files = liveApp({ version: "v2" });
+    // Only a process and a container of Docker may write to their own folder.
+    await live.commit({
+      ...files,
+      "server.js": `require("node:fs").writeFileSync("own.txt", "");\n${files["server.js"]}`,
+    });
+    const pushed = await live.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    const traffic = startTraffic(platform.entrance, ["live"], 5);
+    t.after(() => traffic.stop());
+    const { runtime, move: tried } = await tryMove("swarm");
+    assert.deepEqual([runtime, tried?.to, tried?.status], ["process", "swarm", "failed"]);
+    assert.notEqual(tried?.failure, null);
+    await eventually(async () => (await inSwarm()) === "0", "the swarm runs nothing");
+    const answers = await traffic.stop();
+    t.diagnostic(`${answers.length} requests; ${JSON.stringify(tried?.failure)}`);
+    assert.deepEqual(failures(answers, (body) => body === "v2").slice(0, 3), []);
+    await live.commit(liveApp({ version: "v3" }));
+    const again = await live.push();
+    assert.equal(again.exitCode, 0, again.stderr);
+    assert.equal((await shown()).runtime, "process");
   });
 });
