@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -29,6 +31,8 @@ for (const address of process.argv.slice(2)) {
 }`;
 
 const cutOff = await forwardsNothing();
+const publicName = "deb.debian.org";
+const nameless = await findsNoNames();
 
 /** What hostile code tries from inside of a container. */
 describe("a container of an application", { skip: withoutDocker }, () => {
@@ -108,6 +112,41 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.doesNotMatch(output, /OPEN/);
     for (const target of targets) assert.ok(output.includes(`${target} closed`), target);
     await fixture.runtime.remove(victim.id);
+  });
+
+  it("reaches the host neither by IPv6 nor by UDP nor by ping", async () => {
+    const port = await listen({ host: "::", port: 0 });
+    const heard: string[] = [];
+    const datagrams = createSocket("udp4", (message) => void heard.push(message.toString()));
+    datagrams.bind(0);
+    await once(datagrams, "listening");
+    try {
+      const all = Object.entries(networkInterfaces()).flatMap(([name, found = []]) =>
+        found.map((each) => ({ ...each, name })),
+      );
+      const local = all.filter(({ family, internal }) => family === "IPv6" && !internal).slice(0, 40);
+      const targets = local.map(({ address }) => `${address}${address.startsWith("fe80") ? "%eth0" : ""}|${port}`);
+      const own = all.filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => address);
+      const send = `const socket = require("node:dgram").createSocket("udp4");
+        const hosts = ${JSON.stringify(own)}; let left = hosts.length;
+        for (const host of hosts) socket.send("from a container", ${datagrams.address().port}, host, () => { if ((left -= 1) === 0) socket.close(); });`;
+      const quoted = targets.map((target) => `'${target}'`).join(" ");
+      const { output } = await runIn(
+        `node dial.js ${quoted}; node -e '${send}'; ping -c 1 -W 1 ${own[0]} 2>&1; echo tried`,
+      );
+      assert.match(output, /tried/);
+      assert.doesNotMatch(output, /OPEN|bytes from/);
+      assert.deepEqual(heard, []);
+    } finally {
+      datagrams.close();
+    }
+  });
+
+  it("finds names as this machine does", { skip: nameless }, async () => {
+    const { output } = await runIn(
+      `node -e 'require("node:dns").lookup("${publicName}", (error, address) => console.log(error?.code ?? "found", address))'`,
+    );
+    assert.match(output, /^found [\d.:a-f]+\n$/);
   });
 
   it(
@@ -244,6 +283,14 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     }
   });
 });
+
+/** Why names of the world cannot be looked up; false where they can. */
+async function findsNoNames(): Promise<string | false> {
+  return lookup(publicName).then(
+    () => false,
+    () => "SKIPPED: this machine finds no names of the world",
+  );
+}
 
 /** Why no container reaches another machine; false where they do. An engine of a test leaves the machine's own firewall as it is. */
 async function forwardsNothing(): Promise<string | false> {
