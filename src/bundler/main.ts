@@ -17,6 +17,8 @@ if (verb === "build" && given !== undefined) {
 } else if (verb === "dev") {
   const server = await createServer({
     ...bundleSettings(),
+    // printUrls() writes at this level.
+    logLevel: "info",
     server: { proxy: proxyTo(given ?? "http://127.0.0.1:4000") },
   });
   await server.listen();

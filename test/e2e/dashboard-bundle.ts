@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { runOk } from "../../src/kit/exec.ts";
+import { runOk, start } from "../../src/kit/exec.ts";
+import { eventually } from "../support/eventually.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -31,4 +33,23 @@ export async function scriptBytes(api: string): Promise<number> {
   for (const [, path = ""] of (await htmlOf(api)).matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g))
     total += gzipSync(await (await fetch(`${api}${path}`)).bytes(), { level: 9 }).length;
   return total;
+}
+
+/** The server of `npm run dev` prints its address, serves the sources with hot reload, and passes a sign-in on to the platform. */
+export async function servesForDevelopment({ api, token }: { readonly api: string; readonly token: string }) {
+  const server = start({ file: process.execPath, args: ["src/bundler/main.ts", "dev", api] }, { cwd: checkout });
+  let output = "";
+  server.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  try {
+    const { href, origin } = new URL(await eventually(() => /http:\S+/.exec(output)?.[0], "its address is printed"));
+    assert.match(await (await fetch(href)).text(), /src="\/@vite\/client"/);
+    assert.match(await (await fetch(`${origin}/app.tsx`)).text(), /import\.meta\.hot/);
+    const headers = { origin, "content-type": "application/json", "x-berth-dashboard": "1" };
+    const signedIn = await fetch(`${origin}/session`, { method: "POST", headers, body: JSON.stringify({ token }) });
+    assert.equal(signedIn.status, 200);
+  } finally {
+    const over = once(server, "close");
+    server.kill();
+    await over;
+  }
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
-import { buildsTheSame, scriptBytes } from "./dashboard-bundle.ts";
+import { buildsTheSame, scriptBytes, servesForDevelopment } from "./dashboard-bundle.ts";
 import { looksRight, looksRightEverywhere, screens } from "./dashboard-page.ts";
 import { at, faults, heading, page, platform, skip, takeFromPalette, visitorWith } from "./dashboard-stage.ts";
 
@@ -227,6 +227,8 @@ test("the palette opens the form of each action of a project", { skip }, async (
 });
 
 test("two builds of the same sources give the same files", { skip }, () => buildsTheSame(platform.api));
+
+test("a server for development reloads changed sources by itself", { skip }, () => servesForDevelopment(platform));
 
 test("the first load has at most 150 kB of script", { skip }, async () => {
   const size = await scriptBytes(platform.api);
