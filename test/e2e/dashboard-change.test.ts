@@ -245,10 +245,17 @@ test("a folder that is dropped on an empty organization becomes a project that s
   const { x = 0, y = 0, width = 0, height = 0 } = (await zone.boundingBox()) ?? {};
   const devtools = await visitor.context().newCDPSession(visitor);
   const place = { x: x + width / 2, y: y + height / 2 };
-  // Only copies, as from a file manager.
-  const data = { items: [], files: [folder], dragOperationsMask: 1 };
-  for (const type of ["dragEnter", "dragOver", "drop"] as const)
-    await devtools.send("Input.dispatchDragEvent", { type, ...place, data });
+  const drop = async (path: string, { x: left, y: top }: { x: number; y: number }) => {
+    // Only copies, as from a file manager.
+    const data = { items: [], files: [path], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver", "drop"] as const)
+      await devtools.send("Input.dispatchDragEvent", { type, x: left, y: top, data });
+  };
+  // Beside the zone, where a browser would open what is dropped; then a file, which is no folder.
+  await drop(folder, { x: 5, y: 5 });
+  await drop(join(folder, ".gitignore"), place);
+  await visitor.getByRole("alert").getByText("This is no folder with files in it.").waitFor();
+  await drop(folder, place);
   await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
   await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();
   await visitor.goto(at("/projects/our-papers/files?path=public/"));

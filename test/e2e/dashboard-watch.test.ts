@@ -276,6 +276,24 @@ test("a list that can't be read says why and is read again on demand", { skip },
   });
 });
 
+test("an address of nothing has a page that says so", { skip }, async () => {
+  const missing = [
+    ["builds/none", "Deployment", "Your organization has nothing with this name or id."],
+    ["backups/none", "Backup", "Your organization has nothing with this name or id."],
+    ["runs/999", "Command 999", "Your organization has nothing with this name or id."],
+    ["cron/none", "Not found", "This project has no cron job none."],
+  ] as const;
+  await faults.during([/^404 \/v1\//], async () => {
+    for (const [path, title, text] of missing) {
+      await page.goto(at(`/projects/kiosk/${path}`));
+      await heading(title).waitFor();
+      await page.getByRole("main").getByText(text).waitFor();
+      await looksRight(page);
+    }
+  });
+  await page.getByRole("link", { name: "Go to the overview" }).waitFor();
+});
+
 test("nothing broke the policy and no error reached the console", { skip }, () => {
   assert.deepEqual(faults.found, []);
   assert.equal(context.pages().length, 1);

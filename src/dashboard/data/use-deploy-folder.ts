@@ -12,7 +12,8 @@ interface DeployFolder {
   /** What happens now, in words; undefined when idle. */
   readonly step: string | undefined;
   readonly error: Error | null;
-  deploy(folder: LocalFolder): void;
+  /** Undefined: what was dropped or chosen holds no folder with files. */
+  deploy(folder: LocalFolder | undefined): void;
 }
 
 /**
@@ -23,9 +24,10 @@ export function useDeployFolder(projectFor: (folder: LocalFolder) => Promise<str
   const navigate = useNavigate();
   const [step, setStep] = useState<string>();
   const [error, setError] = useState<Error | null>(null);
-  const run = async (folder: LocalFolder) => {
+  const run = async (folder: LocalFolder | undefined) => {
     setError(null);
     try {
+      if (folder === undefined) throw new Error("This is no folder with files in it. Choose the application's folder.");
       setStep(`Reading ${folder.name}`);
       const members = await membersOf(folder);
       const sizeBytes = members.reduce((sum, { content }) => sum + content.size, 0);

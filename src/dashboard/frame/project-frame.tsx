@@ -6,10 +6,9 @@ import { useCall } from "../data/api.ts";
 import { useProject, useSlug, type Project } from "../data/project.ts";
 import { shortCommit, visible } from "../data/format.ts";
 import { IconButton } from "../ui/button.tsx";
-import { Page } from "../ui/page.tsx";
 import { Dot, Status } from "../ui/status.tsx";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
-import { View } from "../ui/view.tsx";
+import { PageView } from "../ui/view.tsx";
 import { NotFound } from "./not-found.tsx";
 import { openPalette } from "./open-palette.ts";
 import { projectTabs } from "./places.ts";
@@ -22,17 +21,15 @@ export function ProjectFrame() {
   const slug = useSlug();
   if (project.error instanceof ApiError && project.error.status === 404)
     return <NotFound>This organization has no project {slug}.</NotFound>;
-  if (project.data === undefined)
-    return (
-      <Page title={slug}>
-        <View of={project}>{() => null}</View>
-      </Page>
-    );
   return (
-    <>
-      <Header project={project.data} />
-      <Outlet />
-    </>
+    <PageView title={slug} of={project}>
+      {(data) => (
+        <>
+          <Header project={data} />
+          <Outlet />
+        </>
+      )}
+    </PageView>
   );
 }
 

@@ -1,5 +1,5 @@
 import { FolderUp, LoaderCircle } from "lucide-react";
-import { useRef, useState, type DragEvent } from "react";
+import { useEffect, useRef, useState, type ChangeEvent, type DragEvent } from "react";
 import { chosenFolder, droppedFolder, type LocalFolder } from "../data/folder.ts";
 import { useDeployFolder } from "../data/use-deploy-folder.ts";
 import { Button } from "./button.tsx";
@@ -17,17 +17,24 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const isOff = step !== undefined || why !== undefined;
+  useEffect(refuseStrayDrops, []);
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    const folder = droppedFolder(event.dataTransfer.items);
-    if (folder !== undefined && !isOff) deploy(folder);
+    if (!isOff) deploy(droppedFolder(event.dataTransfer.items));
+  };
+  const onChosen = ({ target }: ChangeEvent<HTMLInputElement>) => {
+    if (target.files !== null) deploy(chosenFolder(target.files));
+    // The browser reports no change when the same folder is chosen again, as after a mistake in it was mended.
+    target.value = "";
   };
   return (
     <div className="flex flex-col gap-3">
       <div
         onDragOver={(event) => (event.preventDefault(), setOver(!isOff))}
-        onDragLeave={() => setOver(false)}
+        onDragLeave={({ currentTarget, relatedTarget }) =>
+          setOver(currentTarget.contains(relatedTarget as Node | null))
+        }
         onDrop={onDrop}
         className={`flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-dashed px-5 py-4 text-left transition-colors ${over ? "border-accent bg-accent/8" : "border-strong/60"}`}
       >
@@ -53,10 +60,7 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
           aria-label="Folder to deploy"
           className="hidden"
           {...{ webkitdirectory: "" }}
-          onChange={(event) => {
-            const folder = event.target.files === null ? undefined : chosenFolder(event.target.files);
-            if (folder !== undefined) deploy(folder);
-          }}
+          onChange={onChosen}
         />
         <Button busy={step !== undefined} why={why} onClick={() => input.current?.click()}>
           Choose a folder
@@ -65,4 +69,17 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
       {error !== null && <Problem error={error} />}
     </div>
   );
+}
+
+/** Stops the browser from leaving the page for files that are dropped beside the zone. Returns how to end that. */
+function refuseStrayDrops(): () => void {
+  const stop = new AbortController();
+  const refuse = (event: globalThis.DragEvent) => {
+    if (event.defaultPrevented || event.dataTransfer?.types.includes("Files") !== true) return;
+    event.preventDefault();
+    event.dataTransfer.dropEffect = "none";
+  };
+  addEventListener("dragover", refuse, stop);
+  addEventListener("drop", refuse, stop);
+  return () => stop.abort();
 }

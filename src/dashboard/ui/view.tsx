@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from "react";
 import { Command } from "./copy.tsx";
+import { Page } from "./page.tsx";
 import { Problem } from "./problem.tsx";
 
 interface ViewProps<T> {
@@ -30,6 +31,16 @@ export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>)
       <span className="sr-only">Loading</span>
       {skeleton}
     </div>
+  );
+}
+
+/** A page whose title comes with its content. Until that has loaded, or if it can't be, the page has this title instead. */
+export function PageView<T>({ of, title, children }: Omit<ViewProps<T>, "skeleton"> & { readonly title: string }) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  return (
+    <Page title={title}>
+      <View of={of}>{() => null}</View>
+    </Page>
   );
 }
 

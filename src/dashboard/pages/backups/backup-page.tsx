@@ -11,7 +11,7 @@ import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty, PageView } from "../../ui/view.tsx";
 import { BackupState, progressMs } from "./backups-page.tsx";
 import { Download } from "./download.tsx";
 
@@ -23,7 +23,11 @@ const route = getRouteApi("/projects/$slug/backups/$id");
 export function BackupPage() {
   const { id } = route.useParams();
   const backup = useCall("backups.get", { params: { id } }, { pollMs: (found) => progressMs([found]) });
-  return <View of={backup}>{(data) => <One backup={data} />}</View>;
+  return (
+    <PageView title="Backup" of={backup}>
+      {(data) => <One backup={data} />}
+    </PageView>
+  );
 }
 
 function One({ backup }: { readonly backup: Backup }) {

@@ -14,7 +14,7 @@ import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
+import { PageView } from "../../ui/view.tsx";
 import { FailureBox } from "./failure-box.tsx";
 import { Stages } from "./stages.tsx";
 
@@ -27,7 +27,11 @@ const running = ["queued", "running", "pending", "starting"];
 export function BuildPage() {
   const { id } = route.useParams();
   const build = useCall("builds.get", { params: { id } });
-  return <View of={build}>{(data) => <Build build={data} />}</View>;
+  return (
+    <PageView title="Deployment" of={build}>
+      {(data) => <Build build={data} />}
+    </PageView>
+  );
 }
 
 function Build({ build }: { readonly build: Build }) {

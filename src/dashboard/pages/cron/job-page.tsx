@@ -1,11 +1,12 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Answer } from "../../../contract/client.ts";
+import { ApiError, type Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
+import { NotFound } from "../../frame/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Older } from "../../ui/older.tsx";
 import { Page, Section } from "../../ui/page.tsx";
@@ -34,6 +35,8 @@ export function JobPage() {
   const navigate = useNavigate();
   const close = () => setOpen(undefined);
   const job = jobs.data?.jobs.find((each) => each.name === name);
+  if (runs.data === undefined && runs.error instanceof ApiError && runs.error.status === 404)
+    return <NotFound>This project has no cron job {visible(name)}.</NotFound>;
   const actions = (
     <>
       <Button look="danger" why={deleteRefused} onClick={() => setOpen("delete")}>

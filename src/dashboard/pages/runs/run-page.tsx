@@ -26,13 +26,15 @@ export function RunPage() {
     <Page title={`Command ${number}`} actions={run !== undefined && !isOver && <Cancel slug={slug} run={run} />}>
       {error !== null && <Problem error={error} />}
       {run !== undefined && <Facts run={run} />}
-      <LogView
-        lines={lines}
-        label={`Output of command ${number}`}
-        fileName={`${slug}-command-${number}.log`}
-        height="clamp(20rem, calc(100dvh - 22rem), 60rem)"
-        empty={complete ? "This command printed nothing." : "Waiting for the first line …"}
-      />
+      {(run !== undefined || error === null) && (
+        <LogView
+          lines={lines}
+          label={`Output of command ${number}`}
+          fileName={`${slug}-command-${number}.log`}
+          height="clamp(20rem, calc(100dvh - 22rem), 60rem)"
+          empty={complete ? "This command printed nothing." : "Waiting for the first line …"}
+        />
+      )}
     </Page>
   );
 }
