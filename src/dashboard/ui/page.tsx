@@ -44,7 +44,7 @@ interface SectionProps {
 export function Section({ title, lead, actions, children }: SectionProps) {
   return (
     <section className="mt-2 flex min-w-0 flex-col gap-3">
-      <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2 max-sm:items-center">
+      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
         <div>
           <h2 className="text-base font-semibold">{title}</h2>
           {lead !== undefined && <p className="mt-0.5 max-w-[80ch] text-sm text-pretty text-muted">{lead}</p>}

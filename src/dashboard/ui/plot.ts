@@ -44,6 +44,7 @@ export interface Hover {
 
 // The widest label is a range of two numbers with four digits.
 const labelWidth = 72;
+const labelHeight = 18;
 const nearPx = 8;
 
 /** Draws a chart into an element. Charts of a page share cursor and zoom. `drawn` returns the current data whenever the chart needs it. */
@@ -73,7 +74,7 @@ function zoomOf({ scales, data: [times] }: uPlot): Zoom | undefined {
   return min === times[0] && max === times.at(-1) ? undefined : { from: Math.round(min), to: Math.round(max) };
 }
 
-export const height = 168;
+export const height = 180;
 
 /** Redraws the chart with newer data or another zoom. */
 export function updatePlot(plot: uPlot, drawn: Drawn): void {
@@ -118,8 +119,8 @@ function optionsOf({
   return {
     width,
     height,
-    // The right half of the last time's label needs space.
-    padding: [8, 18, 0, 0],
+    // At the top for the labels of deployments, at the right for half of the last time's label.
+    padding: [labelHeight, 18, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: syncKey }, points: { size: 6 }, y: false },
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, least, Number.EPSILON)] } },
@@ -215,15 +216,13 @@ interface MarkerColours {
   readonly text: string;
 }
 
-/** Draws the label of a cluster into its space: at the right of its first line, or as far to the right as the chart goes. */
+/** Draws the label of a cluster above its first line, to the right of it or as far to the right as the chart goes. */
 function drawLabel({ ctx, bbox }: uPlot, cluster: Cluster, colour: string): void {
   const text = clusterLabel(cluster);
   const { width } = ctx.measureText(text);
-  const gap = 3 * devicePixelRatio;
-  const left = Math.min(bbox.left + cluster.from * devicePixelRatio + gap, bbox.left + bbox.width - width - gap);
-  ctx.clearRect(left - gap, bbox.top, width + 2 * gap, 14 * devicePixelRatio);
+  const left = Math.min(bbox.left + cluster.from * devicePixelRatio, bbox.left + bbox.width - width);
   ctx.fillStyle = colour;
-  ctx.fillText(text, left, bbox.top + 10 * devicePixelRatio);
+  ctx.fillText(text, left, bbox.top - 5 * devicePixelRatio);
 }
 
 /** Returns the deployments in the visible part, those too close to be labelled apart as one. */

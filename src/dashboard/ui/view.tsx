@@ -76,7 +76,7 @@ interface EmptyProps {
 /** Shown for an empty list: what the list is for, and the next step. */
 export function Empty({ icon, title, children, action, command }: EmptyProps) {
   return (
-    <div className="flex flex-col items-center gap-2 rounded-md border border-dashed border-line px-6 py-12 text-center">
+    <div className="flex flex-col items-center gap-2 rounded-md border border-dashed border-line px-6 py-12 text-center in-[section]:py-7">
       {icon !== undefined && <span className="mb-1 text-faint">{icon}</span>}
       <h2 className="text-base font-semibold">{title}</h2>
       {children !== undefined && <div className="max-w-[60ch] text-sm text-balance text-muted">{children}</div>}

@@ -1,7 +1,7 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ChevronRight, FileCode2, Folder } from "lucide-react";
 import { useCall } from "../../data/api.ts";
-import { bytes, shortCommit } from "../../data/format.ts";
+import { bytes, shortCommit, visible } from "../../data/format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Mono } from "../../ui/text.tsx";
@@ -119,18 +119,16 @@ function FileView({ path }: { readonly path: string }) {
   const file = useCall("builds.source", { params: { slug }, query: { path } });
   return (
     <>
-      <Crumbs path={path} />
+      <div className="flex min-h-8 items-center justify-between gap-4 max-sm:min-h-11">
+        <Crumbs path={path} />
+        {typeof file.data?.text === "string" && <CopyButton text={file.data.text} label="Copy the file" />}
+      </div>
       <View of={file}>
         {({ text }) =>
           text === null ? (
             <Empty title="Not a text file">It is built as it is, and can be read in the repository.</Empty>
           ) : (
-            <div className="relative rounded-md border border-line">
-              <div className="absolute top-1 right-1 bg-bg">
-                <CopyButton text={text} label="Copy the file" />
-              </div>
-              <Numbered text={text} />
-            </div>
+            <Numbered text={text} />
           )
         }
       </View>
@@ -141,13 +139,14 @@ function FileView({ path }: { readonly path: string }) {
 function Numbered({ text }: { readonly text: string }) {
   const lines = text.replace(/\n$/, "").split("\n");
   return (
-    <div tabIndex={0} className="flex max-h-[calc(100dvh-17rem)] overflow-auto font-mono text-[12.5px] leading-5">
+    <div
+      tabIndex={0}
+      className="flex max-h-[calc(100dvh-17rem)] overflow-auto rounded-md border border-line text-[13.5px] leading-5"
+    >
       <pre aria-hidden className="sticky left-0 h-max bg-bg py-3 pr-3 pl-4 text-right text-faint select-none">
         {lines.map((_, index) => index + 1).join("\n")}
       </pre>
-      <pre className="h-max py-3 pr-12">
-        <Mono>{lines.join("\n")}</Mono>
-      </pre>
+      <pre className="h-max py-3 pr-4">{visible(lines.join("\n"))}</pre>
     </div>
   );
 }

@@ -44,7 +44,7 @@ export function Grid({ page, search, onSearch, onCell, onDelete }: GridProps) {
                   <button
                     type="button"
                     onClick={() => sortBy(column.name)}
-                    className="flex w-full flex-col px-3 py-1.5 text-left leading-4 hover:bg-hover focus-visible:outline-offset-[-2px]"
+                    className={`flex w-full flex-col px-3 py-1.5 leading-4 hover:bg-hover focus-visible:outline-offset-[-2px] ${isNumber.test(column.type) ? "items-end" : "items-start"}`}
                   >
                     <span className="flex items-center gap-1 whitespace-nowrap">
                       {column.primary_key && <KeyRound aria-label="Primary key" size={11} className="text-accent" />}

@@ -77,7 +77,11 @@ function Rows({ result: { columns, rows, cut } }: { readonly result: Result }) {
         <thead className="sticky top-0 bg-panel text-left">
           <tr>
             {columns.map(({ name, type }, index) => (
-              <th key={index} scope="col" className="border-b border-line px-3 py-1.5 leading-4 font-medium">
+              <th
+                key={index}
+                scope="col"
+                className={`border-b border-line px-3 py-1.5 leading-4 font-medium ${isNumber.test(type) ? "text-right" : ""}`}
+              >
                 {visible(name)}
                 <span className="block text-xs font-normal text-faint">{visible(type)}</span>
               </th>

@@ -138,7 +138,7 @@ function columnsFor(
           <Mono className="truncate font-medium">{key}</Mono>
           {at !== null && (
             <span className="text-xs text-faint sm:hidden">
-              changed <Ago at={at} />
+              changed <Ago at={at} /> · in use since {usedSince(deployments, at)}
             </span>
           )}
         </span>

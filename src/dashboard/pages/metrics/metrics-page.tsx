@@ -110,7 +110,7 @@ function Charts({ data, ...zooming }: { readonly data: Metrics } & Pick<Drawn, "
           </Button>
         )}
       </div>
-      <Suspense fallback={<Skeleton rows={4} height={196} />}>
+      <Suspense fallback={<Skeleton rows={4} height={208} />}>
         {charts.map((chart) => (
           <Chart key={chart.title} {...chart} {...zooming} times={times} markers={markers} />
         ))}

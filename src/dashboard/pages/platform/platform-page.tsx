@@ -103,7 +103,7 @@ function Machine({ machine }: { readonly machine: Overview["machines"][number] }
   return (
     <Section title={`Machine ${machine.name}`}>
       <div className="flex flex-col gap-4 rounded-md border border-line p-5">
-        <dl className="grid grid-cols-2 gap-5 sm:grid-cols-4">
+        <dl className="grid grid-cols-2 gap-5 sm:grid-cols-5">
           <Fact label="Up for">{duration(machine.uptime_seconds * 1000)}</Fact>
           <Fact label="Processors, memory">
             {machine.cpus}, {bytes(machine.memory_bytes)}

@@ -1,7 +1,7 @@
 import type { Answer } from "../../../contract/client.ts";
 import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
-import { Page } from "../../ui/page.tsx";
+import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
 import { Ago, Plain, Prose } from "../../ui/text.tsx";
@@ -18,16 +18,18 @@ export function StatusPage() {
   return (
     <Page title="Status" lead={<Lead checkedAt={status.data?.checked_at ?? null} />}>
       <Alerts />
-      <View of={status}>
-        {(data) => (
-          <Table
-            caption="Checks"
-            rows={data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
-            columns={columns}
-            keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
-          />
-        )}
-      </View>
+      <Section title="Checks">
+        <View of={status}>
+          {(data) => (
+            <Table
+              caption="Checks"
+              rows={data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
+              columns={columns}
+              keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
+            />
+          )}
+        </View>
+      </Section>
     </Page>
   );
 }
