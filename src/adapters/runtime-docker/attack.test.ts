@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { networkInterfaces, tmpdir } from "node:os";
@@ -258,6 +258,51 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.equal((await runIn("echo fine")).output, "fine\n");
   });
 
+  it("a fork bomb, a memory hog and a writer that fills its folder, as replicas: each is held or ended and named, and a neighbour answers every request", async () => {
+    const hostile = { project_id: "prj_hostile", project_number: 914 };
+    const prepare = async (id: string, script: string) => {
+      const image_ref = await fixture.makeImage(hostile.project_id, { "server.js": script }, "node server.js");
+      return workload({ id, ...hostile, image_ref });
+    };
+    // Begins again whenever one of its processes could not be started.
+    const bomb = `const { spawn } = require("node:child_process");
+      const more = () => spawn("sh", ["-c", "sleep 999 & sleep 999"]).on("error", ({ code }) => console.log("ended by", code));
+      setInterval(() => { for (let each = 0; each < 5; each += 1) more(); }, 20); ${server}`;
+    const hog = "const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1));";
+    const writer = `const fs = require("node:fs"); const file = fs.openSync("big", "w"); const block = Buffer.alloc(1 << 20);
+      try { for (;;) fs.writeSync(file, block); } catch (error) { console.log("ended by", error.code); } ${server}`;
+    const all = [await prepare("dep_bomb", bomb), await prepare("dep_hog", hog), await prepare("dep_writer", writer)];
+    const neighbour = workload({ id: "dep_neighbour" });
+    const { address } = await fixture.runtime.start(neighbour, { ordinal: 0, attempt: 1 });
+    assert.ok(address);
+    const answer = () => fetch(`http://${address.host}:${address.port}`).then((found) => found.text());
+    assert.equal(await until(() => answer().catch(() => undefined), { timeoutMs: waitMs }), "here");
+    const [bombed, hogged, wrote] = all as [Workload, Workload, Workload];
+    for (const each of all) await fixture.runtime.start(each, { ordinal: 0, attempt: 1 });
+    const answered = async <Found>(probe: () => Promise<Found | undefined>) =>
+      until(
+        async () => {
+          assert.equal(await answer(), "here");
+          return probe();
+        },
+        { timeoutMs: waitMs },
+      );
+    const exit = await answered(async () =>
+      (await fixture.runtime.observe()).find(({ workload_id, exit: found }) => workload_id === hogged.id && found),
+    );
+    assert.deepEqual([exit?.exit?.code, exit?.exit?.out_of_memory], [137, true]);
+    const said = async ({ id }: Workload) => {
+      const { lines } = await fixture.runtime.readOutput({ workload_id: id, ordinal: 0, attempt: 1 }, null);
+      return lines.find((line) => line.startsWith("ended by"));
+    };
+    assert.match((await answered(() => said(wrote))) ?? "", /^ended by (?:ENOSPC|EDQUOT)$/);
+    assert.equal(await answered(() => said(bombed)), "ended by EAGAIN");
+    assert.ok(processesOf(20_000 + hostile.project_number).length < 4 * limits.processes);
+    for (const { id } of all) await fixture.runtime.remove(id);
+    assert.deepEqual(processesOf(20_000 + hostile.project_number), []);
+    await fixture.runtime.remove(neighbour.id);
+  });
+
   it("fills its own folder to the limit and no further, and its neighbours have their own", async () => {
     const { output } = await runIn("head -c 100000000 /dev/zero > /app/big; echo; ls -l /app/big | awk '{print $5}'");
     const bytes = Number(output.trim().split("\n").at(-1));
@@ -290,6 +335,17 @@ async function findsNoNames(): Promise<string | false> {
     () => false,
     () => "SKIPPED: this machine finds no names of the world",
   );
+}
+
+/** The processes of a user of this machine. */
+function processesOf(uid: number): string[] {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      return /^\d+$/.test(name) && statSync(`/proc/${name}`).uid === uid;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** Why no container reaches another machine; false where they do. An engine of a test leaves the machine's own firewall as it is. */
