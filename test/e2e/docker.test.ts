@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { imageLabels } from "../../src/ports/image-labels.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
@@ -148,6 +150,49 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
       assert.equal(await images(), 6);
     },
   );
+
+  test("an application that writes without end keeps its newest lines and loses the rest counted; its neighbour is served and logs as before", async (t) => {
+    const flood = await createApp(platform, "flood", {
+      "package.json": JSON.stringify({ name: "flood", scripts: { start: "node server.js" } }),
+      "server.js": `let number = 0;
+        const line = () => "line " + (number += 1) + " " + "x".repeat(200) + "\\n";
+        const more = () => process.stdout.write(Array.from({ length: 500 }, line).join(""), more);
+        require("node:http").createServer((request, response) => response.end(String(number))).listen(process.env.PORT, more);`,
+    });
+    const traffic = startTraffic(platform.edgePort, ["live"], 5);
+    t.after(() => traffic.stop());
+    assert.equal((await flood.push()).exitCode, 0);
+    const lines = async (slug: string, more = "") => {
+      const path = `/v1/projects/${slug}/logs?limit=1000${more}`;
+      return (await platform.call<{ lines: { text: string }[] }>("GET", path)).body.lines.map(({ text }) => text);
+    };
+    const numbers = (texts: readonly string[]) =>
+      texts.flatMap((text) => /^line (\d+) /.exec(text)?.[1] ?? []).map(Number);
+    // More than the engine keeps was written, and lines written after that moment are in the log.
+    const written = await eventually(async () => {
+      const found = Number((await platform.visit("flood")).body);
+      return found * 200 > 64 * 1024 ** 2 && found;
+    }, "the engine's files were turned over");
+    const found = await eventually(async () => {
+      const texts = await lines("flood");
+      return Math.max(0, ...numbers(texts)) > written && texts;
+    }, "the newest lines are in the log");
+    assert.deepEqual(
+      numbers(found),
+      numbers(found).toSorted((a, b) => a - b),
+    );
+    await eventually(async () => (await lines("flood", "&grep=dropped")).length > 0, "what was lost is counted");
+    // The neighbour's words come through meanwhile.
+    await live.commit(liveApp({ version: "v1 again", releaseMs: 10 }));
+    assert.equal((await live.push()).exitCode, 0);
+    assert.equal((await platform.call("POST", "/v1/projects/live/rollback")).status, 200);
+    const answers = await traffic.stop();
+    assert.ok(answers.length > 0);
+    assert.deepEqual(failures(answers, versions).slice(0, 3), []);
+    const { stdout } = await runOk({ file: "du", args: ["-sB1", "--apparent-size", join(platform.dataDir, "logs")] });
+    assert.ok(Number.parseInt(stdout, 10) < 256 * 1024 ** 2, stdout);
+    assert.equal((await platform.call("DELETE", "/v1/projects/flood")).status, 200);
+  });
 
   test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
