@@ -3,11 +3,12 @@ import { after, before, test } from "node:test";
 import { insertOperation, takeOperation } from "../src/features/backups/operations.ts";
 import { takeQueued } from "../src/features/builds/lifecycle-queries.ts";
 import { takeDeployment } from "../src/features/deployments/queries.ts";
+import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
 import { insertRun, takeRun } from "../src/features/runs/queries.ts";
 import { newId } from "../src/kit/ids.ts";
 import { nothingInProgress, type InProgress } from "../src/store/leases.ts";
-import { testBuild, testDeployment, testProject, testThings } from "./support/fixtures.ts";
+import { testBuild, testDeployment, testDomain, testProject, testThings } from "./support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 
 interface Work {
@@ -21,6 +22,7 @@ before(async () => void (api = await testApi()));
 after(() => api.close());
 
 const owner = "test";
+let count = 0;
 
 async function projectOf(org: TestOrganization) {
   const { id } = await testProject(api.platform, org);
@@ -81,8 +83,6 @@ const works: Readonly<Record<string, Work>> = {
   },
 };
 
-let count = 0;
-
 for (const [name, { request, take }] of Object.entries(works))
   test(`${name}: an organization that has its share leaves the next slot to another, which also comes first`, async () => {
     const { db } = api.platform;
@@ -100,3 +100,18 @@ for (const [name, { request, take }] of Object.entries(works))
     await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "!=", busy.id).execute();
     assert.equal((await take(full))?.org_id, busy.id, "alone, it has all slots");
   });
+
+test("of the hostnames that are due, the first of each organization is looked up before the second of any", async () => {
+  const { db } = api.platform;
+  await db.deleteFrom("domain").execute();
+  const [many, few] = [await testOrganization(db, "many-names"), await testOrganization(db, "few-names")];
+  const attach = async (org: TestOrganization, hostname: string, dueSince: string) => {
+    await testDomain(api.platform, await projectOf(org), hostname);
+    await db.updateTable("domain").set({ next_check_at: dueSince }).where("hostname", "=", hostname).execute();
+  };
+  for (const each of ["a", "b", "c", "d"]) await attach(many, `${each}.many.test`, "2020-01-01");
+  await attach(few, "a.few.test", "2020-01-02");
+  const taken = await takeDueChecks(db, 2);
+  const found = await db.selectFrom("domain").select("org_id").where("id", "in", taken).execute();
+  assert.deepEqual(new Set(found.map(({ org_id }) => org_id)), new Set([many.id, few.id]));
+});

@@ -3,11 +3,16 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { DomainRow } from "./queries.ts";
 import type { DnsResult } from "./rules.ts";
 
-/** Claims hostnames that are due, so that no other control plane looks them up too. Returns their ids. */
+/**
+ * Claims hostnames that are due, so that no other control plane looks them up too: the first of each organization, then the second of each,
+ * so that one with many names on slow name servers delays its own. Returns their ids.
+ */
 export async function takeDueChecks(db: Db, most: number): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     update domain set check_begun_at = now(), next_check_at = now() + interval '1 minute'
-    where id in (select id from domain where next_check_at <= now() order by next_check_at limit ${most} for update skip locked)
+    where id in (select id from domain where next_check_at <= now() and id in (
+      select id from (select id, next_check_at, row_number() over (partition by org_id order by next_check_at) as turn
+        from domain where next_check_at <= now()) due order by turn, next_check_at limit ${most}) for update skip locked)
     returning id`.execute(db);
   return rows.map((row) => row.id);
 }
