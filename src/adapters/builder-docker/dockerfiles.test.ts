@@ -185,17 +185,21 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.notEqual(found?.["berth.project"], "prj_theirs");
   });
 
-  it("what projects keep between builds is apart", async () => {
+  it("what projects keep between builds is apart, whatever ids they choose; a secret is its own project's alone", async () => {
+    const caches = "--mount=type=cache,target=/c --mount=type=cache,id=shared,sharing=shared,target=/d";
     const Dockerfile = (word: string) =>
-      `FROM ${test.images.debian}\nRUN --mount=type=cache,target=/c echo ${word} >>/c/words; cp /c/words /words\nCMD ["cat", "/words"]`;
+      `FROM ${test.images.debian}\nRUN ${caches} for kept in /c /d; do echo ${word} >>$kept/words; cat $kept/words; done >/words\nCMD ["cat", "/words"]`;
     const words = async (project_id: string, word: string) => {
       const { outcome } = await build({ Dockerfile: Dockerfile(word) }, { project_id });
       return (await runIn(test, imageOf(outcome).image_ref, [])).trim().split(/\s+/);
     };
     const [one, other] = [newId("prj"), newId("prj")];
     await words(one, "first");
-    assert.deepEqual(await words(one, "second"), ["first", "second"]);
-    assert.deepEqual(await words(other, "third"), ["third"]);
+    assert.deepEqual(await words(one, "second"), ["first", "second", "first", "second"]);
+    assert.deepEqual(await words(other, "third"), ["third", "third"]);
+    const secret = "RUN --mount=type=secret,id=TOKEN,required=true cat /run/secrets/TOKEN >/dev/null";
+    imageOf((await lines(secret, { project_id: one, env: { TOKEN: "of one" } })).outcome);
+    assert.equal((await failureOf(lines(secret, { project_id: other }))).code, "dockerfile_step_failed");
   });
 
   it("what a base image's ONBUILD runs is the build's own: its results, its caches, its memory", async () => {
@@ -287,7 +291,8 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
   it("too much memory, time, silence, output, too many processes or too large a file ends the build alone", async () => {
     const limits = { memoryBytes: 1024 ** 3, processes: 512, timeoutMs: 600_000, silenceMs: 300_000 };
     const hog = `FROM ${test.images.node}\nRUN node -e "const kept = []; for (;;) kept.push(Buffer.alloc(5e7, 1))"\nCMD ["node"]`;
-    assert.equal((await failureOf(build({ Dockerfile: hog }))).code, "build_out_of_memory");
+    const little = { limits: { ...limits, memoryBytes: 256 * 1024 ** 2 } };
+    assert.equal((await failureOf(build({ Dockerfile: hog }, little))).code, "build_out_of_memory");
     const short = { limits: { ...limits, timeoutMs: 6000 } };
     assert.equal((await failureOf(lines("RUN yes", short))).code, "build_timeout");
     assert.equal(
