@@ -9,6 +9,7 @@ import { commitImage } from "./commit-image.ts";
 import type { RuntimeFixture } from "../../src/ports/runtime.suite.ts";
 import { addressOf, listNodes, listTasks } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { tagOf } from "../../src/containers/settings.ts";
+import type { ImageRegistry } from "../../src/adapters/runtime-swarm/image-registry.ts";
 import { createOwnRegistry } from "../../src/adapters/runtime-swarm/own-registry.ts";
 import { createSwarmRuntime, type SwarmRuntime } from "../../src/adapters/runtime-swarm/swarm-runtime.ts";
 
@@ -25,16 +26,18 @@ export interface TestSwarm extends RuntimeFixture {
   reopen(): Promise<SwarmRuntime>;
 }
 
-export async function makeSwarm(count: number): Promise<TestSwarm> {
+/** Makes a swarm of so many machines, with a registry that Berth runs or the one given. */
+export async function makeSwarm(count: number, given?: ImageRegistry): Promise<TestSwarm> {
   const cluster: TestMachines = await startMachines(count);
   const [first] = cluster.machines as readonly [TestMachine];
   const engine = { managers: first.api };
   const root = mkdtempSync(join(tmpdir(), "berth-swarm-"));
   const registryPort = await freePort();
-  const registry = createOwnRegistry({
+  const own = createOwnRegistry({
     ...{ dir: join(root, "registry"), program: "/usr/bin/docker-registry", port: registryPort },
     address: async () => cluster.address,
   });
+  const registry = given ?? own;
   const base = await importMinimalImage(first.api);
   const runtimes: SwarmRuntime[] = [];
   const open = async () => {
@@ -63,7 +66,7 @@ export async function makeSwarm(count: number): Promise<TestSwarm> {
         await runtime.dismantle();
         runtime.close();
       }
-      await registry.close();
+      await own.close();
       await cluster.close();
       rmSync(root, { recursive: true, force: true });
     },
