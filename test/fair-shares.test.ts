@@ -7,7 +7,8 @@ import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
 import { insertRun, takeRun } from "../src/features/runs/queries.ts";
 import { newId } from "../src/kit/ids.ts";
-import { nothingInProgress, type InProgress } from "../src/store/leases.ts";
+import type { InProgress } from "../src/store/leases.ts";
+import { nothingInProgress } from "./support/nothing-in-progress.ts";
 import { testBuild, testDeployment, testDomain, testProject, testThings } from "./support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 

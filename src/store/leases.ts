@@ -51,8 +51,6 @@ export interface InProgress {
   readonly served: readonly string[];
 }
 
-export const nothingInProgress: InProgress = { ids: [], full: [], served: [] };
-
 /**
  * SQL condition that is true for rows that are not in progress and whose organization may have another one. A platform's only organization
  * may use all slots.

@@ -19,7 +19,7 @@ import { addLook, addReplicaSamples, addTraffic, enlistLooks } from "../../src/f
 import type { Db } from "../../src/store/database.ts";
 import { addedDeployment, addedProject } from "./scale-rows.ts";
 import { usageOf } from "./scale-processes.ts";
-import { nothingInProgress } from "../../src/store/leases.ts";
+import { nothingInProgress } from "../../test/support/nothing-in-progress.ts";
 
 /** An installation as the model sees it. */
 export interface Installation {

@@ -26,8 +26,8 @@ export interface StoredAnswer {
 /** The exclusive right to execute the request of a key. Exactly one of its methods must be called. */
 export interface HeldKey {
   /**
-   * Stores the response for a day, in the transaction that makes the change or after it; of a very large one, only that there was one. Throws when the hold was lost, so that a change is
-   * not made twice.
+   * Stores the response for a day, in the transaction that makes the change or after it; of a very large one, only that there was one.
+   * Throws when the hold was lost, so that a change is not made twice.
    */
   keep(db: Db | Tx, answer: StoredAnswer): Promise<void>;
   /**

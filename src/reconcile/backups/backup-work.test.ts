@@ -7,7 +7,7 @@ import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
 import { takeOperation } from "../../features/backups/backups.ts";
 import { newId } from "../../kit/ids.ts";
-import { nothingInProgress } from "../../store/leases.ts";
+import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { performBackupWork } from "./backup-work.ts";
 
 let api: TestApi;

@@ -16,7 +16,7 @@ import { endFetch, openFollow, takeFollow } from "../../features/follow/follow.t
 import { silentLog } from "../../kit/log.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
-import { nothingInProgress } from "../../store/leases.ts";
+import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { commitStatusesTask } from "./commit-statuses-task.ts";
 import { followTask } from "./follow-task.ts";
 
