@@ -179,7 +179,7 @@ const unreachable = `(() => {
       continue;
     }
     if (element.tabIndex > 0) found.push("another order: " + name());
-    if (element.tabIndex !== 0) continue;
+    if (element.tabIndex !== 0 || element.matches(":disabled")) continue;
     element.focus({ focusVisible: true, preventScroll: true });
     const { outlineStyle, outlineWidth } = getComputedStyle(element);
     if (document.activeElement !== element) found.push("takes no focus: " + name());

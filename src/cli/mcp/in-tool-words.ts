@@ -9,6 +9,7 @@ const routesOfPhrases: readonly (readonly [phrase: RegExp, row: RouteName])[] = 
   [/`berth env set[^`]*`/g, "env.set"],
   [/`berth db create`/g, "database.create"],
   [/`berth projects settings[^`]*`/g, "projects.settings"],
+  [/`berth projects undelete[^`]*`/g, "projects.undelete"],
   [/`berth domains check`/g, "domains.list"],
   [/`berth domains`/g, "domains.list"],
   [/`berth backups create`/g, "backups.create"],
