@@ -6,7 +6,10 @@ import { trackedFiles } from "./tracked-files.ts";
 
 /** What no tracked file may say. The patterns are written so that they don't match themselves. */
 const refused: readonly { readonly pattern: RegExp; readonly only?: RegExp; readonly advice: string }[] = [
-  { pattern: /(?:^|[\s"'`(=:])\/(?:wor[k]|roo[t]|home\/(?!app\/)[a-z]+)\//m, advice: "names a folder of one machine" },
+  {
+    pattern: /(?:^|[\s"'`(=:])\/(?:wor[k]|roo[t](?=\/[^.])|home\/(?!app\/)[a-z]+)\//m,
+    advice: "names a folder of one machine",
+  },
   { pattern: /\/tmp\/berth\//, advice: "names a folder of one machine: use os.tmpdir()" },
   { pattern: /registry\.(?:npmj[s]|yarnpk[g])/, advice: "names a package registry: npm's settings do" },
   { pattern: /"resolve[d]": "http/, only: /^package-lock\.json$/, advice: "holds registry addresses: see .npmrc" },
