@@ -389,6 +389,7 @@ CREATE TABLE public.certificate (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     steps jsonb DEFAULT '[]'::jsonb NOT NULL,
     confirmed_at timestamp with time zone,
+    org_id text,
     CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
     CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
 );
@@ -1517,6 +1518,9 @@ ALTER TABLE ONLY public.build
 
 ALTER TABLE ONLY public.build
     ADD CONSTRAINT build_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.certificate
+    ADD CONSTRAINT certificate_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
 ALTER TABLE ONLY public.commit_status
     ADD CONSTRAINT commit_status_build_id_fkey FOREIGN KEY (build_id) REFERENCES public.build(id) ON DELETE CASCADE;

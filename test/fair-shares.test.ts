@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { sql } from "kysely";
 import { insertOperation, takeOperation } from "../src/features/backups/operations.ts";
 import { takeQueued } from "../src/features/builds/lifecycle-queries.ts";
+import { claimDue, recentOrders, saveAttempt, syncWanted } from "../src/features/certificates/queries.ts";
+import { whyNoOrder } from "../src/features/certificates/rules.ts";
 import { takeDeployment } from "../src/features/deployments/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
@@ -15,7 +18,7 @@ import { testApi, testOrganization, type TestApi, type TestOrganization } from "
 interface Work {
   /** Requests the work for a new project of the organization. */
   readonly request: (org: TestOrganization) => Promise<unknown>;
-  readonly take: (inProgress: InProgress) => Promise<{ readonly org_id: string } | undefined>;
+  readonly take: (inProgress: InProgress) => Promise<{ readonly org_id: string | null } | undefined>;
 }
 
 let api: TestApi;
@@ -68,6 +71,16 @@ const works: Readonly<Record<string, Work>> = {
     },
     take: (inProgress) => takeOperation(api.platform.db, owner, inProgress),
   },
+  certificates: {
+    request: async (org) => {
+      const row = { id: newId("crt"), hostname: `n${(count += 1)}.${org.slug}.test`, challenge: "http-01" as const };
+      await api.platform.db
+        .insertInto("certificate")
+        .values({ ...row, org_id: org.id })
+        .execute();
+    },
+    take: (inProgress) => claimDue(api.platform.db, owner, inProgress),
+  },
   "followed branches": {
     request: async (org) => {
       const of = { ...(await projectOf(org)), id: newId("fol"), url: "https://git.test/a.git", branch: "main" };
@@ -115,4 +128,50 @@ test("of the hostnames that are due, the first of each organization is looked up
   const taken = await takeDueChecks(db, 2);
   const found = await db.selectFrom("domain").select("org_id").where("id", "in", taken).execute();
   assert.deepEqual(new Set(found.map(({ org_id }) => org_id)), new Set([many.id, few.id]));
+});
+
+test("an organization orders certificates up to half of what the others have left, and detaching names hides no order", async () => {
+  const { db } = api.platform;
+  const [one, other] = [await testOrganization(db, "orders-one"), await testOrganization(db, "orders-other")];
+  const order = async (org: TestOrganization, from: number, to: number) => {
+    const names = { org: org.id, slug: org.slug };
+    await sql`insert into certificate (id, hostname, challenge, ordered_at, org_id)
+      select 'crt_' || ${names.slug}::text || n, n || '.' || ${names.slug}::text || '.test', 'http-01', now(), ${names.org}
+      from generate_series(${from}::int, ${to}::int) as t(n)`.execute(db);
+  };
+  const whyNot = async (id: string | null) => whyNoOrder(await recentOrders(db, id), id);
+  await sql`delete from certificate`.execute(db);
+  await order(one, 1, 124);
+  assert.equal(await whyNot(one.id), null);
+  await order(one, 125, 125);
+  assert.match((await whyNot(one.id)) ?? "", /^The organization has ordered/);
+  await syncWanted(db, []);
+  assert.match((await whyNot(one.id)) ?? "", /^The organization has ordered/, "its names are detached");
+  assert.equal(await whyNot(other.id), null);
+  assert.equal(await whyNot(null), null, "the platform's own names come before all");
+  await order(other, 1, 125);
+  assert.match((await whyNot(null)) ?? "", /^The platform has ordered/);
+  await sql`update certificate set ordered_at = now() - interval '4 hours'`.execute(db);
+  assert.equal(await whyNot(one.id), null);
+  await syncWanted(db, []);
+  assert.equal((await db.selectFrom("certificate").select("id").execute()).length, 0, "old orders are forgotten");
+});
+
+test("an order is counted for the organization that has the name, and detaching a name keeps the pause after a failure", async () => {
+  const { db } = api.platform;
+  const org = await testOrganization(db, "failing");
+  const hostname = "www.failing.test";
+  await testDomain(api.platform, await projectOf(org), hostname);
+  const wanted = [{ hostname, org_id: org.id, challenge: "http-01" as const }];
+  await syncWanted(db, wanted);
+  const due = await claimDue(db, owner, nothingInProgress);
+  assert.deepEqual([due?.hostname, due?.org_id], [hostname, org.id]);
+  const lease = { table: "certificate", id: due?.id ?? "", owner, fence: due?.fence ?? 0 } as const;
+  const record = { detail: "", failures: 1, nextMs: 0 };
+  await saveAttempt(db, lease, { ...record, status: "issuing" });
+  await saveAttempt(db, lease, { ...record, status: "failed", nextMs: 900_000 });
+  assert.equal((await recentOrders(db, org.id)).own, 1);
+  await syncWanted(db, []);
+  await syncWanted(db, wanted);
+  assert.equal(await claimDue(db, owner, nothingInProgress), undefined);
 });

@@ -92,7 +92,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   takeDelivery: (db) => takeDelivery(db, owner, { deliveries: [], webhooks: [], organizations: [] }),
   takePurge: (db) => takePurge(db, owner, nothingInProgress),
   takeQueued: (db) => takeQueued(db, owner, nothingInProgress),
-  claimDueCertificate: (db) => claimDue(db, owner, []),
+  claimDueCertificate: (db) => claimDue(db, owner, nothingInProgress),
   claimPruning: (db) => claimPruning(savepoints(db), home, { images: ["sha256:0", "sha256:old"], owner }),
   closeUnopened: (db) => closeUnopened(db),
   deadTunnels: (db) => deadTunnels(db),
@@ -109,14 +109,14 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   endNotifications: (db) => endNotifications(db),
   nextFetchMs: (db) => nextFetchMs(db),
   pruneMetrics: (db) => pruneMetrics(db, { hoursOfMinutes: 24, hoursOfQuarters: 168, days: 400 }),
-  recentOrders: (db) => recentOrders(db),
+  recentOrders: (db) => recentOrders(db, null),
   releaseDeadLeasesOfCronRuns: (db) => releaseDeadLeases(db, "cron_run"),
   releaseDeadLeasesOfFollows: (db) => releaseDeadLeases(db, "project_follow"),
   releaseDeadLeasesOfRuns: (db) => releaseDeadLeases(db, "run"),
   takeDueProject: (db) => takeDueProject(db),
   takeFollow: (db) => takeFollow(db, owner, nothingInProgress),
   takeRun: (db) => takeRun(db, owner, nothingInProgress),
-  takeStatus: (db) => takeStatus(db, 60),
+  takeStatus: (db) => takeStatus(db, 60, nothingInProgress),
   wantedDatabases: (db) => wantedDatabases(db),
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
 };
@@ -215,10 +215,9 @@ async function makeHistory(db: Db): Promise<void> {
     );
     await sql`insert into replica (org_id, project_id, deployment_id, ordinal, attempt, ready_attempt, machine)
       select org_id, project_id, id, 0, 1, 1, 'machine' from deployment where status = 'retired'`.execute(tx);
-    await sql`insert into certificate (id, hostname, challenge, wanted, chain_pem, not_after)
-      select 'crt_' || n, n || '.old.test', 'http-01', n % 2 = 0, 'chain', now() - interval '1 day' from project p ${copies}`.execute(
-      tx,
-    );
+    await sql`insert into certificate (id, hostname, challenge, wanted, chain_pem, not_after, next_attempt_at)
+      select 'crt_' || n, n || '.old.test', 'http-01', n % 2 = 0, 'chain', now() - interval '1 day', now() + interval '1 day'
+      from project p ${copies}`.execute(tx);
     await sql`insert into cron_run (id, org_id, project_id, job_id, trigger, scheduled_at, status, started_at, finished_at)
       select 'run_' || n, p.org_id, p.id, 'job_1', 'schedule', now() - make_interval(mins => n), 'succeeded', now(), now() from project p ${copies}`.execute(
       tx,

@@ -97,8 +97,8 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
     });
 
     it("runs a process type without a port by its own command, without PORT and address, and ends it like any other", async () => {
-      const worker = `console.log("PORT is", process.env.PORT, process.env.GREETING); setInterval(() => {}, 1000);
-        process.on("SIGTERM", () => { console.log("got TERM"); process.exit(0); });`;
+      const worker = `process.on("SIGTERM", () => { console.log("got TERM"); process.exit(0); });
+        console.log("PORT is", process.env.PORT, process.env.GREETING); setInterval(() => {}, 1000);`;
       const files = { "server.js": server, "worker.js": worker };
       const image_ref = await fixture.makeImage(project, files, "node server.js", { worker: "node worker.js" });
       const wanted = workload({ image_ref, process: "worker", port: null });

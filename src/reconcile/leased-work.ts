@@ -66,7 +66,8 @@ export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: Le
   };
 }
 
-function inProgress(rows: readonly Leased[], perOrganization: number): InProgress {
+/** Describes the rows in progress for a claim of the next one. */
+export function inProgress(rows: readonly Omit<Leased, "fence">[], perOrganization: number): InProgress {
   const byOrganization = Map.groupBy(rows, ({ org_id }) => org_id ?? "");
   const full = [...byOrganization].filter(([, own]) => own.length >= perOrganization).map(([id]) => id);
   return { ids: rows.map(({ id }) => id), full, served: [...byOrganization.keys()] };

@@ -61,9 +61,9 @@ export function mayBegin({ ids, full }: InProgress, table: string) {
     or not exists (select from organization other where other.id <> ${org} and other.suspended_at is null))`;
 }
 
-/** SQL to sort by first: the rows of organizations that have nothing in progress precede the others. */
+/** SQL to sort by first: the rows of organizations that have nothing in progress, and the platform's own, precede the others. */
 export function servedLater({ served }: InProgress, table: string) {
-  return sql<boolean>`${sql.ref(`${table}.org_id`)} = any(${served}::text[])`;
+  return sql<boolean>`coalesce(${sql.ref(`${table}.org_id`)} = any(${served}::text[]), false)`;
 }
 
 /** Renews a lease, even an expired one that no other owner has claimed. Returns false when the lease was lost. */

@@ -249,6 +249,7 @@ export interface CertificateTable {
   created_at: Generated<Timestamp>;
   steps: Generated<Json<unknown>>;
   confirmed_at: Timestamp | null;
+  org_id: string | null;
 }
 
 export interface CertificateMarkTable {

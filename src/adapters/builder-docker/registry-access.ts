@@ -1,4 +1,4 @@
-import { lookup } from "node:dns/promises";
+import { lookup, Resolver } from "node:dns/promises";
 import { isIPv4 } from "node:net";
 import { isPrivateAddress } from "../../kit/reachable-addresses.ts";
 import type { RegistryLogin } from "../../ports/builder.ts";
@@ -21,6 +21,21 @@ async function placesOf(host: string): Promise<readonly RegistryPlace[]> {
   return found.map(({ address }) => ({ address, port: Number(port) }));
 }
 
+/**
+ * Whether the name servers of a host that a tenant chose answer within some seconds. The system's lookup, which also knows the machine's own
+ * names, occupies one of the few threads of the platform's file operations until they do.
+ */
+async function answersSoon(host: string): Promise<boolean> {
+  const [name = ""] = host.split(":");
+  // No tenant has name servers for a name without a dot.
+  if (isIPv4(name) || !name.includes(".")) return true;
+  const asked = new Resolver({ timeout: 2500, tries: 2 }).resolve4(name);
+  return asked.then(
+    () => true,
+    ({ code }: NodeJS.ErrnoException) => code !== "ETIMEOUT",
+  );
+}
+
 /** A registry whose name resolves to a private network. */
 export type RefusedLogin = Pick<RegistryLogin, "host">;
 
@@ -32,7 +47,8 @@ export async function admitLogins(logins: readonly RegistryLogin[], allowed: rea
   const admitted: RegistryLogin[] = [];
   const refused: RefusedLogin[] = [];
   for (const login of logins) {
-    const places = allowed.includes(login.host) ? [] : await placesOf(login.host);
+    const isAllowed = allowed.includes(login.host) || !(await answersSoon(login.host));
+    const places = isAllowed ? [] : await placesOf(login.host);
     (places.some(({ address }) => isPrivateAddress(address)) ? refused : admitted).push(login);
   }
   return { admitted, refused };

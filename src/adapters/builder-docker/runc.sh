@@ -18,7 +18,7 @@ if [ -n "$bundle" ]; then
   tag=$(printf %s "$scope" | sha256sum | cut -c 1-16)
   group=$(cat "$places/$tag" 2>/dev/null || echo "$others")
   # What the command writes: its layer, whose mount names the folder, and cache folders.
-  {
+  [ -e "$places/$tag" ] && {
     sed -n "s#^[^ ]* $bundle/rootfs [^ ]* [^ ]*upperdir=\([^, ]*\)/diff[, ].*#\1#p" /proc/self/mounts
     grep -o '"type":"bind","source":"[^"]*/overlay2/[^"]*","options":\[[^]]*\]' "$config" | grep -v '"ro"' |
       sed 's#.*\(/overlay2/[^/"]*\).*#\1#'

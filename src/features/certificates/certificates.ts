@@ -17,10 +17,10 @@ export {
   besidePresent,
   earlierRenewal,
   evaluateRefusal,
-  mostOrders,
   nextLookMs,
   renewalTime,
   validText,
+  whyNoOrder,
 } from "./rules.ts";
 export {
   certificatesMark,

@@ -3,18 +3,24 @@ import { newId } from "../../kit/ids.ts";
 import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
 import type { Db } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A name that needs a certificate. */
 export interface WantedName {
   readonly hostname: string;
   readonly challenge: ChallengeKind;
+  /** The organization that the name belongs to; null for the platform's own names. */
+  readonly org_id: string | null;
 }
 
 export interface HostnameChanges {
   /** The transaction snapshot of this read; the next read returns only what changed after it. */
   readonly snapshot: string;
-  readonly projects: readonly { readonly project_id: string; readonly hostnames: readonly string[] }[];
+  readonly projects: readonly {
+    readonly project_id: string;
+    readonly org_id: string;
+    readonly hostnames: readonly string[];
+  }[];
 }
 
 /**
@@ -25,8 +31,8 @@ export async function changedHostnames(db: Db, since: string | null, defaults: b
   const { rows } = await sql<HostnameChanges>`
     with changed as materialized (${changedProjects(since)})
     select pg_current_snapshot()::text as snapshot,
-      coalesce(json_agg(json_build_object('project_id', c.project_id, 'hostnames', n.hostnames)), '[]') as projects
-    from changed c cross join lateral (select array(
+      coalesce(json_agg(json_build_object('project_id', c.project_id, 'org_id', owned.org_id, 'hostnames', n.hostnames)), '[]') as projects
+    from changed c join project owned on owned.id = c.project_id cross join lateral (select array(
       select d.hostname from domain d join project p on p.id = d.project_id and p.org_id = d.org_id
         where p.id = c.project_id and p.deleted_at is null
       union select hostname from project where id = c.project_id and ${defaults} and deleted_at is null and purged_at is null
@@ -37,22 +43,25 @@ export async function changedHostnames(db: Db, since: string | null, defaults: b
 
 /** Creates a row for each wanted name, marks the names that are no longer wanted, and deletes rows that are of no further use. */
 export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise<void> {
-  const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text)`;
+  const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text, org_id text)`;
   const { rows } = await sql<WantedName>`
-    select g.hostname, g.challenge from ${given} where not exists (select from certificate c where c.hostname = g.hostname)`.execute(
-    db,
-  );
+    select g.* from ${given} where not exists (select from certificate c where c.hostname = g.hostname)`.execute(db);
   if (rows.length > 0)
     await db
       .insertInto("certificate")
       .values(rows.map((row) => ({ ...row, id: newId("crt") })))
       .onConflict((on) => on.column("hostname").doNothing())
       .execute();
-  const names = wanted.map(({ hostname }) => hostname);
-  await sql`update certificate set wanted = not wanted, next_attempt_at = least(next_attempt_at, now() + interval '1 minute')
-    where wanted <> (hostname = any(${names}::text[]))`.execute(db);
+  await sql`update certificate c set wanted = g.hostname is not null, org_id = case when g.hostname is null then c.org_id else g.org_id end
+    from certificate earlier left join ${given} on g.hostname = earlier.hostname
+    where earlier.id = c.id and (c.wanted <> (g.hostname is not null) or (g.hostname is not null and c.org_id is distinct from g.org_id))`.execute(
+    db,
+  );
+  // A row with a recent order stays, so that detaching its name neither hides the order from `recentOrders` nor ends a pause.
   await sql`delete from certificate where not wanted and (not_after is null or not_after < now())
-    and (lease_until is null or lease_until < now())`.execute(db);
+    and (ordered_at is null or ordered_at < now() - ${orderWindow}) and (lease_until is null or lease_until < now())`.execute(
+    db,
+  );
   await sql`delete from acme_challenge where created_at < now() - interval '1 day'`.execute(db);
 }
 
@@ -66,16 +75,12 @@ export interface DueCertificate extends WantedName {
 }
 
 /** Claims a certificate whose attempt or renewal is due. */
-export async function claimDue(
-  db: Db,
-  owner: string,
-  underWay: readonly string[],
-): Promise<DueCertificate | undefined> {
+export async function claimDue(db: Db, owner: string, inProgress: InProgress): Promise<DueCertificate | undefined> {
   const { rows } = await sql<DueCertificate>`
     update certificate set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-    where id = (select id from certificate where wanted and next_attempt_at <= now() and (lease_until is null or lease_until <= now())
-      and ${isNoneOf(underWay)} order by next_attempt_at limit 1 for update skip locked)
-    returning id, hostname, challenge, fence, failures, not_after, created_at`.execute(db);
+    where id = (select id from certificate c where wanted and next_attempt_at <= now() and (lease_until is null or lease_until <= now())
+      and ${mayBegin(inProgress, "c")} order by ${servedLater(inProgress, "c")}, next_attempt_at limit 1 for update skip locked)
+    returning id, hostname, challenge, org_id, fence, failures, not_after, created_at`.execute(db);
   return rows[0];
 }
 
@@ -130,14 +135,25 @@ export async function saveIssued(db: Db, lease: Lease, issued: IssuedCertificate
   await db.updateTable("certificate").set(issued).where(holds(lease)).execute();
 }
 
-/** Returns how many orders were started in the last three hours; authorities limit that number. */
-export async function recentOrders(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom("certificate")
-    .select(sql<number>`count(*)`.as("count"))
-    .where("ordered_at", ">", sql<string>`now() - interval '3 hours'`)
-    .executeTakeFirstOrThrow();
-  return count;
+// Let's Encrypt's window for its limit of orders.
+const orderWindow = sql`interval '3 hours'`;
+
+/** How many orders were started in the last three hours; authorities limit that number. */
+export interface RecentOrders {
+  readonly all: number;
+  /** For names of the given organization. */
+  readonly own: number;
+  /** Whether other organizations exist that may order. */
+  readonly others: boolean;
+}
+
+/** Counts orders. The organization is null for the platform's own names. */
+export async function recentOrders(db: Db, orgId: string | null): Promise<RecentOrders> {
+  const { rows } = await sql<RecentOrders>`
+    select count(*)::int as all, (count(*) filter (where org_id = ${orgId}))::int as own,
+      exists (select from organization where id <> ${orgId} and suspended_at is null) as others
+    from certificate where ordered_at > now() - ${orderWindow}`.execute(db);
+  return rows[0] as RecentOrders;
 }
 
 /** Returns the account at a directory. */

@@ -1,11 +1,22 @@
 import type { OrderOutcome, RenewalWindow } from "../../ports/certificate-issuer.ts";
+import type { RecentOrders } from "./queries.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 // Let's Encrypt allows 300 orders per account in three hours. The lower limit leaves room for renewals of other certificates.
-export const mostOrders = 250;
+const mostOrders = 250;
+
+/**
+ * Returns why no order may start now; null if one may. An organization may start half of what the others have left, so that one with very
+ * many names leaves orders to each other one. The platform's own names, without an organization, may use what is left.
+ */
+export function whyNoOrder({ all, own, others }: RecentOrders, orgId: string | null): string | null {
+  if (all >= mostOrders) return "The platform has ordered as many certificates as an authority allows in three hours.";
+  if (orgId === null || !others || own * 2 < mostOrders - (all - own)) return null;
+  return "The organization has ordered its share of the certificates that an authority allows the platform in three hours.";
+}
 
 type Refused = Extract<OrderOutcome, { outcome: "refused" }>;
 

@@ -282,6 +282,7 @@ export interface DueStatus {
   readonly commit: string;
   readonly deployment: number | null;
   readonly slug: string;
+  readonly org_id: string;
   readonly url: string;
   readonly provider: FollowProvider;
   readonly sealed_token: Buffer;
@@ -293,8 +294,11 @@ const stateOfBuild = sql`case
   when b.status = 'succeeded' and d.status in ('active', 'retired') then 'success'
   else 'failure' end`;
 
-/** Claims a build whose state has not been reported yet, for `holdSeconds`; returns undefined when there is none. */
-export async function takeStatus(db: Db, holdSeconds: number): Promise<DueStatus | undefined> {
+/**
+ * Claims a build whose state has not been reported yet, for `holdSeconds`; returns undefined when there is none. What is in progress are the
+ * follows whose states are being reported.
+ */
+export async function takeStatus(db: Db, holdSeconds: number, inProgress: InProgress): Promise<DueStatus | undefined> {
   const { rows } = await sql<DueStatus>`
     update commit_status s set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
     from build b
@@ -306,10 +310,10 @@ export async function takeStatus(db: Db, holdSeconds: number): Promise<DueStatus
         join project_follow f on f.id = q.follow_id and f.sealed_token is not null
         join build b on b.id = q.build_id
         left join deployment d on d.build_id = b.id and d.trigger = 'follow'
-      where q.next_attempt_at <= now() and q.shown is distinct from ${stateOfBuild}
-      order by q.next_attempt_at for update of q skip locked limit 1)
+      where q.next_attempt_at <= now() and q.shown is distinct from ${stateOfBuild} and ${mayBegin(inProgress, "f")}
+      order by ${servedLater(inProgress, "f")}, q.next_attempt_at for update of q skip locked limit 1)
     returning s.build_id, s.follow_id, s.failures, ${stateOfBuild} as state, b.number, b.commit, d.number as deployment, p.slug,
-      f.url, f.provider, f.sealed_token`.execute(db);
+      f.org_id, f.url, f.provider, f.sealed_token`.execute(db);
   return rows[0];
 }
 

@@ -6,7 +6,6 @@ import {
   deleteChallenge,
   evaluateRefusal,
   insertChallenge,
-  mostOrders,
   nextLookMs,
   openAccount,
   recentOrders,
@@ -17,6 +16,7 @@ import {
   storeCertificate,
   syncWanted,
   validText,
+  whyNoOrder,
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
@@ -31,7 +31,9 @@ import { checkName } from "./check-name.ts";
 import { followSuggestions } from "./follow-suggestions.ts";
 
 const periodMs = 5000;
-const concurrent = 4;
+const concurrent = 8;
+// The name servers of an organization's names may be slow on purpose.
+const perOrganization = 4;
 const unhandledFaultMs = 300_000;
 // How often the names to certify are stored. Names no longer wanted lose their certificate some time after it has expired.
 const syncEveryMs = 60_000;
@@ -46,8 +48,8 @@ export function certificatesTask(platform: Platform, again: () => void): Task {
   const work = createLeasedWork<DueCertificate>(db, log, {
     table: "certificate",
     owner,
-    limit: concurrent,
-    take: ({ ids }) => claimDue(db, owner, ids),
+    ...{ limit: concurrent, perOrganization },
+    take: (inProgress) => claimDue(db, owner, inProgress),
     work: (due, lease) => attempt(platform, due, lease),
     broken: async (due, lease, stopping) => {
       const detail = "The attempt failed with an internal error; the platform's log has the reason.";
@@ -94,28 +96,36 @@ function createNameSync(platform: Platform): () => Promise<void> {
   };
 }
 
+type OwnedName = Pick<WantedName, "hostname" | "org_id">;
+
 /** Returns a function that reads the hostnames of all projects; each call queries only the projects that changed since the last. */
-function createHostnames({ db, certificates: { appsDomain }, ports }: Platform): () => Promise<readonly string[]> {
-  const known = new Map<string, readonly string[]>();
+function createHostnames({ db, certificates: { appsDomain }, ports }: Platform): () => Promise<readonly OwnedName[]> {
+  const known = new Map<string, readonly OwnedName[]>();
   let since: string | null = null;
   return async () => {
     const { snapshot, projects } = await changedHostnames(db, since, appsDomain !== null && ports.dnsProvider === null);
-    for (const { project_id, hostnames } of projects) known.set(project_id, hostnames);
+    for (const { project_id, org_id, hostnames } of projects)
+      known.set(
+        project_id,
+        hostnames.map((hostname) => ({ hostname, org_id })),
+      );
     since = snapshot;
     return [...known.values()].flat();
   };
 }
 
 /** Returns all names that need a certificate and are not covered by the platform's own certificates. */
-function wantedNames({ certificates, ports }: Platform, hostnames: readonly string[]): readonly WantedName[] {
+function wantedNames({ certificates, ports }: Platform, hostnames: readonly OwnedName[]): readonly WantedName[] {
   const { appsDomain, controlHost } = certificates;
   const wildcard = ports.dnsProvider !== null && appsDomain !== null ? `*.${appsDomain}` : null;
   const own = new Set(certificates.own().flatMap((certificate: EdgeCertificate) => certificate.names));
   const isCovered = (name: string) => own.has(name) || own.has(name.replace(/^[^.]+/, "*"));
-  const plain = [...hostnames, ...(controlHost === null ? [] : [controlHost])];
-  const byHttp = plain.filter((name) => !isCovered(name) && name.replace(/^[^.]+/, "*") !== wildcard);
-  const wanted = [...new Set(byHttp)].map((hostname) => ({ hostname, challenge: "http-01" as const }));
-  return wildcard === null || own.has(wildcard) ? wanted : [...wanted, { hostname: wildcard, challenge: "dns-01" }];
+  const plain = new Map(hostnames.map(({ hostname, org_id }) => [hostname, org_id]));
+  if (controlHost !== null) plain.set(controlHost, null);
+  const byHttp = [...plain].filter(([name]) => !isCovered(name) && name.replace(/^[^.]+/, "*") !== wildcard);
+  const wanted = byHttp.map(([hostname, org_id]) => ({ hostname, org_id, challenge: "http-01" as const }));
+  if (wildcard === null || own.has(wildcard)) return wanted;
+  return [...wanted, { hostname: wildcard, org_id: null, challenge: "dns-01" }];
 }
 
 /** Makes one attempt: check the name, order, store. */
@@ -128,8 +138,9 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
     const detail = besidePresent(due.not_after, `No certificate is ordered: ${trouble}`, nowMs);
     return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: nextLookMs(due.created_at, nowMs) });
   }
-  if ((await recentOrders(db)) >= mostOrders) {
-    const detail = "The platform has ordered as many certificates as an authority allows in three hours.";
+  const tooMany = whyNoOrder(await recentOrders(db, due.org_id), due.org_id);
+  if (tooMany !== null) {
+    const detail = besidePresent(due.not_after, tooMany, nowMs);
     return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: overLimitMs });
   }
   await saveAttempt(db, lease, {

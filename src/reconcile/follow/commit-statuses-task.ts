@@ -9,33 +9,40 @@ import {
 } from "../../features/follow/follow.ts";
 import type { OutgoingOutcome } from "../../ports/outgoing-http.ts";
 import type { Task } from "../driver.ts";
+import { inProgress } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 
 const timeoutMs = 10_000;
 const holdSeconds = 60;
 const mostFailures = 6;
 const mostAtOnce = 8;
+// An organization's host may be slow.
+const perOrganization = 3;
 const longestPauseMs = 30 * 60_000;
 
 /** Reports the state of commits to the hosts of followed repositories. */
 export function commitStatusesTask(platform: Platform): Task {
-  const { db } = platform;
+  const { db, log } = platform;
   return {
     name: "commit-statuses",
     periodMs: 10_000,
     topics: ["builds", "outcomes"],
     async run(signal) {
-      const lane = async () => {
-        let shown = 0;
-        for (;;) {
-          const status = signal.aborted ? undefined : await takeStatus(db, holdSeconds);
-          if (status === undefined) return shown;
-          await show(platform, status, signal);
+      const running = new Map<DueStatus, Promise<void>>();
+      let shown = 0;
+      for (;;) {
+        const follows = [...running.keys()].map(({ follow_id, org_id }) => ({ id: follow_id, org_id }));
+        const mayTake = running.size < mostAtOnce && !signal.aborted;
+        const status = mayTake ? await takeStatus(db, holdSeconds, inProgress(follows, perOrganization)) : undefined;
+        if (status !== undefined) {
+          const work = show(platform, status, signal)
+            .catch((error: unknown) => log.error({ err: error }, "could not record a commit status; it is sent again"))
+            .finally(() => running.delete(status));
+          running.set(status, work);
           shown += 1;
-        }
-      };
-      const counts = await Promise.all(Array.from({ length: mostAtOnce }, lane));
-      return { detail: `${counts.reduce((sum, count) => sum + count, 0)} set` };
+        } else if (running.size > 0) await Promise.race(running.values());
+        else return { detail: `${shown} set` };
+      }
     },
   };
 }
