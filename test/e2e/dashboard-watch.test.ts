@@ -147,11 +147,23 @@ test("logs are those of a source, a process, a replica and a time", { skip }, as
   await linesOf(0).first().waitFor();
 });
 
+/** Scrolls the log up and to its end, as a scroll of the page's own that ends after the pause does. */
+async function scrollByItself(): Promise<void> {
+  for (const top of ["0", "log.scrollHeight"])
+    await page.evaluate(`(async () => {
+      const log = document.querySelector("[role=log]");
+      log.scrollTop = ${top};
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    })()`);
+}
+
 test("a log is paused and followed again, wraps, and is downloaded as it is shown", { skip }, async () => {
   await press("Pause");
   await page.getByRole("button", { name: /new line/ }).click();
   await page.getByRole("button", { name: "Pause", pressed: true }).waitFor();
   await press("Pause");
+  await scrollByItself();
+  await page.getByRole("button", { name: /new line/ }).waitFor();
   await log().press("Home");
   await log().getByText(long).first().waitFor();
   const isWide =

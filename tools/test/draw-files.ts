@@ -14,21 +14,24 @@ export interface Drawn {
 }
 
 /**
- * All files that do not declare that they are drawn (test-files.ts), and one share of the others. The shares take about the same processor
- * time, so every usual run takes about the same, and each file has the same chance. A file that takes longer than a share is one alone.
+ * All files that do not declare that they are drawn (test-files.ts), and `count` shares of the others. The shares take about the same
+ * processor time, so every usual run takes about the same, and each file has the same chance. A file that takes longer than a share is one
+ * alone.
  */
-export function drawFiles(files: readonly TestFile[], random: () => number): Drawn {
+export function drawFiles(files: readonly TestFile[], random: () => number, count = 1): Drawn {
   const shares = dealFiles(
     files.filter(({ row }) => row !== ""),
     random,
   );
-  const drawn = new Set(shares[Math.floor(random() * shares.length)]);
+  const drawn = new Set<TestFile>();
+  for (let taken = 0; taken < count && shares.length > 0; taken += 1)
+    for (const file of shares.splice(Math.floor(random() * shares.length), 1).flat()) drawn.add(file);
   const isChosen = (file: TestFile) => file.row === "" || drawn.has(file);
   return { files: files.filter(isChosen), others: files.filter((file) => !isChosen(file)) };
 }
 
 /** The costliest file first, each into the share that has least so far. */
-function dealFiles(files: readonly TestFile[], random: () => number): readonly (readonly TestFile[])[] {
+function dealFiles(files: readonly TestFile[], random: () => number): (readonly TestFile[])[] {
   const costs = files.map((file) => ({ file, seconds: processorSecondsOf(file), key: random() }));
   const total = costs.reduce((sum, { seconds }) => sum + seconds, 0);
   const shares = Array.from({ length: Math.ceil(total / drawnSeconds) }, () => ({

@@ -160,6 +160,15 @@ test("each draw has the files that are never drawn and one share of the others, 
   assert.ok(Math.max(...costs) < 1.3 * Math.min(...costs), `the shares take ${[...new Set(costs)].join(", ")} s`);
 });
 
+test("several shares are that many times the files of one, and more than there are is every file", () => {
+  const found = findTestFiles([]);
+  const drawn = (count: number) => drawFiles(found, Math.random, count).files.filter(({ row }) => row !== "");
+  const seconds = (files: readonly TestFile[]) => files.reduce((sum, file) => sum + processorSecondsOf(file), 0);
+  const all = seconds(drawn(Infinity));
+  assert.equal(drawFiles(found, Math.random, Infinity).others.length, 0);
+  assert.ok(seconds(drawn(6)) > 0.2 * all && seconds(drawn(6)) < 0.5 * all, `${seconds(drawn(6))} of ${all} s`);
+});
+
 test("the same random numbers draw the same files", () => {
   const found = findTestFiles([]);
   const draw = () => drawFiles(found, () => 0.4).files;

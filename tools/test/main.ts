@@ -14,8 +14,8 @@ const timeoutMs = 15 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
 /** Runs the test files whose path contains one of the words; without words a draw of all of them, with the checks beside them. */
-async function runAll(only: readonly string[], everyFile: boolean): Promise<boolean> {
-  const { files, others } = chooseFiles(only, everyFile);
+async function runAll(only: readonly string[], shares: number): Promise<boolean> {
+  const { files, others } = chooseFiles(only, shares);
   printDraw(others);
   const tests = planJobs(files);
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
@@ -41,9 +41,9 @@ async function runAll(only: readonly string[], everyFile: boolean): Promise<bool
 }
 
 /** A file that is named runs, drawn or not. */
-function chooseFiles(only: readonly string[], everyFile: boolean): Drawn {
+function chooseFiles(only: readonly string[], shares: number): Drawn {
   const found = findTestFiles(only);
-  return only.length > 0 || everyFile ? { files: found, others: [] } : drawFiles(found, seededRandom());
+  return only.length > 0 ? { files: found, others: [] } : drawFiles(found, seededRandom(), shares);
 }
 
 /** What the machine's processors have worked since it started, for whomever. */
@@ -56,8 +56,11 @@ process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compile
 const options = {
   all: { type: "boolean", default: false },
   "every-file": { type: "boolean", default: false },
+  shares: { type: "string", default: "1" },
 } as const;
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 // Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
 if (values.all) process.env["BERTH_TEST_ALL"] = "1";
-if (!(await runAll(positionals, values.all || values["every-file"]))) process.exitCode = 1;
+const shares = values.all || values["every-file"] ? Infinity : Number(values.shares);
+if (!(shares >= 1)) throw new Error(`--shares takes a number of shares from 1 on, not ${values.shares}`);
+if (!(await runAll(positionals, shares))) process.exitCode = 1;

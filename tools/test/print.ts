@@ -13,7 +13,10 @@ export function printResult({ job, isGreen, output, seconds, processorSeconds }:
 /** Prints which files a run leaves to others (draw-files.ts). */
 export function printDraw(others: readonly TestFile[]): void {
   const lines = others.map(({ file, row }) => `${file} (${row})`);
-  printList(`NOT DRAWN: ${others.length} files run another time, in .ci/run and with npm test -- --every-file:`, lines);
+  printList(
+    `NOT DRAWN: ${others.length} files run another time, more of them in .ci/run, and all with npm test -- --every-file:`,
+    lines,
+  );
 }
 
 /** Prints what was skipped and why, what failed, what the machine's processors worked meanwhile, and the closing line. */

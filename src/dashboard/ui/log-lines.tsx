@@ -82,13 +82,19 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     rows.scrollToIndex(blockOf(hit), { align: "center" });
     look();
   }, [hit, rows]);
-  // Following resumes only when the reader scrolls down to the end, not while leaving it slowly or when a scroll from before the pause
-  // ends.
+  // Following resumes only when the reader scrolls down to the end, not while leaving it slowly or when a scroll of the program's own,
+  // from before the pause, ends.
+  const movesDown = useRef(false);
+  useEffect(() => void (movesDown.current = false), [follows]);
   const onScroll = () => {
     const { isDown, isAtEnd } = look();
-    if (!follows && isDown && isAtEnd) onFollows(true);
+    if (!follows && movesDown.current && isDown && isAtEnd) onFollows(true);
   };
   const pause = () => follows && onFollows(false);
+  const move = (isUp: boolean) => {
+    movesDown.current = !isUp;
+    if (isUp) pause();
+  };
   return (
     <>
       <div
@@ -98,10 +104,15 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
         aria-live="off"
         tabIndex={0}
         onScroll={onScroll}
-        onWheel={(event) => event.deltaY < 0 && pause()}
-        onTouchMove={pause}
+        onWheel={(event) => move(event.deltaY < 0)}
+        onTouchMove={() => {
+          pause();
+          movesDown.current = true;
+        }}
+        // The bar at the side is dragged.
+        onPointerDown={() => (movesDown.current = true)}
         onMouseOver={nameTime}
-        onKeyDown={(event) => ["ArrowUp", "PageUp", "Home"].includes(event.key) && pause()}
+        onKeyDown={(event) => move(["ArrowUp", "PageUp", "Home"].includes(event.key))}
         className="absolute inset-x-0 bottom-[3px] h-[calc(round(down,100%-11px,20px)+8px)] overflow-auto bg-bg py-2 font-mono text-[12.5px] leading-5 focus-visible:outline-offset-[-2px]"
       >
         {lines.length === 0 && <div className="px-4 py-6 font-sans text-sm text-muted">{rest.empty}</div>}
