@@ -5,7 +5,7 @@ import type { TestFile } from "./test-files.ts";
  * The processor time of the files that a usual run draws, in seconds. Together with the files that always run it takes two cores five minutes
  * (docs/testing.md).
  */
-const drawnSeconds = 80;
+const drawnSeconds = 60;
 
 export interface Drawn {
   readonly files: readonly TestFile[];

@@ -166,7 +166,7 @@ test("several shares are that many times the files of one, and more than there a
   const seconds = (files: readonly TestFile[]) => files.reduce((sum, file) => sum + processorSecondsOf(file), 0);
   const all = seconds(drawn(Infinity));
   assert.equal(drawFiles(found, Math.random, Infinity).others.length, 0);
-  assert.ok(seconds(drawn(6)) > 0.2 * all && seconds(drawn(6)) < 0.5 * all, `${seconds(drawn(6))} of ${all} s`);
+  assert.ok(seconds(drawn(8)) > 0.2 * all && seconds(drawn(8)) < 0.5 * all, `${seconds(drawn(8))} of ${all} s`);
 });
 
 test("the same random numbers draw the same files", () => {
