@@ -49,15 +49,10 @@ export async function startSwift(): Promise<SwiftServer> {
     );
     await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   };
-  const up = await until(
-    () =>
-      fetch(`${endpoint}/healthcheck`).then(
-        (answer) => answer.ok || undefined,
-        () => undefined,
-      ),
-    { timeoutMs: guardMs },
-  );
-  if (up === undefined) {
+  // For a minute, the proxy avoids a server that it could not reach, so all of them have to answer before the first request.
+  const servers = [object, container, account, proxy].map((port) => `http://127.0.0.1:${port}/healthcheck`);
+  const answers = () => Promise.all(servers.map((url) => fetch(url))).catch(() => undefined);
+  if ((await until(answers, { timeoutMs: guardMs })) === undefined) {
     await close();
     throw new Error("Swift did not come up within a minute");
   }
