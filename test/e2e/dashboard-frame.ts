@@ -158,11 +158,12 @@ test("every page of the router is looked at", { skip }, async () => {
 test(
   "every page is accessible with the keyboard alone, fits and stands still, on a wide screen and a phone, light and dark",
   { skip },
-  async () => {
+  async (t) => {
     const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
     const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
     // What happens while a page loads, such as a cron job's turn, would move it for a reason.
     await page.route("**/v1/activity/changes?*", () => {});
+    t.after(() => page.unrouteAll({ behavior: "ignoreErrors" }));
     for (const [index, path] of Object.values(pages).entries()) {
       await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
       const address = path.replace("<build>", made.builds[0]?.id ?? "").replace("<backup>", kept.backups[0]?.id ?? "");
@@ -173,7 +174,6 @@ test(
       assert.ok(score < 0.01, `${address} moved by ${score} while it loaded: ${moved.join("\n")}`);
       await looksRightEverywhere(page);
     }
-    await page.unrouteAll();
     await page.emulateMedia({ colorScheme: null });
   },
 );

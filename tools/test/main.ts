@@ -58,7 +58,23 @@ const options = {
   "every-file": { type: "boolean", default: false },
   shares: { type: "string", default: "1" },
 } as const;
-const { values, positionals } = parseArgs({ options, allowPositionals: true });
+const usage = `usage: npm test -- [--shares N | --every-file | --all] [WORD ...]
+
+Runs a draw of the test files and the checks, or the files whose path contains one of the words.
+  --shares N    the drawn files of N usual runs
+  --every-file  every file, each with the cases of a usual run
+  --all         every file with every case; needs an hour`;
+
+function parseArguments() {
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+}
+
+const { values, positionals } = parseArguments();
 // Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
 if (values.all) process.env["BERTH_TEST_ALL"] = "1";
 const shares = values.all || values["every-file"] ? Infinity : Number(values.shares);

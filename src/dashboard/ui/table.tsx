@@ -161,17 +161,17 @@ function Grid<T>({ caption, rows, columns, keyOf }: TableProps<T>) {
 /** Makes a link as large as its item in a phone's list. Other links and buttons of the item need `relative` to stay above it. */
 export const coversItem = "after:absolute after:inset-0";
 
-/** A column of times. */
+/** A column of times, hidden below 640 px. */
 export function timeColumn<T>(
   head: string,
   at: (row: T) => string | null,
-  { wide = true, none = "–" }: { readonly wide?: boolean; readonly none?: string } = {},
+  { none = "–" }: { readonly none?: string } = {},
 ): Column<T> {
   const cell = (row: T) => {
     const time = at(row);
     return <span className="text-muted">{time === null ? none : <Ago at={time} />}</span>;
   };
-  return { head, end: true, wide, cell };
+  return { head, end: true, wide: true, cell };
 }
 
 function placed({ end = false, grow = false, wide = false }: Column<never>): string {

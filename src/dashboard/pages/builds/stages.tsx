@@ -20,25 +20,16 @@ export function Stages({ build, log, lines }: StagesProps) {
   return (
     <ol aria-label="Stages" className="flex flex-wrap items-center gap-1 text-sm max-sm:gap-x-4">
       {stages.map((stage, index) => (
-        <li key={stage} className="flex items-center gap-1.5 whitespace-nowrap">
-          {index > 0 && <span aria-hidden className="mx-1 h-px w-7 bg-line max-sm:hidden" />}
+        <li key={stage} className="flex items-start gap-1.5 whitespace-nowrap">
+          {index > 0 && <span aria-hidden className="mx-1 mt-2.5 h-px w-7 bg-line max-sm:hidden" />}
           <StageIcon mark={marks[index] ?? "open"} />
-          <span
-            className={
-              marks[index] === "open"
-                ? "text-faint"
-                : marks[index] === "failed"
-                  ? "font-medium text-bad"
-                  : marks[index] === "now"
-                    ? "font-medium"
-                    : "text-muted"
-            }
-          >
-            {stage}
+          {/* The log brings the durations after the stages: they have their place from the start. */}
+          <span className="flex min-w-14 flex-col">
+            <span className={looks[marks[index] ?? "open"]}>{stage}</span>
+            <span className="h-4 text-xs text-faint">
+              {marks[index] === "done" && (durations[index] ?? 0) >= leastMs && duration(durations[index] ?? 0)}
+            </span>
           </span>
-          {marks[index] === "done" && (durations[index] ?? 0) >= leastMs && (
-            <span className="text-xs text-faint">{duration(durations[index] ?? 0)}</span>
-          )}
           <span className="sr-only">{spoken[marks[index] ?? "open"]}</span>
         </li>
       ))}
@@ -48,11 +39,17 @@ export function Stages({ build, log, lines }: StagesProps) {
 
 // A log's times are exact to the second.
 const leastMs = 1000;
+const looks: Record<Mark, string> = {
+  done: "text-muted",
+  now: "font-medium",
+  failed: "font-medium text-bad",
+  open: "text-faint",
+};
 const spoken: Record<Mark, string> = { done: "done", now: "under way", failed: "failed", open: "not yet" };
 
 function StageIcon({ mark }: { readonly mark: Mark }) {
-  if (mark === "done") return <Check aria-hidden size={14} className="text-ok" />;
-  if (mark === "failed") return <X aria-hidden size={14} className="text-bad" />;
-  if (mark === "now") return <LoaderCircle aria-hidden size={14} className="animate-spin text-busy" />;
-  return <span aria-hidden className="mx-[3px] size-2 rounded-full border border-strong" />;
+  if (mark === "done") return <Check aria-hidden size={14} className="mt-[3px] text-ok" />;
+  if (mark === "failed") return <X aria-hidden size={14} className="mt-[3px] text-bad" />;
+  if (mark === "now") return <LoaderCircle aria-hidden size={14} className="mt-[3px] animate-spin text-busy" />;
+  return <span aria-hidden className="mx-[3px] mt-1.5 size-2 rounded-full border border-strong" />;
 }

@@ -71,6 +71,7 @@ export function JobPage() {
                   rows={pages.flatMap((page) => page.runs)}
                   columns={columns}
                   keyOf={({ id }) => id}
+                  phone={(each) => <RunItem run={each} />}
                 />
                 <Older of={[runs]} />
               </>
@@ -113,17 +114,34 @@ function Facts({ job: { path, schedule, enabled, next_run_at: next } }: { readon
   );
 }
 
+function RunItem({ run }: { readonly run: Run }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <State of={run.status} />
+        <span className="text-xs text-faint">
+          <Ago at={run.scheduled_at} />
+        </span>
+      </span>
+      <span className="block text-xs text-muted">
+        {answerOf(run)} · {run.trigger} · {tookOf(run)}
+      </span>
+    </>
+  );
+}
+
+const answerOf = ({ http_status: status, reason }: Run) => status ?? reason?.replaceAll("_", " ") ?? "–";
+const tookOf = ({ duration_ms: ms }: Run) => (ms === null ? "–" : duration(ms));
+
 const columns: readonly Column<Run>[] = [
   { head: "Result", cell: ({ status }) => <State of={status} /> },
   {
     head: "Status",
-    cell: ({ http_status: status, reason }) =>
-      status ?? (reason === null ? "–" : <span className="text-muted">{reason.replaceAll("_", " ")}</span>),
+    cell: (run) => <span className={run.http_status === null ? "text-muted" : ""}>{answerOf(run)}</span>,
   },
   {
     head: "Answer",
     grow: true,
-    wide: true,
     cell: ({ response_excerpt: text }) =>
       text !== null && (
         <span title={visible(text)} className="font-mono text-xs text-muted">
@@ -131,7 +149,7 @@ const columns: readonly Column<Run>[] = [
         </span>
       ),
   },
-  { head: "By", wide: true, cell: ({ trigger }) => <Tag>{trigger}</Tag> },
-  { head: "Took", end: true, cell: ({ duration_ms: ms }) => (ms === null ? "–" : duration(ms)) },
-  timeColumn("When", (row) => row.scheduled_at, { wide: false }),
+  { head: "By", cell: ({ trigger }) => <Tag>{trigger}</Tag> },
+  { head: "Took", end: true, cell: tookOf },
+  timeColumn("When", (row) => row.scheduled_at),
 ];

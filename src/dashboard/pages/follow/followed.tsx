@@ -137,10 +137,32 @@ function Deliveries({ slug, isAsked }: { readonly slug: string; readonly isAsked
     <View of={deliveries}>
       {(data) =>
         data.deliveries.length > 0 && (
-          <Table caption="Deliveries" rows={data.deliveries} columns={columns} keyOf={({ id }) => id} />
+          <Table
+            caption="Deliveries"
+            rows={data.deliveries}
+            columns={columns}
+            keyOf={({ id }) => id}
+            phone={(delivery) => <Item delivery={delivery} />}
+          />
         )
       }
     </View>
+  );
+}
+
+function Item({ delivery }: { readonly delivery: Delivery }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <Plain>{delivery.event}</Plain>
+        <span className="text-xs text-faint">
+          <Ago at={delivery.received_at} />
+        </span>
+      </span>
+      <span className="block text-xs wrap-anywhere text-muted">
+        <Mono>{shortCommit(delivery.commit)}</Mono> <Plain>{outcomeOf(delivery)}</Plain>
+      </span>
+    </>
   );
 }
 
@@ -148,7 +170,7 @@ const columns: readonly Column<Delivery>[] = [
   { head: "Event", cell: ({ event }) => <Plain>{event}</Plain> },
   { head: "Commit", cell: ({ commit }) => <Mono>{shortCommit(commit)}</Mono> },
   { head: "Outcome", grow: true, cell: (delivery) => <Plain>{outcomeOf(delivery)}</Plain> },
-  timeColumn("When", (row) => row.received_at, { wide: false }),
+  timeColumn("When", (row) => row.received_at),
 ];
 
 function outcomeOf({ status, reason, build }: Delivery): string {
