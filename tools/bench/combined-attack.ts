@@ -2,12 +2,13 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { pathsIn } from "../../src/daemon/config.ts";
-import { visitNeighbour, type EdgeAddress } from "../../src/ports/edge-attack.suite.ts";
+import type { EdgeAddress } from "../../src/ports/edge-attack.suite.ts";
 import type { Edge } from "../../src/ports/edge.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { edgeLacks, servingPid } from "../../test/support/edges.ts";
 import { p99, peakMemoryMb } from "./edge-attack.ts";
 import type { AttackPlan } from "./edge-attacker.ts";
+import { visitFromOwnThread } from "./visitor.ts";
 import { countRow, memoryRow, timeRow, type BenchRow } from "./row.ts";
 
 const readers = 200;
@@ -35,10 +36,10 @@ async function attack(kind: Edge["kind"]): Promise<BenchRow[]> {
     const huge = await startApps(platform);
     const edge: EdgeAddress = { host: "127.0.0.1", port: platform.edgePort, over: "http" };
     const pid = servingPid(kind, edgeFolder(kind, platform.dataDir));
-    const quiet = await visitNeighbour(edge, "neighbour.localhost", quietMs);
+    const quiet = await visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: quietMs });
     attacker.postMessage(edge);
     const [attacked, builds] = await Promise.all([
-      visitNeighbour(edge, "neighbour.localhost", attackedMs),
+      visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: attackedMs }),
       buildUntil(huge, performance.now() + attackedMs),
     ]);
     if (servingPid(kind, edgeFolder(kind, platform.dataDir)) !== pid) throw new Error("The edge was started again.");
