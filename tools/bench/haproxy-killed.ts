@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { awaitEdges } from "../../src/features/deployments/deployments.ts";
@@ -34,7 +36,13 @@ export async function measureKilledHaproxy(): Promise<BenchRow[]> {
   const edge = { port: await freePort(), ca: [certificate.chain_pem] };
   const app = createServer((_request, response) => void response.end("fine")).listen(0, "127.0.0.1");
   await once(app, "listening");
-  const grown = await startGrownPlatform({ BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}` });
+  const folder = await mkdtemp(join(tmpdir(), "berth-bench-certificate-"));
+  // A certificate of the operator's: without one, and without an authority, the platform does not listen for HTTPS.
+  const file = join(folder, "own.pem");
+  await writeFile(file, `${certificate.chain_pem}\n${certificate.key_pem}`, { mode: 0o600 });
+  const grown = await startGrownPlatform({
+    ...{ BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: file },
+  });
   try {
     const rows: BenchRow[] = [];
     let added = 0;
@@ -47,6 +55,7 @@ export async function measureKilledHaproxy(): Promise<BenchRow[]> {
     return rows;
   } finally {
     await grown.close();
+    await rm(folder, { recursive: true, force: true });
     app.close();
     app.closeAllConnections();
   }

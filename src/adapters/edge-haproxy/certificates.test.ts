@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { makeCertificate } from "../../ports/edge-stage.suite.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
-import { certificateCommands, certificateFiles, certificateListText, readCertificateList } from "./certificates.ts";
+import {
+  certificateCommands,
+  certificateFiles,
+  certificateListText,
+  readCertificateList,
+  readCertificateStore,
+} from "./certificates.ts";
 
 let shop: EdgeCertificate;
 let blog: EdgeCertificate;
@@ -14,7 +20,8 @@ before(async () => {
 const filesOf = (...certificates: EdgeCertificate[]) => certificateFiles({ version: 1, certificates });
 const commandsOf = (certificates: EdgeCertificate[], loaded: EdgeCertificate[]) => {
   const names = filesOf(...loaded).files.map(({ name }) => name);
-  return certificateCommands(filesOf(...certificates).files, names).map(({ command }) => command);
+  const state = { listed: names, stored: names, unfinished: undefined };
+  return certificateCommands(filesOf(...certificates).files, state).map(({ command }) => command);
 };
 
 test("a new certificate is loaded whole before its names lead to it, and a loaded one costs no command", () => {
@@ -65,6 +72,22 @@ test("no line of a payload is blank, which would end it", () => {
   const spaced = { ...shop, chain_pem: `\n\n${shop.chain_pem.replaceAll("\n", "\r\n")}\n  \n` };
   const [set] = commandsOf([spaced], []).filter((command) => command.startsWith("set ssl cert"));
   assert.doesNotMatch(set ?? "", /\n\s*\n|\r/);
+});
+
+test("a load that was interrupted goes on where it stopped, and one that is no longer wanted is removed", () => {
+  const { files } = filesOf(shop, blog);
+  const [{ name }, left] = files as [(typeof files)[0], (typeof files)[0]];
+  const shown = `# transaction\n*${name}\n# filename\n${name}\n${left.name}\n\n`;
+  const state = { listed: [], ...readCertificateStore(shown) };
+  const words = certificateCommands([files[0] ?? assert.fail()], state).map(({ command }) => command.split(" <<")[0]);
+  assert.deepEqual(words, [
+    `abort ssl cert ${name}`,
+    `set ssl cert ${name}`,
+    `commit ssl cert ${name}`,
+    "add ssl crt-list certificates/list",
+    `del ssl cert ${left.name}`,
+  ]);
+  assert.equal(readCertificateStore(`# filename\n${name}\n`).unfinished, undefined);
 });
 
 test("HAProxy's own list names what is loaded", () => {

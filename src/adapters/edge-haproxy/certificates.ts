@@ -57,28 +57,45 @@ export interface CertificateCommand {
   readonly success: RegExp;
 }
 
-/** Returns the commands that load new certificates, then unload those no longer wanted. `loaded` are file names. */
+/** What a worker has loaded, by file name. */
+export interface LoadedCertificates {
+  /** In the crt-list: served. */
+  readonly listed: readonly string[];
+  /** In memory. Also has those whose loading was interrupted before they were listed. */
+  readonly stored: readonly string[];
+  /** The certificate of an interrupted change. HAProxy refuses to change any other before that one ends. */
+  readonly unfinished: string | undefined;
+}
+
+/** Returns the commands that load new certificates, also where an earlier attempt was interrupted, then unload those no longer wanted. */
 export function certificateCommands(
   files: readonly CertificateFile[],
-  loaded: readonly string[],
+  { listed, stored, unfinished }: LoadedCertificates,
 ): CertificateCommand[] {
-  const missing = files.filter(({ name }) => !loaded.includes(name));
-  const surplus = loaded.filter((name) => !files.some((file) => file.name === name));
+  const missing = files.filter(({ name }) => !listed.includes(name));
+  const surplus = (loaded: readonly string[]) => loaded.filter((name) => !files.some((file) => file.name === name));
   return [
+    ...(unfinished === undefined ? [] : [{ command: `abort ssl cert ${unfinished}`, success: /aborted/ }]),
     ...missing.flatMap(({ name, pem, line }) => [
-      { command: `new ssl cert ${name}`, success: /New empty certificate store/ },
+      ...(stored.includes(name) ? [] : [{ command: `new ssl cert ${name}`, success: /New empty certificate store/ }]),
       { command: `set ssl cert ${name} <<\n${pem}`, success: /Transaction created/ },
       { command: `commit ssl cert ${name}`, success: /Success!/ },
       { command: `add ssl crt-list ${certificateList} <<\n${line}`, success: /Success!/ },
     ]),
-    ...surplus.flatMap((name) => [
-      { command: `del ssl crt-list ${certificateList} ${name}`, success: /deleted in crtlist/ },
-      { command: `del ssl cert ${name}`, success: /deleted/ },
-    ]),
+    ...surplus(listed).map((name) => ({
+      command: `del ssl crt-list ${certificateList} ${name}`,
+      success: /deleted in crtlist/,
+    })),
+    ...surplus(stored).map((name) => ({ command: `del ssl cert ${name}`, success: /deleted/ })),
   ];
 }
 
 /** Parses the file names in the answer to `show ssl crt-list`. */
 export function readCertificateList(text: string): string[] {
   return Array.from(text.matchAll(/^(certificates\/\S+\.pem)/gm), ([, name]) => name as string);
+}
+
+/** Parses the answer to `show ssl cert`: names in memory, and behind an asterisk the one of an unfinished change. */
+export function readCertificateStore(text: string): Pick<LoadedCertificates, "stored" | "unfinished"> {
+  return { stored: readCertificateList(text), unfinished: /^\*(certificates\/\S+\.pem)/m.exec(text)?.[1] };
 }

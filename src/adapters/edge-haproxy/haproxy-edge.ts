@@ -18,6 +18,7 @@ import {
   certificateFiles,
   certificateListText,
   readCertificateList,
+  readCertificateStore,
   type CertificateFile,
 } from "./certificates.ts";
 import { statusValue } from "./haproxy-answers.ts";
@@ -116,7 +117,10 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async #loadCertificates(haproxy: HaproxyProcess, worker: Worker, table: CertificateTable): Promise<void> {
     const files = this.#writeCertificates(haproxy, table);
-    const loaded = readCertificateList(await askWorker(worker, `show ssl crt-list ${certificateList}`));
+    // Without HTTPS, HAProxy has no crt-list to load them into; they wait in their files.
+    if (haproxy.settings.listen_tls_port === null) return;
+    const listed = readCertificateList(await askWorker(worker, `show ssl crt-list ${certificateList}`));
+    const loaded = { listed, ...readCertificateStore(await askWorker(worker, "show ssl cert")) };
     for (const { command, success } of certificateCommands(files, loaded)) {
       const answer = await askWorker(worker, command);
       // Report only the part before the payload, which may be a key.

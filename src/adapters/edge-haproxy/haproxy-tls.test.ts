@@ -6,8 +6,10 @@ import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { after, before, describe, test } from "node:test";
 import { makeCertificate, route } from "../../ports/edge-stage.suite.ts";
+import { certificateFiles, type CertificateFile } from "./certificates.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
@@ -70,6 +72,38 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
     assert.equal((await ask({ ...claims, "x-large": "x".repeat(20_000) })).status, 400);
   });
 
+  test("certificates whose load was interrupted are served by the next one", async () => {
+    const socket = join(runFolder(stateDir), "haproxy", "admin.sock");
+    const certificates = await Promise.all(
+      ["app.test", "new.test", "gone.test"].map((name) => makeCertificate([name])),
+    );
+    const [kept, added, gone] = certificateFiles({ version: 2, certificates }).files.map(({ name }) => name);
+    for (const name of [kept, added, gone]) await callHaproxy(socket, `new ssl cert ${name}`);
+    const [, { pem }] = certificateFiles({ version: 2, certificates }).files as [CertificateFile, CertificateFile];
+    await callHaproxy(socket, `set ssl cert ${added} <<\n${pem}`);
+    await edge.applyCertificates({ version: 2, certificates: certificates.slice(0, 2) });
+    const names = await Promise.all(["app.test", "new.test"].map((name) => subjectOf(ports.tls, name)));
+    assert.deepEqual(names, ["app.test", "new.test"]);
+    assert.doesNotMatch(await callHaproxy(socket, "show ssl cert"), new RegExp(`${gone}|transaction`));
+  });
+
+  test("without HTTPS, certificates wait for it, and routes are served", async () => {
+    const options = { ...testOptions(haproxyBin as string), listenTlsPort: null };
+    const dir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
+    const plain = createHaproxyEdge({ ...options, stateDir: dir });
+    const table = (version: number) => ({ version, routes: [route("app.test", [])], challenge: null });
+    try {
+      await plain.apply(table(1));
+      await plain.applyCertificates({ version: 1, certificates: [await makeCertificate(["app.test"])] });
+      await plain.apply(table(2));
+      const { route_version, certificate_version } = await plain.observe();
+      assert.deepEqual([route_version, certificate_version], [2, 1]);
+    } finally {
+      await plain.stop(0);
+      await rm(dir, { recursive: true, force: true });
+    }
+  });
+
   test("a route that names no replica reaches none: not the edge itself, nor another program of this machine", async () => {
     const socket = join(runFolder(stateDir), "haproxy", "admin.sock");
     const setRoute = (value: string) => callHaproxy(socket, `set map hosts.map app.test ${value}`);
@@ -96,3 +130,11 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
     return { status: response.statusCode, headers: seen };
   }
 });
+
+async function subjectOf(port: number, servername: string): Promise<unknown> {
+  const socket = connectTls({ host: "127.0.0.1", port, servername, rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  const { subject } = socket.getPeerCertificate();
+  socket.destroy();
+  return subject.CN;
+}
