@@ -43,6 +43,8 @@ async function startBare(): Promise<Started> {
   const org = await testOrganization(api.database.db, "bench");
   await makeProjects(api.platform, org);
   const pool = new pg.Pool({ ...api.database.connection, max: 10 });
+  // PostgreSQL may stop before the pool has closed its connections.
+  pool.on("error", () => {});
   const app = fastify();
   app.get<{ Params: { slug: string } }>("/v1/projects/:slug", async (request) => {
     const { rows } = await pool.query({ name: "project", text: query, values: [org.id, request.params.slug] });
