@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
+import { eventually } from "../../../test/support/eventually.ts";
 import { startNode } from "../../../test/support/node-process.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
@@ -129,10 +131,13 @@ describe("the edge process", () => {
     await mkdir(draft);
     await stage.serve({ "unsaved.test": [app] });
     assert.equal((await stage.ask({ host: "unsaved.test" })).body, "served");
-    assert.ok(!(await readFile(saved, "utf8")).includes("unsaved.test"));
+    // The copy is written 100 ms later.
+    await sleep(300);
+    const isSaved = async () => (await readFile(saved, "utf8")).includes("unsaved.test");
+    assert.equal(await isSaved(), false);
     await rmdir(draft);
     await stage.serve({ "unsaved.test": [app] });
-    assert.ok((await readFile(saved, "utf8")).includes("unsaved.test"));
+    await eventually(isSaved, "the copy is written");
   });
 
   test("other settings replace the process without a failed request, on kept and on new connections", async () => {
