@@ -142,17 +142,20 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
       send(reply as FastifyReply, errorReply(options.log, request as FastifyRequest, error)),
     clientErrorHandler: (error, socket) => refuseRaw(error, socket),
   });
-  app.addHook("onRequest", async (request, reply) => {
+  // Hooks with callbacks: a request then waits for no promise of theirs.
+  app.addHook("onRequest", (request, reply, done) => {
     // No route has this method, and fastify would first demand a content type.
     if (request.method === "QUERY")
-      return answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
+      return void answerUnrouted(options.log, request as FastifyRequest, reply as FastifyReply);
     if (request.raw.url !== undefined && Buffer.byteLength(request.raw.url) > limits.urlBytes)
-      throw new Refused("payload_too_large", { error: "The URL is too long." });
+      return done(new Refused("payload_too_large", { error: "The URL is too long." }));
     const isUpload = (request.routeOptions.config as { upload?: boolean }).upload === true;
     if (hasBody(request) && !isUpload) limitBodyTime(request.raw, reply.raw, limits.requestTimeoutMs);
+    done();
   });
-  app.addHook("onSend", async (_, reply, payload) => {
-    if (typeof payload === "string") limitStall(reply.raw, limits.stalledAnswerTimeoutMs);
+  app.addHook("onSend", (_, reply, payload, done) => {
+    if (typeof payload === "string") process.nextTick(limitStall, reply.raw, limits.stalledAnswerTimeoutMs);
+    done(null, payload);
   });
   return app as unknown as FastifyInstance;
 }
@@ -209,9 +212,9 @@ function limitBodyTime(request: IncomingMessage, response: ServerResponse, timeo
   response.once("close", clear);
 }
 
-// Node counts a socket as idle while none of the data written to it is sent.
+// Node counts a socket as idle while none of the data written to it is sent. Most responses are sent whole at once and need no timer.
 function limitStall(response: ServerResponse, timeoutMs: number): void {
-  response.setTimeout(timeoutMs, () => response.destroy());
+  if (!response.writableFinished) response.setTimeout(timeoutMs, () => response.destroy());
 }
 
 function addBodyReading(app: FastifyInstance): void {
