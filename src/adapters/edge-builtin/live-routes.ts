@@ -1,5 +1,5 @@
 import type { Route, RouteHttps, RouteState, RouteTable, Target } from "../../ports/edge.ts";
-import { byName, type RouteChanges } from "./route-changes.ts";
+import type { RouteChanges } from "./route-changes.ts";
 import { ProjectLoad } from "./project-load.ts";
 import { EdgeTarget, targetKey } from "./target.ts";
 import { ProjectUsage, type UsageBook } from "./usage.ts";
@@ -23,9 +23,8 @@ export class LiveRoutes {
   version = -1;
   /** The route of certificate authorities' challenges, which are not counted. */
   challenge: LiveRoute | undefined;
-  #table: RouteTable = { version: -1, routes: [], challenge: null };
-  #routes = new Map<string, LiveRoute>();
-  #loads = new Map<string, ProjectLoad>();
+  readonly #routes = new Map<string, LiveRoute>();
+  readonly #loads = new Map<string, ProjectLoad>();
   readonly #targets = new Map<string, EdgeTarget>();
   readonly #usage: UsageBook;
 
@@ -40,44 +39,33 @@ export class LiveRoutes {
   /** Activates a table; returns false when it is not newer than the active one. Open requests stay with their replica. */
   apply(table: RouteTable): boolean {
     if (table.version <= this.version) return false;
-    const routes = new Map<string, LiveRoute>();
-    const loads = new Map<string, ProjectLoad>();
-    const named = new Set<string>();
-    for (const route of table.routes) {
-      const load = loads.get(route.project_id) ?? this.#loads.get(route.project_id) ?? new ProjectLoad();
-      loads.set(route.project_id, load);
-      const targets = route.targets.map((target) => this.#target(target.host, target.port, named));
-      routes.set(route.hostname, {
-        state: route.state,
-        https: route.https,
-        hsts: route.hsts,
-        isControl: route.is_control ?? false,
-        notice: route.notice,
-        targets,
-        usage: this.#usage.of(route.project_id),
-        load,
-        turn: this.#turn(route),
-      });
-    }
-    this.challenge = table.challenge ? this.#challengeRoute(table.challenge, named) : undefined;
-    this.#table = table;
-    this.#routes = routes;
-    this.#loads = loads;
+    const named = new Set(table.routes.map(({ hostname }) => hostname));
+    const removed = [...this.#routes.keys()].filter((hostname) => !named.has(hostname));
+    const challenges = this.challenge === undefined ? [] : [this.challenge];
+    this.challenge = table.challenge ? this.#challengeRoute(table.challenge) : undefined;
+    this.#replace(table.routes, removed, challenges);
     this.version = table.version;
-    this.#retire(named);
     return true;
   }
 
   /** Applies changes if the active version is `from`; returns the version that is active afterwards. */
   change({ from, version, changed, removed }: RouteChanges): number {
     if (this.version !== from || version <= from) return this.version;
-    const { challenge } = this.#table;
-    const known = new Map(byName(this.#table.routes));
-    for (const hostname of removed) known.delete(hostname);
-    for (const route of changed) known.set(route.hostname, route);
-    if (changed.length + removed.length === 0) this.version = version;
-    else this.apply({ version, challenge, routes: [...known.values()] });
-    return this.version;
+    this.#replace(changed, removed, []);
+    this.version = version;
+    return version;
+  }
+
+  /** Takes time for what changes; of other routes it only reads which replicas and projects they name. */
+  #replace(changed: readonly Route[], removed: readonly string[], others: readonly LiveRoute[]): void {
+    const replaced = [...others];
+    for (const hostname of [...removed, ...changed.map((route) => route.hostname)]) {
+      const route = this.#routes.get(hostname);
+      if (route !== undefined) replaced.push(route);
+    }
+    for (const hostname of removed) this.#routes.delete(hostname);
+    for (const route of changed) this.#routes.set(route.hostname, this.#live(route));
+    if (replaced.length > 0) this.#retireUnnamed(replaced);
   }
 
   /** Returns the number of open requests by target, without targets that have none. */
@@ -95,8 +83,24 @@ export class LiveRoutes {
     }
   }
 
-  #challengeRoute({ host, port }: Target, named: Set<string>): LiveRoute {
-    const targets = [this.#target(host, port, named)];
+  #live(route: Route): LiveRoute {
+    const load = this.#loads.get(route.project_id) ?? new ProjectLoad();
+    this.#loads.set(route.project_id, load);
+    return {
+      state: route.state,
+      https: route.https,
+      hsts: route.hsts,
+      isControl: route.is_control ?? false,
+      notice: route.notice,
+      targets: route.targets.map((target) => this.#target(target.host, target.port)),
+      usage: this.#usage.of(route.project_id),
+      load,
+      turn: this.#routes.get(route.hostname)?.turn ?? 0,
+    };
+  }
+
+  #challengeRoute({ host, port }: Target): LiveRoute {
+    const targets = [this.#target(host, port)];
     const uncounted = { usage: new ProjectUsage(""), load: this.challenge?.load ?? new ProjectLoad() };
     return {
       state: "serving",
@@ -110,20 +114,25 @@ export class LiveRoutes {
     };
   }
 
-  #turn(route: Route): number {
-    return this.#routes.get(route.hostname)?.turn ?? 0;
-  }
-
-  #target(host: string, port: number, named: Set<string>): EdgeTarget {
+  #target(host: string, port: number): EdgeTarget {
     const key = targetKey(host, port);
-    named.add(key);
     let target = this.#targets.get(key);
     if (target === undefined) this.#targets.set(key, (target = new EdgeTarget(host, port)));
     target.retired = false;
     return target;
   }
 
-  #retire(named: ReadonlySet<string>): void {
-    for (const target of this.#targets.values()) if (!target.retired && !named.has(target.key)) target.retire();
+  /** Retires the targets of replaced routes, and forgets their projects' load, where no route names them any more. */
+  #retireUnnamed(replaced: readonly LiveRoute[]): void {
+    const targets = new Set(replaced.flatMap((route) => route.targets));
+    const projects = new Set(replaced.map(({ usage }) => usage.projectId));
+    const kept = this.challenge === undefined ? [] : [this.challenge];
+    for (const routes of [this.#routes.values(), kept])
+      for (const { targets: named, usage } of routes) {
+        for (const target of named) targets.delete(target);
+        projects.delete(usage.projectId);
+      }
+    for (const target of targets) target.retire();
+    for (const project of projects) this.#loads.delete(project);
   }
 }

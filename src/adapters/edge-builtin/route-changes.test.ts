@@ -35,3 +35,19 @@ test("changes are put in force on the version they were made for, and on no othe
   assert.deepEqual(portsOf(live, "c.test"), ["127.0.0.1:3000"]);
   assert.equal(live.change({ from: 2, version: 3, changed: [], removed: [] }), 3);
 });
+
+test("a replica is retired once no route names it, by a change as by a whole table, and serves again when one does", () => {
+  const live = new LiveRoutes(new UsageBook());
+  const challenge = { host: "127.0.0.1", port: 3009 };
+  const targetOf = (hostname: string) => live.find(hostname)?.targets[0] ?? assert.fail();
+  live.apply({ version: 1, routes: [route("a.test"), route("b.test"), route("c.test", 3009)], challenge });
+  const [shared, challenged] = [targetOf("a.test"), targetOf("c.test")];
+  live.change({ from: 1, version: 2, changed: [route("a.test", 3001), route("c.test", 3002)], removed: [] });
+  assert.deepEqual([shared.retired, challenged.retired], [false, false], "another route and the challenge name them");
+  live.change({ from: 2, version: 3, changed: [], removed: ["b.test"] });
+  assert.equal(shared.retired, true);
+  const left = targetOf("a.test");
+  live.apply({ version: 4, routes: [route("b.test")], challenge: null });
+  assert.deepEqual([targetOf("b.test") === shared, shared.retired], [true, false]);
+  assert.deepEqual([left.retired, challenged.retired, live.find("a.test")], [true, true, undefined]);
+});
