@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Refused, type ServerEvent } from "../features/context.ts";
 import { eventStream } from "./event-stream.ts";
 
@@ -43,4 +46,23 @@ test("a source that fails ends the stream without telling how", async () => {
   const text = await textOf(events());
   assert.match(text, /"code":"internal"/);
   assert.doesNotMatch(text, /secret/);
+});
+
+test("an event that was sent is not kept for the rest of the stream", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const sent: WeakRef<object>[] = [];
+  async function* events() {
+    for (let number = 0; number < 100; number += 1) {
+      const data = { number };
+      sent.push(new WeakRef(data));
+      yield { data };
+    }
+    // A weak reference keeps its object until the present turn has ended.
+    await setImmediate();
+    collect();
+    yield { data: sent.filter((each) => each.deref() !== undefined).length };
+  }
+  const kept = /data: (\d+)\n\n$/.exec(await textOf(events()))?.[1];
+  assert.ok(Number(kept) < 10, `${kept} of 100 events were kept`);
 });

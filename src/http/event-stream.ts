@@ -11,14 +11,10 @@ const retryMs = 2000;
  */
 export async function* eventStream(events: AsyncIterable<ServerEvent>, signal: AbortSignal): AsyncGenerator<string> {
   const source = events[Symbol.asyncIterator]();
-  const aborted = new Promise<"aborted">((resolve) => {
-    if (signal.aborted) resolve("aborted");
-    signal.addEventListener("abort", () => resolve("aborted"), { once: true });
-  });
   yield `retry: ${retryMs}\n\n`;
   try {
     for (let next = source.next(); ;) {
-      const came = await Promise.race([next, aborted, pause()]);
+      const came = await nextWithin(next, signal);
       if (came === "quiet") yield ":\n\n";
       else if (came === "aborted") throw signal.reason;
       else if (came.done === true) return;
@@ -49,6 +45,24 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\r\n\0]/g, " ");
 }
 
-function pause(): Promise<"quiet"> {
-  return new Promise((resolve) => setTimeout(resolve, aliveEveryMs, "quiet" as const).unref());
+/**
+ * Waits a while for the next event. Not with `Promise.race` and a promise that outlives the event: as long as that one is pending, it keeps
+ * every event that was sent.
+ */
+async function nextWithin(
+  next: Promise<IteratorResult<ServerEvent>>,
+  signal: AbortSignal,
+): Promise<IteratorResult<ServerEvent> | "quiet" | "aborted"> {
+  if (signal.aborted) return "aborted";
+  const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<ServerEvent> | "quiet" | "aborted">();
+  const abort = () => resolve("aborted");
+  const timer = setTimeout(resolve, aliveEveryMs, "quiet").unref();
+  signal.addEventListener("abort", abort, { once: true });
+  next.then(resolve, reject);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+  }
 }
