@@ -27,3 +27,12 @@ test("short values stay readable", () => assert.equal(redactor(["true", "1"])("1
 test("a value that is no well-formed text does no harm", () => {
   assert.equal(redactor(["broken \ud800 value"])("a broken \ud800 value"), "a [redacted]");
 });
+
+test("as many secrets as a project can have are all hidden, and the longer of two still first", () => {
+  const line = (number: number) => `line-${number.toString(36)}-${"é".repeat(number % 3)}`;
+  const lines = Array.from({ length: 8000 }, (_, number) => line(number));
+  const longest = "%".repeat(32 * 1024);
+  const redact = redactor([lines.join("\n"), longest, "inner-secret", `${lines[0]} inner-secret`]);
+  for (const each of [lines[0], lines[1], lines[7999], longest, `${lines[0]} inner-secret`])
+    assert.equal(redact(`a ${each} b`), "a [redacted] b");
+});
