@@ -46,3 +46,9 @@ test("no pattern takes more steps than its length and the path's, multiplied", (
     assert.ok(work.steps <= (pattern.length + 1) * (path.length + 1), `${pattern}: ${work.steps}`);
   }
 });
+
+test("the steps of alternatives count, also of those that are empty", () => {
+  const work = { steps: 0 };
+  createGlob(`*{${",".repeat(200)}}x`, "braces").matches("a".repeat(1000), work);
+  assert.ok(work.steps >= 200 * 1000, String(work.steps));
+});

@@ -124,8 +124,12 @@ function ends(parts: readonly Part[], starts: readonly number[], matching: Match
 function after(part: Part, places: readonly number[], matching: Matching): readonly number[] {
   const { characters, work } = matching;
   if (part.kind === "either") {
-    const found = new Set(part.choices.flatMap((choice) => ends(choice, places, matching)));
-    work.steps += found.size;
+    const found = new Set<number>();
+    for (const choice of part.choices) {
+      const reached = ends(choice, places, matching);
+      work.steps += reached.length;
+      for (const at of reached) found.add(at);
+    }
     return [...found].toSorted((a, b) => a - b);
   }
   if (part.kind === "one") {
