@@ -31,3 +31,10 @@ test("a problem names its field and its line, or the line where the JSON ends to
   ] as const;
   for (const [text, expected] of cases) assert.match(problemsOf(text).join("\n"), expected);
 });
+
+test("a file names as many process types as a Procfile may, and no more", () => {
+  const types = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, "x"]));
+  const withTypes = (count: number) => JSON.stringify({ processes: types(count) });
+  assert.ok("file" in readBerthFile(withTypes(16)));
+  assert.deepEqual(problemsOf(withTypes(17)), ["berth.json: processes (line 1): must have at most 16 process types."]);
+});

@@ -1,5 +1,6 @@
 import { parseSchedule } from "./cron-schedule.ts";
 import { z } from "zod";
+import { limits } from "./limits.ts";
 
 const command = z
   .string()
@@ -63,6 +64,10 @@ export const berthFile = z.strictObject({
         ),
       command,
     )
+    .refine((types) => Object.keys(types).length <= limits.process_types, {
+      message: `must have at most ${limits.process_types} process types`,
+    })
+    .meta({ maxProperties: limits.process_types })
     .optional()
     .describe("The commands of process types that serve no requests, such as worker"),
   port: z

@@ -29,6 +29,7 @@ export const limits = {
   command_characters: 8192,
   domains_per_project: 100,
   replicas: 8,
+  process_types: 16,
   earlier_names_per_project: 5,
   earlier_name_days: 30,
   webhooks_per_organization: 10,

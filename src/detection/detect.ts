@@ -6,7 +6,7 @@ import { isGo } from "./go-plan.ts";
 import { isJava } from "./java-plan.ts";
 import { isPhp } from "./php-plan.ts";
 import type { Kind } from "./plan.ts";
-import { parseProcfile, type Procfile } from "./procfile.ts";
+import { parseProcfile, withCommands, type Procfile } from "./procfile.ts";
 import { isPython } from "./python-plan.ts";
 import { isRuby } from "./ruby-plan.ts";
 import { isRust } from "./rust-plan.ts";
@@ -26,12 +26,7 @@ export interface Detected {
  * commands replace the language's own start; the language's install still runs.
  */
 export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
-  const own = parseProcfile(tree.text("Procfile") ?? "");
-  const procfile = {
-    web: commands.start ?? own.web,
-    release: commands.release ?? own.release,
-    others: { ...own.others, ...commands.processes },
-  };
+  const procfile = withCommands(parseProcfile(tree.text("Procfile") ?? ""), commands);
   const siteFolder = tree.has("index.html") ? "." : tree.has("public/index.html") ? "public" : null;
   return { kind: kindOf(tree, procfile, siteFolder), procfile, siteFolder, buildCommand: commands.build ?? null };
 }

@@ -6,7 +6,8 @@ import { goPlan } from "./go-plan.ts";
 import { nodeRange } from "./node-version.ts";
 import { choosePackageManager } from "./package-manager.ts";
 import { parsePackageJson } from "./package-json.ts";
-import { wordsOf } from "./procfile.ts";
+import { parseProcfile, wordsOf } from "./procfile.ts";
+import { BuildRefused } from "./failures.ts";
 import { fitsPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
@@ -27,6 +28,7 @@ test("however a text is made, deciding about it takes no time worth mentioning",
     pythonStart(python);
     goPlan(testTree({ "go.mod": `module ${text}`, "main.go": `package main\n${text}` }), "1.24", none);
     wordsOf(text);
+    assert.throws(() => parseProcfile(`web:${text}x\ry`), BuildRefused);
     choosePackageManager(parsePackageJson("{}"), testTree({ "pnpm-lock.yaml": text }));
     assert.equal(fitsPython("3.11.2", text), true);
     assert.equal(nodeRange(text) ?? "*", "*");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BuildRefused } from "./failures.ts";
-import { fileOf, parseProcfile } from "./procfile.ts";
+import { fileOf, parseProcfile, withCommands } from "./procfile.ts";
 
 test("every line is a process type, but for the release command", () => {
   const text =
@@ -45,4 +45,12 @@ test("the file that a command starts is known where no shell is needed to tell",
     "../x",
   ])
     assert.equal(fileOf(command), null, command);
+});
+
+test("the settings' process types count with those of the Procfile", () => {
+  const types = (name: string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, "x"]));
+  const own = { web: null, release: null, others: types("a", 10) };
+  assert.equal(Object.keys(withCommands(own, { processes: types("b", 6) }).others).length, 16);
+  assert.throws(() => withCommands(own, { processes: types("b", 7) }), /together declare more than 16/);
 });

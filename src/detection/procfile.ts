@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import type { BuildCommands } from "../ports/builder.ts";
 import { BuildRefused } from "./failures.ts";
 
 export interface Procfile {
@@ -10,7 +11,8 @@ export interface Procfile {
 
 const mostTypes = 16;
 
-const linePattern = /^([A-Za-z0-9_-]+):\s*(.*)$/;
+// Without a second repetition before the end: on a line of spaces it would take quadratic time.
+const linePattern = /^([A-Za-z0-9_-]+):(.*)$/;
 
 /**
  * Parses a Procfile: one `<process>: <command>` per line; blank lines and `#` comments are skipped. Refuses with `procfile_invalid`, naming
@@ -31,10 +33,21 @@ export function parseProcfile(text: string): Procfile {
   return { web, release, others };
 }
 
+/** Returns the Procfile with the commands of the project's settings, which win over its own. */
+export function withCommands(own: Procfile, { start, release, processes }: BuildCommands): Procfile {
+  const others = { ...own.others, ...processes };
+  if (Object.keys(others).length > mostTypes)
+    throw new BuildRefused("procfile_invalid", {
+      summary: `The Procfile and berth.json together declare more than ${mostTypes} process types.`,
+    });
+  return { web: start ?? own.web, release: release ?? own.release, others };
+}
+
 function parseLine(line: string, number: number): [string, string] {
   const match = linePattern.exec(line);
   if (!match) throw invalid(number, "it is not `<process>: <command>`");
-  const [, name = "", command = ""] = match;
+  const [, name = "", rest = ""] = match;
+  const command = rest.trimStart();
   if (command === "") throw invalid(number, `\`${name}\` has no command`);
   if (name.length > 32) throw invalid(number, `\`${name}\` is longer than 32 characters`);
   if (command.includes("\0")) throw invalid(number, "it holds a NUL byte");
