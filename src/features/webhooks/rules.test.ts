@@ -20,6 +20,11 @@ test("a chat gets one sentence, in which nothing that tenants write becomes a me
     text: "shop: deployment 7 (c0ffee00) failed. It crashed &lt;!channel&gt; &amp; @everyone.",
   });
   assert.deepEqual(parsed("discord")["allowed_mentions"], { parse: [] });
+  const link = { ...failed, data: { ...failed.data, summary: "[Sign in](https://evil.example/) **now** \\[here](x)" } };
+  assert.equal(
+    parsed("discord", link)["content"],
+    String.raw`shop: deployment 7 (c0ffee00) failed. \[Sign in\](https://evil.example/) \*\*now\*\* \\\[here\](x)`,
+  );
   const long = { ...failed, data: { ...failed.data, summary: "x".repeat(10_000) } };
   assert.ok(String(parsed("discord", long)["content"]).length <= 2000);
 });

@@ -40,7 +40,10 @@ export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEv
       return JSON.stringify({ text: slackText(sentenceOf(event)) });
     case "discord":
       // Tenants choose names and messages; `parse: []` keeps them from mentioning people.
-      return JSON.stringify({ content: sentenceOf(event), allowed_mentions: { parse: [] } });
+      return JSON.stringify({
+        content: cut(discordText(sentenceOf(event)), mostCharacters),
+        allowed_mentions: { parse: [] },
+      });
   }
 }
 
@@ -75,6 +78,11 @@ export function confirmationMail(code: string, { org, controlUrl }: Omit<MailSen
 // Escapes the characters that start links, mentions and entities in Slack ("Formatting text for app surfaces").
 function slackText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+// Escapes what Discord would show as formatting: `[text](address)` hides where a link leads ("Markdown Text 101").
+function discordText(text: string): string {
+  return text.replaceAll(/[\\`*_~|<>[\]#]/g, "\\$&");
 }
 
 // Discord accepts 2,000 characters.
