@@ -72,7 +72,7 @@ export const rows = [
     params: slugParam,
     result: z.object({ id, status }),
     success: [201],
-    errors: ["no_database", "operation_in_progress", "storage_full"],
+    errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
     activity: "backup.requested",
     waits: true,
     summary: "Start a backup of the project's database; it continues after the response",

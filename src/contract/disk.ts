@@ -75,6 +75,8 @@ export const rows = [
     living: true,
     access: "operator",
     scope: "orgs:write",
+    // A lower limit of backups deletes the oldest.
+    approval: true,
     params: slugParam.extend({ org: z.string().max(100) }),
     body: z.strictObject({
       storage_bytes: limit.optional(),

@@ -59,6 +59,10 @@ export interface HandlerPlatform {
   readonly addresses: Addresses;
   readonly settings: {
     readonly disk: DiskLimits;
+    readonly backups: {
+      /** How many manual backups of each project are kept. */
+      readonly retention: { readonly manual: number };
+    };
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];
     /** Days after its deletion until a project is purged; 0: never automatically. */

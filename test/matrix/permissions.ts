@@ -354,6 +354,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     everyOrganization: true,
     access: "operator",
     scope: "orgs:write",
+    approval: true,
     method: "PUT",
     path: ({ project: { slug }, home }) => `/v1/orgs/${home}/projects/${slug}/disk`,
     body: () => ({ storage_bytes: 1024 ** 3 }),

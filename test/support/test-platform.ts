@@ -115,7 +115,12 @@ async function makeWorld(
       ...ports,
     },
     domains: testDomains,
-    settings: { disk: testDiskLimits, privateRegistries: ["registry.internal:5000"], purgeDays: 30 },
+    settings: {
+      disk: testDiskLimits,
+      backups: { retention: { manual: 20 } },
+      privateRegistries: ["registry.internal:5000"],
+      purgeDays: 30,
+    },
     addresses: {
       appsDomain: "apps.test",
       controlUrl: "http://berth.test",

@@ -84,6 +84,12 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () => "The file, or the folder with all in it, is gone for good.",
     touches: [],
   },
+  "disk.limits": {
+    order: ({ target }) => `Change the disk limits of the project ${target}`,
+    effect: () =>
+      "Backups beyond their limit are deleted for good, the oldest first. Beyond the other limits nothing more can be written.",
+    touches: [],
+  },
   "runs.create": {
     order: () => "Run a one-off command",
     effect: () => "It runs with the application's variables and storage, and may change its database.",

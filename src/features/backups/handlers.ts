@@ -3,13 +3,20 @@ import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
-import { requireRoomInDatabase } from "../disk/disk.ts";
+import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf } from "../database/database.ts";
 import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
-import { listBackups, newestCompleted, selectBackup, type BackupRow, type WholeBackupRow } from "./queries.ts";
+import {
+  keptBackups,
+  listBackups,
+  newestCompleted,
+  selectBackup,
+  type BackupRow,
+  type WholeBackupRow,
+} from "./queries.ts";
 import { insertRestored, lockLiveName, markDropped, restoredDatabases, setLiveDatabase } from "./restored.ts";
 
 // Wait briefly for the first error: a backup that cannot start, for example on a full disk, fails before its first byte.
@@ -19,6 +26,7 @@ const mostRestored = 5;
 export const backups: Handlers<"backups"> = {
   async create(ctx) {
     await requireDatabase(ctx);
+    if (ctx.caller.approval_mode && (await makesRetentionDelete(ctx))) return ctx.fail("conflict", wouldDelete);
     const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, { ...ctx.project.key, origin: "manual" });
     if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
     ctx.note({ target: asked.id });
@@ -98,6 +106,23 @@ export const backups: Handlers<"backups"> = {
     ctx.note({ target: params.database });
   },
 };
+
+const wouldDelete = {
+  error:
+    "One more backup would make room for itself: Berth would delete an earlier one, which a token in approval mode may not cause.",
+  hint: "Use the newest backup, or ask a human to make one.",
+};
+
+/** Returns whether the project has as many manual backups as are kept, or no room for one of the database's size. */
+async function makesRetentionDelete({ tx, project: { key }, platform }: Context<"backups.create">): Promise<boolean> {
+  const { disk, backups: settings } = platform.settings;
+  const { use, limits: own } = await diskUseOf(tx, key, disk);
+  const kept = await keptBackups(tx, key);
+  return (
+    kept.manual >= settings.retention.manual ||
+    kept.local_bytes + Math.max(use.database_bytes ?? 0, kept.largest_bytes) > own.backups_bytes
+  );
+}
 
 const stillUsed = {
   error: "The application still uses this database: it was not yet restarted with the live one.",

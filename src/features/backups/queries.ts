@@ -163,6 +163,17 @@ export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
 
 const localBytes = sql<number>`case when backup.storage = 'disk' then coalesce(backup.size_bytes, 0) else 0 end`;
 
+/** Returns how many manual backups a project keeps, how much of the local disk its backups take, and the largest of them. */
+export async function keptBackups(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  const { rows } = await sql<{ manual: number; local_bytes: number; largest_bytes: number }>`
+    select (count(*) filter (where origin = 'manual'))::integer as manual, coalesce(sum(${localBytes}), 0)::bigint as local_bytes,
+      coalesce(max(${localBytes}), 0)::bigint as largest_bytes
+    from backup where org_id = ${org_id} and project_id = ${project_id} and status = 'completed' and expired_at is null`.execute(
+    db,
+  );
+  return rows[0] ?? { manual: 0, local_bytes: 0, largest_bytes: 0 };
+}
+
 /** Returns all ended backups of one or all living projects, for retention to choose from; backups of deleted projects are kept. */
 export async function endedBackups(db: Db, project?: ProjectKey) {
   const query = db
