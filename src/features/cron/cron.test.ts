@@ -8,7 +8,9 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../../test/support/test-platform.ts";
+import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
+import { importCrons, pruneRuns } from "./cron.ts";
 
 let api: TestApi;
 let org: TestOrganization;
@@ -268,4 +270,51 @@ test("activity names the job, and never its path, which may hold a secret", asyn
     [["cron.set", "tick"]],
   );
   assert.ok(!JSON.stringify(rows).includes("hunter2"));
+});
+
+test("an import of thousands of jobs takes a few statements, and a change of all of them too", async () => {
+  const project = await newProject();
+  let statements = 0;
+  const counted = api.database.db.withPlugin({
+    transformQuery: ({ node }) => ((statements += 1), node),
+    transformResult: async ({ result }) => result,
+  });
+  const put = (schedule: string) =>
+    counted.transaction().execute((tx) =>
+      importCrons(
+        { tx, now: new Date() },
+        { org_id: org.id, project_id: project.id },
+        Array.from({ length: 2000 }, (_, index) => ({ path: `/${index}`, schedule })),
+      ),
+    );
+  for (const [schedule, changed] of [
+    ["* * * * *", 2000],
+    ["* * * * *", 0],
+    ["0 0 * * *", 2000],
+  ] as const) {
+    statements = 0;
+    const imported = await put(schedule);
+    assert.ok(imported !== "too_many");
+    assert.deepEqual([imported.jobs.length, imported.changed], [2000, changed]);
+    assert.ok(statements < 10, String(statements));
+  }
+});
+
+test("of many jobs fewer runs are kept, so that a project's runs do not fill the disk", async () => {
+  const project = await newProject();
+  await project.import([good, { ...good, path: "/tock" }]);
+  const { rows } = await sql<{ id: string }>`select id from cron_job where project_id = ${project.id}`.execute(
+    api.database.db,
+  );
+  const ids = rows.map(({ id }) => id);
+  await sql`insert into cron_run (id, org_id, project_id, job_id, trigger, scheduled_at, status)
+    select 'run_' || j.id || n, j.org_id, j.project_id, j.id, 'schedule', now() - make_interval(mins => n), 'succeeded'
+    from cron_job j, generate_series(1, 60) n where j.project_id = ${project.id}`.execute(api.database.db);
+  const left = async (keep: number, ofProject: number) => {
+    await pruneRuns(api.database.db, ids, keep, ofProject);
+    return Promise.all(["tick", "tock"].map(async (name) => (await project.runs(name)).runs.length));
+  };
+  assert.deepEqual(await left(50, 1000), [50, 50]);
+  assert.deepEqual(await left(50, 60), [30, 30]);
+  assert.deepEqual(await left(50, 2), [10, 10], "a few are kept of every job");
 });

@@ -24,12 +24,12 @@ export async function importCrons(
   const wanted = nameImports(crons, existing);
   const added = wanted.filter(({ name }) => !byName.has(name)).length;
   if (count + added > limits.cron_jobs_per_project) return "too_many";
-  let changed = 0;
-  for (const job of wanted) {
-    // The file does not control whether a job is enabled.
-    const old = byName.has(job.name) ? await queries.selectJob(ctx.tx, project, job.name) : undefined;
-    if ((await put(ctx, project, { ...job, enabled: old?.enabled ?? true }, old)) !== "same") changed += 1;
-  }
+  const jobs = wanted.map((job) => ({
+    ...job,
+    id: newId("job", ctx.now.getTime()),
+    next_run_at: new Date(nextAfter(storedSchedule(job.schedule), ctx.now.getTime())),
+  }));
+  const changed = await queries.putJobs(ctx.tx, project, jobs);
   return { changed, jobs: wanted.map(({ name }) => name) };
 }
 

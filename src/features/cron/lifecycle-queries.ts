@@ -223,11 +223,23 @@ export async function closeLostRuns(db: Db, now: Date): Promise<number> {
   return Number(done.numAffectedRows ?? 0n);
 }
 
-/** Deletes all but the newest runs of these jobs. */
-export async function pruneRuns(db: Db, jobIds: readonly string[], keep: number): Promise<void> {
-  await sql`delete from cron_run r using unnest(${jobIds}::text[]) as job(id), lateral (
+// An application chooses the 4 KiB of each run, so that a project with thousands of jobs keeps fewer runs of each.
+const mostOfProject = 100_000;
+const fewestOfJob = 10;
+
+/** Deletes all but the newest runs of these jobs: `keep` of each, or an even share of what their project may keep. */
+export async function pruneRuns(
+  db: Db,
+  jobIds: readonly string[],
+  keep: number,
+  ofProject: number = mostOfProject,
+): Promise<void> {
+  await sql`with job as (select id, project_id from cron_job where id = any(${jobIds}::text[])),
+      kept as (select project_id, least(${keep}::bigint, greatest(${fewestOfJob}::bigint, ${ofProject}::bigint / count(*))) as runs
+        from cron_job where project_id in (select project_id from job) group by project_id)
+    delete from cron_run r using job join kept on kept.project_id = job.project_id, lateral (
       select scheduled_at, id from cron_run where job_id = job.id
-      order by scheduled_at desc, id desc offset ${keep} limit 1) as newest_surplus
+      order by scheduled_at desc, id desc offset kept.runs limit 1) as newest_surplus
     where r.job_id = job.id and r.status <> 'running'
       and (r.scheduled_at, r.id) <= (newest_surplus.scheduled_at, newest_surplus.id)`.execute(db);
 }

@@ -101,6 +101,25 @@ export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
   await tx.insertInto("cron_job").values(job).execute();
 }
 
+/**
+ * Creates these jobs, and gives those that exist this schedule and path, in one statement: an import has thousands. The file does not control
+ * whether a job is enabled. Returns how many were created or changed.
+ */
+export async function putJobs(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+  jobs: readonly Pick<NewJob, "id" | "name" | "schedule" | "path" | "next_run_at">[],
+): Promise<number> {
+  const { rows } =
+    await sql`insert into cron_job as j (id, org_id, project_id, name, schedule, path, enabled, next_run_at)
+    select n.id, ${org_id}, ${project_id}, n.name, n.schedule, n.path, true, n.next_run_at from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb)
+      as n(id text, name text, schedule text, path text, next_run_at timestamptz)
+    on conflict (project_id, name) do update set schedule = excluded.schedule, path = excluded.path, updated_at = now(),
+      next_run_at = case when j.schedule = excluded.schedule then j.next_run_at else excluded.next_run_at end
+    where (j.schedule, j.path) is distinct from (excluded.schedule, excluded.path) returning 1`.execute(tx);
+  return rows.length;
+}
+
 /** The properties that a change may set; `next_run_at` only if the schedule changed. */
 export type JobChange = Pick<NewJob, "schedule" | "path" | "enabled"> & Partial<Pick<NewJob, "next_run_at">>;
 
