@@ -117,7 +117,7 @@ export const rows = [
     access: "member",
     scope: "cron:write",
     params: slugParam,
-    body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })) }),
+    body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })).max(limits.cron_jobs_per_project) }),
     result: z.object({ imported: z.number().int(), jobs: z.array(z.string()) }),
     success: [200],
     errors: ["conflict"],

@@ -29,7 +29,7 @@ export const rows = [
     body: z.strictObject({
       name,
       role: z.enum(roles).default("member"),
-      scopes: z.array(scopeName).min(1).optional(),
+      scopes: z.array(scopeName).min(1).max(scopes.length).optional(),
       expires_in_days: z.number().int().min(1).max(365).default(90),
       approval_mode: z.boolean().optional(),
     }),

@@ -10,8 +10,8 @@ import { checkWriteOptions } from "./write-options.ts";
 
 /** Returns the token's caller. Refuses the request when the token is missing or invalid, or the organization is suspended. */
 export async function authenticate(
-  { authenticator, limiter }: PipelineOptions,
-  request: PipelineRequest,
+  { authenticator, limiter }: Pick<PipelineOptions, "authenticator" | "limiter">,
+  request: Pick<PipelineRequest, "token" | "address">,
 ): Promise<Caller> {
   const { token } = request;
   const found = token === undefined ? undefined : await authenticator.authenticate(token);

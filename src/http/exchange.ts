@@ -51,6 +51,8 @@ export interface PipelineOptions {
   readonly large: OpenCount;
   /** Counts an organization's requests of rows with `handles_source`, until their work has ended. */
   readonly sourceRequests: OpenCount;
+  /** Counts an organization's requests whose bodies are larger than usual, from their heads to their responses. */
+  readonly largeBodies: OpenCount;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   /** How long a request waits for an outcome. */

@@ -55,7 +55,7 @@ export {
   type GatedRequest,
 } from "../features/approvals/approvals.ts";
 export { claimKey, type HeldKey } from "../features/idempotency/idempotency.ts";
-export { receiveHook } from "../features/follow/follow.ts";
+export { findHook, receiveHook, type Hook } from "../features/follow/follow.ts";
 export { livingProject } from "../features/projects/projects.ts";
 export { authenticate, recordUse } from "../features/tokens/tokens.ts";
 

@@ -4,8 +4,15 @@ import { Refused, type HandlerPlatform } from "../features/context.ts";
 import { addressKey } from "../kit/address-key.ts";
 import type { Log } from "../kit/log.ts";
 import { answerTo } from "./errors.ts";
-import { receiveHook } from "./handlers.ts";
+import { findHook, receiveHook, type Hook } from "./handlers.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The follow that a delivery is for. */
+    hook: Hook | undefined;
+  }
+}
 
 export interface Hooks {
   readonly platform: HandlerPlatform;
@@ -30,19 +37,26 @@ export function addHooks(app: FastifyInstance, { platform, limiter, log }: Hooks
       if (kind === "fault") log.error({ request_id: request.id, err: error }, "a delivery could not be taken");
       return reply.code(status).headers(headers).send(body);
     });
+    scope.decorateRequest("hook");
+    // Before the body is read, and only ids that exist are counted: neither megabytes nor made-up ids of strangers fill the memory.
+    scope.addHook("onRequest", async (request) => {
+      const { id } = (request as HookRequest).params;
+      request.hook = await findHook(platform, id);
+      if (request.hook === undefined) throw refuse(limiter, request, new Refused("not_found"));
+      const { refused } = limiter.count("writesPerMinute", `hook ${id}`);
+      if (refused !== undefined) throw refused;
+    });
     scope.post("/hooks/:id", async (request: HookRequest, reply) => {
-      const { id } = request.params;
-      const hook = limiter.count("writesPerMinute", `hook ${id}`);
-      if (hook.refused !== undefined) throw hook.refused;
       const { headers, body = Buffer.alloc(0) } = request;
-      const answer = await receiveHook(platform, id, { headers, body });
+      const answer = await receiveHook(platform, request.hook as Hook, { headers, body });
       if (answer.outcome === "waiting") return reply.code(202).send(answer);
       if (answer.outcome === "ignored") return reply.code(200).send(answer);
-      // Only unauthenticated requests count against the address: one git host sends the deliveries of many projects from it.
-      const { refused } = limiter.count("refusedPerMinute", `hook ${addressKey(request.clientAddress)}`);
-      if (refused !== undefined) throw refused;
-      if (answer.outcome === "unknown") throw new Refused("not_found");
-      throw new Refused("unauthorized", { error: answer.reason ?? "" });
+      throw refuse(limiter, request, new Refused("unauthorized", { error: answer.reason ?? "" }));
     });
   });
+}
+
+/** Counts only unauthenticated requests against the address: one git host sends the deliveries of many projects from it. */
+function refuse(limiter: RateLimiter, { clientAddress }: FastifyRequest, refusal: Refused): Refused {
+  return limiter.count("refusedPerMinute", `hook ${addressKey(clientAddress)}`).refused ?? refusal;
 }

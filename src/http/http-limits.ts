@@ -52,10 +52,13 @@ export function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
 }
 
 /** Creates the counts of what tokens and organizations have open. */
-export function createOpenCounts(limits: HttpLimits): Pick<PipelineOptions, "streams" | "large" | "sourceRequests"> {
+export function createOpenCounts(
+  limits: HttpLimits,
+): Pick<PipelineOptions, "streams" | "large" | "sourceRequests" | "largeBodies"> {
   return {
     streams: createOpenCount(limits.streamsPerToken, "streams"),
     large: createOpenCount(limits.largeReadsPerToken, "reads of logs, tables or runs"),
     sourceRequests: createOpenCount(limits.sourceRequestsPerOrganization, "uploads, changes or plans", "organization"),
+    largeBodies: createOpenCount(limits.sourceRequestsPerOrganization, "requests with large bodies", "organization"),
   };
 }

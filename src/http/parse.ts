@@ -28,10 +28,12 @@ export function parseInput(row: Row, raw: RawInput): ParsedInput | Refused {
   const body: Parsed = (row.body ?? noBody).safeParse(given);
   if (params.success && query.success && body.success)
     return { params: params.data, query: query.data, body: row.upload ? (raw.body ?? []) : row.body && body.data };
-  return invalid(
-    [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues.flatMap(detailsOf))),
-  );
+  const issues = [params, query, body].flatMap((parsed: Parsed) => (parsed.success ? [] : parsed.error.issues));
+  return invalid(issues.slice(0, mostDetails).flatMap(detailsOf).slice(0, mostDetails));
 }
+
+/** How many problems a refusal names: a body has room for tens of thousands, and their text is a hundred times its size. */
+const mostDetails = 100;
 
 const noBody = z.strictObject({});
 
@@ -66,7 +68,7 @@ function detailsOf(issue: Issue): Detail[] {
   const path = issue.path.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
     const prefix = path === "" ? "" : `${path}.`;
-    return (issue.keys ?? []).map((key) => ({
+    return (issue.keys ?? []).slice(0, mostDetails).map((key) => ({
       path: `${prefix}${key.slice(0, 100)}`,
       message: "is not a field of this request",
     }));

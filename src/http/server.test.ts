@@ -116,6 +116,16 @@ describe("what is malformed is refused before anything is looked up", () => {
     assert.ok(!answer.includes("geheim"));
   });
 
+  test("a refusal names a hundred problems at most, however many a body has", async () => {
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`f${index}`, 0]));
+    const many = await create({ slug: "many", name: "x", ...fields });
+    assert.deepEqual([many.status, (many.body["details"] as unknown[]).length], [400, 100]);
+    const scopes = Array.from({ length: 100_000 }, () => 0);
+    const token = await api.call("POST", "/v1/api-tokens", { token: org.owner, body: { name: "x", scopes } });
+    assert.equal(token.status, 400);
+    assert.ok(token.text.length < 100_000, String(token.text.length));
+  });
+
   test("a row without a body takes none", async () => {
     const called = await api.call("POST", "/v1/projects/none/undelete", { token: org.member, body: { x: 1 } });
     assert.equal(called.status, 404);

@@ -20,6 +20,7 @@ import { addHooks } from "./hooks.ts";
 import { addHealth, type ReadyCheck } from "./health.ts";
 import { createOpenCounts, standardLimits, toldLimits, type HttpLimits } from "./http-limits.ts";
 import { readJsonBody } from "./json-body.ts";
+import { bearerOf, createLargeBodyCheck } from "./large-bodies.ts";
 import { methodsOf } from "./methods-of.ts";
 import { createHeadCheck, type CheckHead } from "./head-check.ts";
 import { addOperatorText, type OperatorText } from "./operator-texts.ts";
@@ -255,15 +256,14 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
     method: row.method,
     url: row.path,
     config: { upload: row.upload },
-    // The framework's own limit is configurable and may be larger.
-    ...(row.body_bytes === null ? {} : { bodyLimit: Math.max(row.body_bytes, app.initialConfig.bodyLimit ?? 0) }),
+    ...(row.body_bytes === null ? {} : largeBodyOptions(app, row.body_bytes, options)),
     async handler(request, reply) {
       const { params, query, body, headers, id, clientAddress } = request;
       const done = await runPipeline(options, row, {
         params,
         query,
         body,
-        token: /^Bearer +(\S+)$/i.exec(headers.authorization ?? "")?.[1],
+        token: bearerOf(request),
         lastEventId: headers["last-event-id"]?.toString(),
         idempotencyKey: headers["idempotency-key"]?.toString(),
         address: clientAddress,
@@ -276,6 +276,12 @@ function addRoute(app: FastifyInstance, row: Row, options: PipelineOptions): voi
       return send(reply, { status: done.status, headers: {}, text: done.text, requestId: id });
     },
   });
+}
+
+function largeBodyOptions(app: FastifyInstance, mostBytes: number, options: PipelineOptions) {
+  // The framework's own limit is configurable and may be larger.
+  const usual = app.initialConfig.bodyLimit ?? 0;
+  return { bodyLimit: Math.max(mostBytes, usual), onRequest: createLargeBodyCheck(options, usual) };
 }
 
 const cutAfterMs = 250;

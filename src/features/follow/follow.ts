@@ -33,22 +33,27 @@ export function openFollow(vault: Vault, id: string, part: keyof typeof names, s
   return sealed === null ? null : vault.open(id, names[part], sealed);
 }
 
-export type HookAnswer =
-  | { readonly outcome: "unknown" }
-  | {
-      readonly outcome: "refused" | "waiting" | "ignored";
-      readonly delivery_id: string;
-      readonly reason: string | null;
-    };
+export interface HookAnswer {
+  readonly outcome: "refused" | "waiting" | "ignored";
+  readonly delivery_id: string;
+  readonly reason: string | null;
+}
 
-/** Receives a webhook delivery for the follow with this id: stores it, and requests a fetch when it concerns the followed branch. */
+/** A follow that receives webhook deliveries, with what they are checked against. */
+export type Hook = NonNullable<Awaited<ReturnType<typeof queries.selectHook>>>;
+
+/** Returns the follow with this id if it receives deliveries now; undefined for any other text. */
+export async function findHook({ db }: Pick<HandlerPlatform, "db">, id: string): Promise<Hook | undefined> {
+  return /^fol_[0-9a-z]{1,40}$/.test(id) ? queries.selectHook(db, id) : undefined;
+}
+
+/** Receives a webhook delivery: stores it, and requests a fetch when it concerns the followed branch. */
 export async function receiveHook(
   { db, vault, wakeups }: Pick<HandlerPlatform, "db" | "vault" | "wakeups">,
-  id: string,
+  follow: Hook,
   request: HookRequest,
 ): Promise<HookAnswer> {
-  const follow = await queries.selectHook(db, id);
-  if (follow === undefined) return { outcome: "unknown" };
+  const { id } = follow;
   const read = readHook(openFollow(vault, id, "secret", follow.sealed_secret) ?? "", follow.branch, request);
   const { event, commit } = read;
   const delivery_id = newId("fdl");

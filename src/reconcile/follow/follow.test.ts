@@ -371,3 +371,16 @@ test("a delivery that is too large is refused unread", async () => {
   const { headers } = hosts.github({ secret: "x", ref: "x", after: "x" });
   assert.equal(await deliver(made.body["hook_url"], { headers, body: "x".repeat(4 * 1024 * 1024 + 1) }), 413);
 });
+
+test("an address that belongs to no project is refused before its body is read, whatever it is", async () => {
+  const first = new Uint8Array(10);
+  const endless = () =>
+    new ReadableStream({ start: (body) => body.enqueue(first), pull: () => new Promise<void>(() => {}) });
+  for (const id of ["fol_0", "%00", "x".repeat(5000)]) {
+    const { status } = await fetch(`${api.baseUrl}/hooks/${id}`, {
+      ...{ method: "POST", body: endless(), duplex: "half" },
+      signal: AbortSignal.timeout(5000),
+    } as RequestInit);
+    assert.equal(status, 404, id);
+  }
+});
