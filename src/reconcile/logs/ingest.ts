@@ -1,10 +1,10 @@
 import type { RuntimeLine } from "../../ports/log-store.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import { cutLine, hideSecrets } from "../../kit/log-lines.ts";
 import { createLineBudgets, type LineBudget } from "./line-budget.ts";
 import type { Platform } from "../platform.ts";
 import type { IngestOutput, OutputSource } from "./output-source.ts";
+import { redactLines } from "./redact-lines.ts";
 
 type IngestPlatform = Pick<Platform, "ports" | "settings" | "clock">;
 
@@ -39,7 +39,7 @@ async function ingestInstance(
   const redact = unread.lines.length === 0 ? (text: string) => text : await source.redactor();
   const at = platform.clock.now().toISOString();
   const { deployment, process } = source;
-  const texts = [...unread.notes, ...unread.lines.map((line) => cutLine(hideSecrets(line, redact)))];
+  const texts = [...unread.notes, ...(await redactLines(unread.lines, redact))];
   const lines = texts.map((text): RuntimeLine => ({ at, deployment, process, replica: instance.ordinal, text }));
   await logStore.appendRuntime(source.project_id, lines, { instance, cursor: unread.cursor });
   budget.spend(unread.lines.length);
