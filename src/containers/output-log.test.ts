@@ -72,4 +72,16 @@ describe("the engine's file of a container's output", () => {
     write("the rest\n", "next\n");
     assert.deepEqual((await log.read(first.cursor, false)).lines, ["next"]);
   });
+
+  it("takes no time worth mentioning for long lines, whatever characters they have", async () => {
+    for (let line = 0; line < 40; line += 1) write(`${"\uFFFD".repeat(40_000)}${"x".repeat(20_000)}\n`);
+    const begunMs = performance.now();
+    let cursor: string | null = null;
+    for (let lines = 0; lines < 40;) {
+      const read: Awaited<ReturnType<typeof log.read>> = await log.read(cursor, false);
+      cursor = read.cursor;
+      lines += read.lines.length;
+    }
+    assert.ok(performance.now() - begunMs < 15_000);
+  });
 });

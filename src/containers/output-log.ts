@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { trimLast } from "../kit/trim-last.ts";
 import type { OutputChunk } from "../ports/runtime.ts";
 
 /** A longer line is cut to this size. */
@@ -100,10 +101,7 @@ function cut(line: string): string {
   const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
   const bytes = Buffer.from(whole);
   if (bytes.length <= readLineBytes) return whole;
-  return bytes
-    .subarray(0, readLineBytes)
-    .toString("utf8")
-    .replace(/\uFFFD+$/, "");
+  return trimLast(bytes.toString("utf8", 0, readLineBytes), "\uFFFD");
 }
 
 interface Records {

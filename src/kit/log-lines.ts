@@ -1,4 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
+import { trimLast } from "./trim-last.ts";
 
 /** Semantics: the maximum length of a log line in bytes. */
 const longestLineBytes = 10_000;
@@ -58,7 +59,7 @@ export function createLineSplitter(onLine: (line: string) => void): LineSplitter
   let hasReturned = false;
 
   function add(text: string): void {
-    const shown = withoutLastReturns(text);
+    const shown = trimLast(text, "\r");
     const lastReturn = shown.lastIndexOf("\r");
     if (shown !== "" && (hasReturned || lastReturn >= 0)) line = "";
     line += shown.slice(lastReturn + 1).slice(0, readLineBytes - line.length);
@@ -89,11 +90,4 @@ export function createLineSplitter(onLine: (line: string) => void): LineSplitter
       if (line !== "") finish();
     },
   };
-}
-
-// Not a regular expression, which would take quadratic time on a long series of carriage returns.
-function withoutLastReturns(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === "\r") end -= 1;
-  return text.slice(0, end);
 }

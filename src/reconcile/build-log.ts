@@ -1,4 +1,5 @@
 import { cutLine, hideSecrets, withoutControls } from "../kit/log-lines.ts";
+import { trimLast } from "../kit/trim-last.ts";
 import type { Platform } from "./platform.ts";
 
 /** Writes a build's log: lines in order, with secrets redacted, in batches. */
@@ -80,9 +81,7 @@ export function createBuildLog(
 function shown(text: string): string {
   const [indent = ""] = /^ */.exec(text) ?? [];
   const rewritten =
-    text
-      .slice(indent.length)
-      .replace(/\r+$/, "")
+    trimLast(text.slice(indent.length), "\r")
       .split(/\r|\x1b\[2K(?:\x1b\[1?G)?/)
       .at(-1) ?? "";
   return indent + withoutControls(rewritten);

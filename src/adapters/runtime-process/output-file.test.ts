@@ -38,6 +38,13 @@ describe("the output of an application", () => {
     assert.deepEqual(readAll(file, read.cursor).lines, ["next"]);
   });
 
+  it("takes no time worth mentioning for long lines, whatever characters they have", () => {
+    write(`${"\uFFFD".repeat(40_000)}${"x".repeat(20_000)}\n`.repeat(40));
+    const begunMs = performance.now();
+    assert.equal(readAll(new OutputFile(folder)).lines.length, 40);
+    assert.ok(performance.now() - begunMs < 15_000);
+  });
+
   it("frees what was discarded and goes on at the same cursor", async () => {
     write(`${"x".repeat(999)}\n`.repeat(3000));
     const file = new OutputFile(folder);

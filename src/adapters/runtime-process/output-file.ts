@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { run } from "../../kit/exec.ts";
 import { readLineBytes } from "../../kit/log-lines.ts";
+import { trimLast } from "../../kit/trim-last.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
 
 const readBytes = 256 * 1024;
@@ -176,8 +177,5 @@ function splitLines(bytes: Buffer, startsInsideCutLine: boolean, isEnded: boolea
 function textOf(line: Buffer): string {
   const whole = line.at(-1) === 13 ? line.subarray(0, -1) : line;
   if (whole.length <= readLineBytes) return whole.toString("utf8");
-  return whole
-    .subarray(0, readLineBytes)
-    .toString("utf8")
-    .replace(/\uFFFD+$/, "");
+  return trimLast(whole.toString("utf8", 0, readLineBytes), "\uFFFD");
 }

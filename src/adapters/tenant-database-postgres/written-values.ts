@@ -1,3 +1,4 @@
+import { trimLast } from "../../kit/trim-last.ts";
 import type { JsonObject } from "../../ports/tenant-database.ts";
 import { columnOf, type Column, type Table } from "./catalogue.ts";
 import { Stopped } from "./unable.ts";
@@ -54,7 +55,7 @@ function stringText(column: Column, text: string): TextOf {
 // Checks lengths, because PostgreSQL's error does not name the column. A type modifier of characters is the length plus four bytes.
 function lengthProblem({ base_type, modifier }: Column, text: string): string | undefined {
   if (base_type === "varchar" || base_type === "bpchar") {
-    const isTooLong = modifier >= 4 && [...text.replace(/ +$/, "")].length > modifier - 4;
+    const isTooLong = modifier >= 4 && [...trimLast(text, " ")].length > modifier - 4;
     return isTooLong ? `must have at most ${modifier - 4} characters` : undefined;
   }
   const isBits = modifier > 0 && /^[01]*$/.test(text);
