@@ -103,6 +103,17 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       assert.equal(await refused(await git([...author, "commit-tree", tree, "-m", "deep"])), "source_too_large");
     });
 
+    test("a tree whose paths are too long together is refused: they are listed in memory", async () => {
+      const name = (number: number) => `${number}`.padStart(200, "n");
+      const many = (entry: string, count: number) =>
+        Array.from({ length: count }, (_, number) => `${entry}\t${name(number)}\n`).join("");
+      let tree = await git(["mktree"], { input: many(`100644 blob ${await blob("x")}`, 100) });
+      tree = await git(["mktree"], { input: many(`040000 tree ${tree}`, 200) });
+      for (let level = 0; level < 8; level += 1)
+        tree = await git(["mktree"], { input: many(`040000 tree ${tree}`, 1) });
+      assert.equal(await refused(await git([...author, "commit-tree", tree, "-m", "paths"])), "source_too_large");
+    });
+
     test("what is not a commit is refused", async () => {
       assert.equal(await refused(await blob("not a commit")), "not_a_commit");
       assert.equal(await refused("2".repeat(40)), "not_a_commit");
@@ -227,6 +238,8 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       assert.deepEqual(await repositories.read(project, id, { path: "picture.bin", maxBytes: 4 }), bytes);
       assert.equal(await repositories.read(project, id, { path: "picture.bin", maxBytes: 3 }), null);
       assert.equal(await repositories.read(project, id, { path: "lib/current", maxBytes: 99 }), null);
+      assert.equal(await repositories.read(project, id, { path: "bin", maxBytes: 99 }), null);
+      assert.equal((await repositories.read(project, id, { path: "bin/start", maxBytes: 99 }))?.length, 10);
       assert.deepEqual((await repositories.files(project, id, 2))[1], {
         path: "bin/start",
         size_bytes: 10,
@@ -320,6 +333,32 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
         assert.ok(made.outcome === "refused" && made.code === "too_large", JSON.stringify(made));
       }
     });
+
+    /** Members of an archive: a file with a path that is longer than a header has room for (pax(1)). */
+    const longPath = (path: string) => {
+      const record = (bytes: number) => `${bytes} path=${path}\n`;
+      const bytes = Buffer.byteLength(record(0)) - 1;
+      const length = bytes + `${bytes + `${bytes}`.length}`.length;
+      return [
+        { path: "pax", type: "ExtendedHeader", text: record(length) },
+        { path: "x", text: "x" },
+      ] as const;
+    };
+
+    test(
+      "paths that are too long together are refused, and strange ones in no time worth mentioning",
+      { timeout: 60_000 },
+      async () => {
+        const folders = `${"n".repeat(200)}/`.repeat(19);
+        const members = Array.from({ length: 9000 }, (_, index) => longPath(`${folders}${index}`)).flat();
+        const within = { ...limits, archiveBytes: 256 * 1024 ** 2 };
+        const together = await write(archived(...members), { limits: within });
+        assert.ok(together.outcome === "refused" && together.code === "too_large", JSON.stringify(together));
+        assert.match(together.summary, /paths .* together/);
+        const slashes = await write(archived(...longPath(`a${"/".repeat(400_000)}b`)), { limits: within });
+        assert.ok(slashes.outcome === "refused" && slashes.code === "invalid", JSON.stringify(slashes).slice(0, 300));
+      },
+    );
 
     test("what is no archive, or ends in its middle, is refused", async () => {
       const whole = tarOf({ path: "a", text: Buffer.alloc(5000) });

@@ -30,6 +30,8 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     /** Prints one record per entry, trees included, terminated by NUL: `<mode> <type> <oid> <padded size or ->`, a tab and the path. */
     listTree: (commit: string, path?: string) =>
       git("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit, ...(path === undefined ? [] : ["--", path])),
+    /** Prints the record of the entry at one path, in the same form. */
+    listPath: (commit: string, path: string) => git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path),
     archive: (commit: string, folder = "") =>
       git("archive", "--format=tar", folder === "" ? commit : `${commit}:${folder}`),
     changedPaths: (from: string, to: string) =>

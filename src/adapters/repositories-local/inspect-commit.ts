@@ -1,7 +1,7 @@
 import { run, type RunOptions } from "../../kit/exec.ts";
 import type { Inspection, TreeLimits } from "../../ports/repositories.ts";
 import type { GitCommands } from "./commands.ts";
-import { createTreeScanner, type TreeScan } from "./tree-scan.ts";
+import { createTreeScanner, mostPathBytes, type TreeScan } from "./tree-scan.ts";
 
 /** git lists 200,000 entries in about a second; a tree that takes longer than this is refused. */
 const listTimeoutMs = 20_000;
@@ -66,11 +66,12 @@ function printable(text: string): string {
     .slice(0, longestMessage);
 }
 
-function tooLarge(broken: "entries" | "bytes" | "path", limits: TreeLimits): Inspection {
+function tooLarge(broken: NonNullable<TreeScan["broken"]>, limits: TreeLimits): Inspection {
   const what = {
     entries: `has more than ${limits.entries} files and folders`,
     bytes: `unpacks to more than ${Math.floor(limits.bytes / 1024 / 1024)} MiB`,
     path: "has a path that is longer than 4096 bytes",
+    paths: `has paths of more than ${mostPathBytes / 1024 / 1024} MiB together`,
   }[broken];
   const hint =
     "Take generated files, dependencies and data out of the commit (git rm --cached) and list them in .gitignore.";

@@ -34,7 +34,7 @@ import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
 import { SourceRefused } from "./source-path.ts";
 import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
-import { entriesOf, writeCommit } from "./write-commit.ts";
+import { entryAt, firstEntries, writeCommit } from "./write-commit.ts";
 
 export interface LocalRepositoriesOptions {
   /** The folder with one bare repository per project, named by the project's id. Created if missing. */
@@ -250,8 +250,9 @@ class LocalRepositories implements Repositories {
 
   async files(projectId: string, commit: string, limit: number, { folder, quarantine = null }: PartOfCommit = {}) {
     const git = this.#gitIn(this.#folder(projectId));
-    const entries = await entriesOf(git, this.#limited(projectId, quarantine), commitId(commit), folder);
-    return entries.slice(0, limit).map(({ path, mode, sizeBytes }) => ({
+    const wanted = { commit: commitId(commit), path: folder, limit };
+    const entries = await firstEntries(git, this.#limited(projectId, quarantine), wanted);
+    return entries.map(({ path, mode, sizeBytes }) => ({
       path,
       size_bytes: sizeBytes,
       executable: mode === "100755",
@@ -261,8 +262,7 @@ class LocalRepositories implements Repositories {
   async read(projectId: string, commit: string, { path, maxBytes, quarantine = null }: FileToRead) {
     const git = this.#gitIn(this.#folder(projectId));
     const place = this.#limited(projectId, quarantine);
-    const entries = await entriesOf(git, place, commitId(commit), path);
-    const found = entries.find((entry) => entry.path === path);
+    const found = await entryAt(git, place, commitId(commit), path);
     if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
     const parts: Buffer[] = [];
     const onStdout = (chunk: Buffer) => void parts.push(chunk);

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { trimLast } from "../../kit/trim-last.ts";
 
 const longestPath = 4096;
 const deepest = 200;
@@ -8,7 +9,7 @@ const deepest = 200;
  * folder.
  */
 export function sourcePath(given: string): string {
-  const path = given.replace(/^(?:\.\/+)+/, "").replace(/\/+$/, "");
+  const path = trimLast(given.replace(/^(?:\.\/+)+/, ""), "/");
   const parts = path.split("/");
   const invalid = (why: string) => new SourceRefused("invalid", `The path ${shown(given)} ${why}.`);
   if (path === "" || path === ".") throw invalid("names no file");

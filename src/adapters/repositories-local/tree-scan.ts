@@ -6,7 +6,7 @@ export interface TreeScan {
   readonly bytes: number;
   readonly submodules: readonly string[];
   /** The first limit that the tree exceeds, if any. */
-  readonly broken: "entries" | "bytes" | "path" | null;
+  readonly broken: "entries" | "bytes" | "path" | "paths" | null;
 }
 
 export interface TreeScanner {
@@ -17,6 +17,11 @@ export interface TreeScanner {
 
 // Linux's PATH_MAX: a file with a longer path could never be unpacked.
 const longestPath = 4096;
+/**
+ * How long all paths of a tree may be together. A listing is held in memory, and 200,000 paths of the longest kind would fill it; those of the
+ * Linux kernel take 4 MiB.
+ */
+export const mostPathBytes = 32 * 1024 * 1024;
 // At most this many submodules are recorded and reported to the pusher; more of them are no error.
 const mostNamed = 100;
 
@@ -25,6 +30,7 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
   let rest: Buffer = Buffer.alloc(0);
   let entries = 0;
   let bytes = 0;
+  let pathBytes = 0;
   let broken: TreeScan["broken"] = null;
   const submodules: string[] = [];
 
@@ -32,10 +38,12 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
     const { mode, sizeBytes, path } = parse(record);
     entries += 1;
     bytes += sizeBytes;
+    pathBytes += Buffer.byteLength(path);
     if (mode === "160000" && submodules.length < mostNamed) submodules.push(path);
     if (entries > limits.entries) broken = "entries";
     else if (bytes > limits.bytes) broken = "bytes";
     else if (Buffer.byteLength(path) > longestPath) broken = "path";
+    else if (pathBytes > mostPathBytes) broken = "paths";
   };
 
   const add = (chunk: Buffer) => {

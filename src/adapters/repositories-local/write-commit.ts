@@ -1,10 +1,12 @@
 import { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 import { run, runOk, type RunOptions } from "../../kit/exec.ts";
 import type { NewCommit } from "../../ports/repositories.ts";
 import { startBlobImport, type BlobImport } from "./blob-import.ts";
 import type { GitCommands } from "./commands.ts";
 import { readArchive } from "./read-archive.ts";
 import { SourceRefused, sourcePath } from "./source-path.ts";
+import { mostPathBytes } from "./tree-scan.ts";
 
 type Mode = "100644" | "100755" | "120000";
 
@@ -54,8 +56,18 @@ async function plan(
     return planned;
   }
   let bytes = 0;
+  let pathBytes = 0;
+  const countPath = (path: string) => {
+    pathBytes += Buffer.byteLength(path);
+    if (pathBytes > mostPathBytes)
+      throw new SourceRefused(
+        "too_large",
+        `The paths of the archive's files take more than ${mostPathBytes / 1024 / 1024} MiB together.`,
+      );
+  };
   await readArchive(content.archive, limits, {
     async file({ path, mode, sizeBytes, content: parts }) {
+      countPath(path);
       bytes += sizeBytes;
       if (bytes > limits.bytes)
         throw new SourceRefused(
@@ -65,6 +77,7 @@ async function plan(
       planned.set(path, { mode, blob: await blobs.add(sizeBytes, parts) });
     },
     hardLink(path, target) {
+      countPath(path);
       const same = planned.get(target);
       if (same === undefined)
         throw new SourceRefused(
@@ -89,11 +102,46 @@ export interface Entry {
 /** Returns all files and links of a commit, or those below one path. */
 export async function entriesOf(git: GitCommands, place: RunOptions, commit: string, path?: string): Promise<Entry[]> {
   const listed = await runOk(git.listTree(commit, path), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
-  return listed.stdout.split("\0").flatMap((record) => {
-    const [, mode = "", type = "tree", oid = "", size = "", path = ""] =
-      /^(\d+) (\w+) (\w+) +(\S+)\t([^]+)$/.exec(record) ?? [];
-    return type === "tree" ? [] : [{ mode, oid, path, sizeBytes: size === "-" ? 0 : Number(size) }];
-  });
+  return listed.stdout.split("\0").flatMap(entryOf);
+}
+
+function entryOf(record: string): Entry[] {
+  const [, mode = "", type = "tree", oid = "", size = "", path = ""] =
+    /^(\d+) (\w+) (\w+) +(\S+)\t([^]+)$/.exec(record) ?? [];
+  return type === "tree" ? [] : [{ mode, oid, path, sizeBytes: size === "-" ? 0 : Number(size) }];
+}
+
+/** Returns the file or link at exactly this path; undefined when there is none. Lists nothing of a folder. */
+export async function entryAt(git: GitCommands, place: RunOptions, commit: string, path: string) {
+  const listed = await runOk(git.listPath(commit, path), place);
+  return listed.stdout
+    .split("\0")
+    .flatMap(entryOf)
+    .find((entry) => entry.path === path);
+}
+
+/** Returns the first files and links of a commit, or of those below one path. Reads no more of git's list than these. */
+export async function firstEntries(
+  git: GitCommands,
+  place: RunOptions,
+  { commit, path, limit }: { readonly commit: string; readonly path: string | undefined; readonly limit: number },
+): Promise<readonly Entry[]> {
+  const found: Entry[] = [];
+  const enough = new AbortController();
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  const onStdout = (chunk: Buffer) => {
+    if (enough.signal.aborted) return;
+    const records = (rest + decoder.write(chunk)).split("\0");
+    rest = records.pop() ?? "";
+    for (const record of records) found.push(...entryOf(record));
+    if (found.length >= limit) enough.abort();
+  };
+  const { signal } = enough;
+  const ended = await run(git.listTree(commit, path), { ...place, signal, maxOutputBytes: 1024, onStdout });
+  if (!signal.aborted && (ended.exitCode !== 0 || ended.timedOut))
+    throw new Error(`git could not list a commit: ${ended.stderr.trim().slice(-500)}`);
+  return found.slice(0, limit);
 }
 
 /** Returns the paths to delete: the given files, and all files in given folders. */
