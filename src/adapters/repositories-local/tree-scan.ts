@@ -17,11 +17,6 @@ export interface TreeScanner {
 
 // Linux's PATH_MAX: a file with a longer path could never be unpacked.
 const longestPath = 4096;
-/**
- * How long all paths of a tree may be together. A listing is held in memory, and 200,000 paths of the longest kind would fill it; those of the
- * Linux kernel take 4 MiB.
- */
-export const mostPathBytes = 32 * 1024 * 1024;
 // At most this many submodules are recorded and reported to the pusher; more of them are no error.
 const mostNamed = 100;
 
@@ -61,6 +56,12 @@ export function createTreeScanner(limits: TreeLimits): TreeScanner {
 
   return { add, result: () => ({ entries, bytes, submodules, broken }) };
 }
+
+/**
+ * How long all paths of a tree may be together. A listing is held in memory, and 200,000 paths of the longest kind would fill it; those of the
+ * Linux kernel take 4 MiB.
+ */
+export const mostPathBytes = 32 * 1024 * 1024;
 
 function parse(record: string) {
   const tab = record.indexOf("\t");

@@ -100,7 +100,7 @@ export interface Entry {
 }
 
 /** Returns all files and links of a commit, or those below one path. */
-export async function entriesOf(git: GitCommands, place: RunOptions, commit: string, path?: string): Promise<Entry[]> {
+async function entriesOf(git: GitCommands, place: RunOptions, commit: string, path?: string): Promise<Entry[]> {
   const listed = await runOk(git.listTree(commit, path), { ...place, maxOutputBytes: 256 * 1024 * 1024 });
   return listed.stdout.split("\0").flatMap(entryOf);
 }
