@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { backupStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -62,14 +62,12 @@ const idParam = z.object({ id });
 
 export const rows = [
   row({
+    ...ofProject,
     name: "backups.create",
     method: "POST",
     path: "/v1/projects/:slug/backups",
-    names: "project",
-    living: true,
     access: "member",
     scope: "backups:write",
-    params: slugParam,
     result: z.object({ id, status }),
     success: [201],
     errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
@@ -78,14 +76,12 @@ export const rows = [
     summary: "Start a backup of the project's database; it continues after the response",
   }),
   row({
+    ...ofProject,
     name: "backups.list",
     method: "GET",
     path: "/v1/projects/:slug/backups",
-    names: "project",
-    living: true,
     access: "member",
     scope: "backups:read",
-    params: slugParam,
     query: z.object({ cursor: idCursor }),
     result: z.object({ backups: z.array(backupSummary), next_cursor: nextCursor }),
     success: [200],
@@ -104,15 +100,13 @@ export const rows = [
     summary: "Show one backup: its tables, its progress and the result of its last verification",
   }),
   row({
+    ...ofProject,
     name: "backups.restore",
     method: "POST",
     path: "/v1/projects/:slug/restore",
-    names: "project",
-    living: true,
     access: "member",
     scope: "backups:write",
     approval: true,
-    params: slugParam,
     body: z.strictObject({ backup_id: backupId.optional() }),
     result: z.object({ database: databaseName, backup_id: id }),
     success: [201],
@@ -145,29 +139,25 @@ export const rows = [
       "Verify a backup: restore it into a scratch database, compare the rows of each table, and drop that database",
   }),
   row({
+    ...ofProject,
     name: "backups.restored",
     method: "GET",
     path: "/v1/projects/:slug/database/restored",
-    names: "project",
-    living: true,
     access: "member",
     scope: "backups:read",
-    params: slugParam,
     result: z.object({ databases: z.array(furtherDatabase) }),
     success: [200],
     errors: ["no_database"],
     summary: "List the project's other databases: restored ones, and those that were live before a promotion",
   }),
   row({
+    ...ofProject,
     name: "backups.promote",
     method: "POST",
     path: "/v1/projects/:slug/database/promote",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "backups:write",
     approval: true,
-    params: slugParam,
     body: z.strictObject({ database: databaseName.regex(visible, "must be the name of a database") }),
     result: z.object({ database: databaseName, previous: databaseName }),
     success: [200],
@@ -177,11 +167,10 @@ export const rows = [
       "Make a restored database the live one; the previous live database is kept, and promoting it again undoes this",
   }),
   row({
+    ...ofProject,
     name: "backups.drop",
     method: "DELETE",
     path: "/v1/projects/:slug/database/restored/:database",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "backups:write",
     approval: true,

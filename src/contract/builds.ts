@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, ofProject, queryInteger, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
@@ -122,14 +122,12 @@ export type Plan = z.output<typeof plan>;
 
 export const rows = [
   row({
+    ...ofProject,
     name: "builds.list",
     method: "GET",
     path: "/v1/projects/:slug/builds",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
-    params: slugParam,
     query: z.object({ cursor: numberCursor }),
     result: z.object({ builds: z.array(build), next_cursor: nextCursor }),
     success: [200],
@@ -184,14 +182,12 @@ export const rows = [
     summary: "Read a build's log from a byte offset; `complete` is true once the log has ended",
   }),
   row({
+    ...ofProject,
     name: "builds.source",
     method: "GET",
     path: "/v1/projects/:slug/source",
-    names: "project",
-    living: true,
     access: "member",
     scope: "projects:read",
-    params: slugParam,
     query: z.object({ path: z.string().min(1).max(4096).optional() }),
     result: z.object({
       /** The commit on which a change of files is based; null before the first. */
@@ -205,14 +201,12 @@ export const rows = [
     summary: "List the files of the latest source, or read one text file",
   }),
   row({
+    ...ofProject,
     name: "builds.upload",
     method: "PUT",
     path: "/v1/projects/:slug/source",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:write",
-    params: slugParam,
     query: z.object({ message }),
     upload: true,
     result: uploaded,
@@ -224,14 +218,12 @@ export const rows = [
     summary: "Replace the source with a tar archive (plain or gzip), then build and deploy it like a push",
   }),
   row({
+    ...ofProject,
     name: "builds.change",
     method: "PATCH",
     path: "/v1/projects/:slug/source",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:write",
-    params: slugParam,
     body: z.strictObject({
       files: z.array(file).max(limits.files_changed).default([]),
       /** Files and folders to delete. */
@@ -249,14 +241,12 @@ export const rows = [
       "Write and delete text files of the latest source, then build and deploy it like a push; other files do not change",
   }),
   row({
+    ...ofProject,
     name: "builds.plan",
     method: "POST",
     path: "/v1/projects/:slug/plan",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
-    params: slugParam,
     body: z.strictObject({
       /** A branch or a full commit hash of the repository. Defaults to the newest source. */
       ref: z.string().min(1).max(255).optional(),
@@ -273,14 +263,12 @@ export const rows = [
     summary: "Show what a deploy of a branch, a commit or changed files would do, without deploying",
   }),
   row({
+    ...ofProject,
     name: "builds.plan-upload",
     method: "PUT",
     path: "/v1/projects/:slug/plan",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
-    params: slugParam,
     upload: true,
     result: plan,
     success: [200],

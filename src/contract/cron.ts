@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseSchedule } from "./cron-schedule.ts";
-import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { cronRunStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -79,25 +79,22 @@ const cronRun = z.object({
 
 export const rows = [
   row({
+    ...ofProject,
     name: "cron.list",
     method: "GET",
     path: "/v1/projects/:slug/cron",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:read",
-    params: slugParam,
     query: z.object({ cursor: idCursor }),
     result: z.object({ jobs: z.array(cronJob), next_cursor: nextCursor }),
     success: [200],
     summary: "List the cron jobs with their last status, last run and next run",
   }),
   row({
+    ...ofProject,
     name: "cron.set",
     method: "PUT",
     path: "/v1/projects/:slug/cron/:name",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:write",
     params: slugParam.extend({ name: jobName }),
@@ -109,14 +106,12 @@ export const rows = [
     summary: "Create or change a cron job; the schedule is in UTC, and a new job is enabled unless it says otherwise",
   }),
   row({
+    ...ofProject,
     name: "cron.import",
     method: "POST",
     path: "/v1/projects/:slug/cron/import",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:write",
-    params: slugParam,
     body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })).max(limits.cron_jobs_per_project) }),
     result: z.object({ imported: z.number().int(), jobs: z.array(z.string()) }),
     success: [200],
@@ -125,11 +120,10 @@ export const rows = [
     summary: "Import the `crons` of a vercel.json; if one is invalid, none is imported",
   }),
   row({
+    ...ofProject,
     name: "cron.runs",
     method: "GET",
     path: "/v1/projects/:slug/cron/:name/runs",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:read",
     params,
@@ -140,11 +134,10 @@ export const rows = [
     summary: "List a job's runs, newest first, 100 at a time",
   }),
   row({
+    ...ofProject,
     name: "cron.run",
     method: "POST",
     path: "/v1/projects/:slug/cron/:name/run",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:write",
     params,
@@ -155,11 +148,10 @@ export const rows = [
       "Run a job now, independent of its schedule; the run is skipped while another run of the job is in progress",
   }),
   row({
+    ...ofProject,
     name: "cron.delete",
     method: "DELETE",
     path: "/v1/projects/:slug/cron/:name",
-    names: "project",
-    living: true,
     access: "member",
     scope: "cron:write",
     approval: true,

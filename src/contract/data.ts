@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { queryInteger, slugParam } from "./fields.ts";
+import { ofProject, queryInteger, slugParam } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -60,14 +60,12 @@ const cut = z.array(z.string()).meta({ description: "Columns whose text was trun
 
 export const rows = [
   row({
+    ...ofProject,
     name: "data.tables",
     method: "GET",
     path: "/v1/projects/:slug/data/tables",
-    names: "project",
-    living: true,
     access: "member",
     scope: "data:read",
-    params: slugParam,
     query: z.object({
       ...page,
       limit: queryInteger(1, limits.table_rows, 100),
@@ -82,11 +80,10 @@ export const rows = [
     summary: "List the tables and views of the project's database",
   }),
   row({
+    ...ofProject,
     name: "data.rows",
     method: "GET",
     path: "/v1/projects/:slug/data/tables/:schema/:table",
-    names: "project",
-    living: true,
     access: "member",
     scope: "data:read",
     params: tableParams,
@@ -111,14 +108,12 @@ export const rows = [
     summary: "Read a table's columns and a page of its rows",
   }),
   row({
+    ...ofProject,
     name: "data.query",
     method: "POST",
     path: "/v1/projects/:slug/database/query",
-    names: "project",
-    living: true,
     access: "member",
     scope: "data:read",
-    params: slugParam,
     body: z.strictObject({
       /** One read-only statement. */
       sql: z
@@ -144,11 +139,10 @@ export const rows = [
     summary: "Run one read-only SQL statement, for at most 5 s and 500 rows",
   }),
   row({
+    ...ofProject,
     name: "data.insert",
     method: "POST",
     path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "data:write",
     params: tableParams,
@@ -162,11 +156,10 @@ export const rows = [
     summary: "Add a row to a table; returns the stored row",
   }),
   row({
+    ...ofProject,
     name: "data.delete",
     method: "DELETE",
     path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "data:write",
     approval: true,

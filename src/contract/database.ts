@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { backupId } from "./backups.ts";
 import { failure } from "./failure.ts";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { databaseStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -32,11 +32,9 @@ const tunnel = z.object({
 });
 
 const ofTunnel = {
-  names: "project",
-  living: true,
+  ...ofProject,
   access: "owner",
   scope: "data:write",
-  params: slugParam,
   result: tunnel,
   success: [201],
 } as const;
@@ -51,14 +49,12 @@ const format = z.enum(["custom", "plain"]).default("custom");
 
 export const rows = [
   row({
+    ...ofProject,
     name: "database.get",
     method: "GET",
     path: "/v1/projects/:slug/database",
-    names: "project",
-    living: true,
     access: "member",
     scope: "database:read",
-    params: slugParam,
     result: database,
     success: [200],
     errors: ["no_database"],
@@ -66,14 +62,12 @@ export const rows = [
     summary: "Show the project's database; credentials are never shown",
   }),
   row({
+    ...ofProject,
     name: "database.create",
     method: "POST",
     path: "/v1/projects/:slug/database",
-    names: "project",
-    living: true,
     access: "member",
     scope: "database:write",
-    params: slugParam,
     result: database,
     success: [201, 200],
     errors: ["storage_full"],

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, optionalQueryInteger, slugParam, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, ofProject, optionalQueryInteger, timestamp } from "./fields.ts";
 import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
@@ -42,30 +42,26 @@ export const replicasBody = z.strictObject({ replicas: z.number().int().min(1).m
 
 export const rows = [
   row({
+    ...ofProject,
     name: "deployments.list",
     method: "GET",
     path: "/v1/projects/:slug/deployments",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
-    params: slugParam,
     query: z.object({ cursor: numberCursor }),
     result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
     success: [200],
     summary: "List the deployments, newest first, 100 at a time",
   }),
   row({
+    ...ofProject,
     name: "deployments.compare",
     method: "GET",
     path: "/v1/projects/:slug/compare",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
     // The result contains names of variables.
     further_scopes: ["env:read"],
-    params: slugParam,
     query: z.object({
       /** Defaults to the newest deployment before `to` that served. */
       from: comparedNumber,
@@ -92,14 +88,12 @@ export const rows = [
     summary: "Compare two deployments: commits, changed files, names of variables, settings",
   }),
   row({
+    ...ofProject,
     name: "deployments.create",
     method: "POST",
     path: "/v1/projects/:slug/deployments",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:write",
-    params: slugParam,
     body: z.strictObject({
       commit: z
         .string()
@@ -119,14 +113,12 @@ export const rows = [
     summary: "Deploy without a push: the latest pushed commit, a named commit or an existing container image",
   }),
   row({
+    ...ofProject,
     name: "deployments.rollback",
     method: "POST",
     path: "/v1/projects/:slug/rollback",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:write",
-    params: slugParam,
     body: z.strictObject({
       /** A deployment number. Defaults to the last good earlier one. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
@@ -147,14 +139,12 @@ export const rows = [
       "Roll back to the image and variables of the last good deployment before this one, or of the deployment with the given number",
   }),
   row({
+    ...ofProject,
     name: "deployments.scale",
     method: "PUT",
     path: "/v1/projects/:slug/scale",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "deployments:write",
-    params: slugParam,
     body: replicasBody,
     result: replicasBody,
     success: [200],

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { slugParam, timestamp } from "./fields.ts";
+import { ofProject, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const bytes = z.number().int();
@@ -38,28 +38,24 @@ const insideStorage = z
 
 export const rows = [
   row({
+    ...ofProject,
     name: "disk.get",
     method: "GET",
     path: "/v1/projects/:slug/disk",
-    names: "project",
-    living: true,
     access: "member",
     scope: "projects:read",
-    params: slugParam,
     result: disk,
     success: [200],
     summary: "Show how much disk a project uses, and its limits",
   }),
   row({
+    ...ofProject,
     name: "disk.remove",
     method: "DELETE",
     path: "/v1/projects/:slug/disk/storage",
-    names: "project",
-    living: true,
     access: "member",
     scope: "projects:write",
     approval: true,
-    params: slugParam,
     body: z.strictObject({ path: insideStorage }),
     result: disk,
     success: [200],
@@ -68,11 +64,10 @@ export const rows = [
     summary: "Delete a file or folder of a project's storage folder, also while the application may not write to it",
   }),
   row({
+    ...ofProject,
     name: "disk.limits",
     method: "PUT",
     path: "/v1/orgs/:org/projects/:slug/disk",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "orgs:write",
     // A lower limit of backups deletes the oldest.

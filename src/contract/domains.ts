@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { certificateStates, nameStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -65,25 +65,22 @@ export const rows = [
     waits: true,
   }),
   row({
+    ...ofProject,
     name: "domains.list",
     method: "GET",
     path: "/v1/projects/:slug/domains",
-    names: "project",
-    living: true,
     access: "member",
     scope: "domains:read",
-    params: slugParam,
     result: z.object({ domains: z.array(domain) }),
     success: [200],
     summary: "List the project's hostnames; Berth looks up each one's DNS records again at most once a minute",
     waits: true,
   }),
   row({
+    ...ofProject,
     name: "domains.detach",
     method: "DELETE",
     path: "/v1/projects/:slug/domains/:hostname",
-    names: "project",
-    living: true,
     access: "member",
     scope: "domains:write",
     approval: true,

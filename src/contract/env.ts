@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { slugParam, timestamp } from "./fields.ts";
+import { ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -43,14 +43,12 @@ const variableValue = z
 
 export const rows = [
   row({
+    ...ofProject,
     name: "env.list",
     method: "GET",
     path: "/v1/projects/:slug/env",
-    names: "project",
-    living: true,
     access: "member",
     scope: "env:read",
-    params: slugParam,
     result: z.object({
       variables: z.array(
         z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() }),
@@ -60,11 +58,10 @@ export const rows = [
     summary: "List the names of the variables; values are never shown",
   }),
   row({
+    ...ofProject,
     name: "env.set",
     method: "PUT",
     path: "/v1/projects/:slug/env/:key",
-    names: "project",
-    living: true,
     access: "member",
     scope: "env:write",
     params,
@@ -84,11 +81,10 @@ export const rows = [
     summary: "Set a variable and restart the active deployment with it",
   }),
   row({
+    ...ofProject,
     name: "env.delete",
     method: "DELETE",
     path: "/v1/projects/:slug/env/:key",
-    names: "project",
-    living: true,
     access: "member",
     scope: "env:write",
     approval: true,

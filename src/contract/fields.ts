@@ -65,6 +65,9 @@ export const numberCursor = z
 /** A slug in a path. Accepts any text, because a wrong slug is not found rather than invalid. */
 export const slugParam = z.object({ slug: z.string().max(100) });
 
+/** The part that rows of a project share; a deleted project is refused. */
+export const ofProject = { names: "project", living: true, params: slugParam } as const;
+
 /** Creates the schema of a number in a query string. */
 export function queryInteger(least: number, most: number, standard: number) {
   return integerText(least, most).default(standard);

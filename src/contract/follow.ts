@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, idCursor, nextCursor, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, nextCursor, ofProject, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -86,8 +86,6 @@ const delivery = z.object({
   received_at: timestamp,
   finished_at: timestamp.nullable(),
 });
-
-const ofProject = { names: "project", living: true, params: slugParam } as const;
 
 export const rows = [
   row({

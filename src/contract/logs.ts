@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { optionalQueryInteger, queryFlag, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -23,14 +23,12 @@ const when = z
 
 export const rows = [
   row({
+    ...ofProject,
     name: "logs.list",
     method: "GET",
     path: "/v1/projects/:slug/logs",
-    names: "project",
-    living: true,
     access: "member",
     scope: "logs:read",
-    params: slugParam,
     query: z.object({
       source: z.enum(["build", "runtime"]).default("runtime"),
       limit: queryInteger(1, limits.log_lines, 200),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 export const metricsRanges = ["1h", "24h", "7d"] as const;
@@ -73,14 +73,12 @@ const replica = z.object({
 
 export const rows = [
   row({
+    ...ofProject,
     name: "metrics.get",
     method: "GET",
     path: "/v1/projects/:slug/metrics",
-    names: "project",
-    living: true,
     access: "member",
     scope: "metrics:read",
-    params: slugParam,
     query: z.object({ range: z.enum(metricsRanges).default("1h") }),
     result: z.object({
       range: z.enum(metricsRanges),

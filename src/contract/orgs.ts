@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { replicasBody } from "./deployments.ts";
-import { id, name, slug, slugParam, timestamp } from "./fields.ts";
+import { id, name, ofProject, slug, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -61,11 +61,10 @@ export const rows = [
     summary: "Change an organization's name and its limit of projects",
   }),
   row({
+    ...ofProject,
     name: "orgs.scale",
     method: "PUT",
     path: "/v1/orgs/:org/projects/:slug/scale",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "deployments:write",
     params: slugParam.extend({ org: z.string().max(100) }),

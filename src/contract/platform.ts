@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { checkStatuses } from "./status.ts";
 import { failure } from "./failure.ts";
-import { id, slugParam, timestamp } from "./fields.ts";
+import { id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const count = z.number().int();
-const ofProject = { organization: z.string(), project: z.string() };
+const projectNames = { organization: z.string(), project: z.string() };
 
 /** The sum of all applications' limits, and the capacity of the machines. */
 const share = z.object({ requested: z.number(), available: z.number() });
@@ -52,7 +52,7 @@ const overview = z.object({
   /** Over the last 24 hours, worst first. */
   most_failing: z.array(
     z.object({
-      ...ofProject,
+      ...projectNames,
       /** Responses with status 500 or above. */
       errors: count,
       /** Of replicas, while they started or later. */
@@ -62,7 +62,7 @@ const overview = z.object({
     }),
   ),
   /** Over the last 24 hours, by mean time to the response's head. */
-  slowest: z.array(z.object({ ...ofProject, requests: count, mean_ms: z.number() })),
+  slowest: z.array(z.object({ ...projectNames, requests: count, mean_ms: z.number() })),
   machines: z.array(machine),
 });
 
@@ -106,11 +106,10 @@ const machineParams = z.object({ machine: z.string().min(1).max(100) });
 
 export const rows = [
   row({
+    ...ofProject,
     name: "platform.runtime",
     method: "GET",
     path: "/v1/orgs/:org/projects/:slug/runtime",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "platform:read",
     params: projectParams,
@@ -119,11 +118,10 @@ export const rows = [
     summary: "Show the runtime of a project's active deployment, and the result of its last move",
   }),
   row({
+    ...ofProject,
     name: "platform.move",
     method: "PUT",
     path: "/v1/orgs/:org/projects/:slug/runtime",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "deployments:write",
     params: projectParams,

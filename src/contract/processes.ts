@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as deployments from "./deployments.ts";
-import { slugParam, timestamp } from "./fields.ts";
+import { ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -31,24 +31,21 @@ const process = z.object({ ...settings, command: z.string(), running: z.array(re
 
 export const rows = [
   row({
+    ...ofProject,
     name: "processes.list",
     method: "GET",
     path: "/v1/projects/:slug/processes",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:read",
-    params: slugParam,
     result: z.object({ processes: z.array(process) }),
     success: [200],
     summary: "List the process types of the active deployment with their replicas",
   }),
   row({
+    ...ofProject,
     name: "processes.set",
     method: "PUT",
     path: "/v1/projects/:slug/processes/:type",
-    names: "project",
-    living: true,
     access: "operator",
     scope: "deployments:write",
     params: slugParam.extend({ type: z.string().max(100) }),
@@ -63,14 +60,12 @@ export const rows = [
       "Set how many replicas of a process type run, and whether a deploy runs old and new ones beside each other",
   }),
   row({
+    ...ofProject,
     name: "processes.restart",
     method: "POST",
     path: "/v1/projects/:slug/restart",
-    names: "project",
-    living: true,
     access: "member",
     scope: "deployments:write",
-    params: slugParam,
     body: z.strictObject({ type: type.optional() }),
     result: z.object({
       status: z.literal("restarted"),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
-import { id, name, notice, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -81,14 +81,12 @@ export const rows = [
     summary: "Show one project",
   }),
   row({
+    ...ofProject,
     name: "projects.settings",
     method: "PUT",
     path: "/v1/projects/:slug/settings",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "projects:write",
-    params: slugParam,
     body: z.strictObject({
       port: port.optional(),
       health_path: healthPath.optional(),
@@ -104,14 +102,12 @@ export const rows = [
       "Change port, health path, root folder, watched paths and storage for the next deploy; null resets a value",
   }),
   row({
+    ...ofProject,
     name: "projects.rename",
     method: "POST",
     path: "/v1/projects/:slug/rename",
-    names: "project",
-    living: true,
     access: "owner",
     scope: "projects:write",
-    params: slugParam,
     body: z.strictObject({ slug }),
     result: project,
     success: [200],
@@ -120,14 +116,12 @@ export const rows = [
     summary: `Give a project another slug and hostname; the earlier ones lead to it for ${limits.earlier_name_days} more days`,
   }),
   row({
+    ...ofProject,
     name: "projects.maintenance",
     method: "PUT",
     path: "/v1/projects/:slug/maintenance",
-    names: "project",
-    living: true,
     access: "member",
     scope: "projects:write",
-    params: slugParam,
     body: z.strictObject({
       on: z.boolean(),
       /** The page's text. When absent, a page that is already on keeps its text. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nextCursor, numberCursor, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { nextCursor, numberCursor, ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -32,7 +32,7 @@ const withOutput = z.object({
 });
 
 const runParams = slugParam.extend({ number: z.string().max(100) });
-const inProject = { names: "project", living: true, access: "member" } as const;
+const inProject = { ...ofProject, access: "member" } as const;
 
 export const rows = [
   row({
@@ -41,7 +41,6 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/runs",
     scope: "deployments:read",
-    params: slugParam,
     query: z.object({ cursor: numberCursor }),
     result: z.object({ runs: z.array(run), next_cursor: nextCursor }),
     success: [200],
@@ -54,7 +53,6 @@ export const rows = [
     path: "/v1/projects/:slug/runs",
     scope: "deployments:write",
     approval: true,
-    params: slugParam,
     body: z.strictObject({
       /** A shell command line, run in the application's folder. */
       command: z

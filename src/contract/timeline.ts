@@ -1,18 +1,16 @@
 import { z } from "zod";
 import { entriesQuery, entry } from "./activity.ts";
-import { nextCursor, slugParam } from "./fields.ts";
+import { nextCursor, ofProject } from "./fields.ts";
 import { row } from "./table.ts";
 
 export const rows = [
   row({
+    ...ofProject,
     name: "timeline.list",
     method: "GET",
     path: "/v1/projects/:slug/timeline",
-    names: "project",
-    living: true,
     access: "member",
     scope: "activity:read",
-    params: slugParam,
     query: entriesQuery,
     result: z.object({ timeline: z.array(entry), next_cursor: nextCursor }),
     success: [200],
