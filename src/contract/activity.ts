@@ -79,7 +79,6 @@ export const rows = [
     scope: "activity:read",
     query: entriesQuery,
     result: z.object({ activity: z.array(entry), next_cursor: nextCursor }),
-    success: [200],
     summary: "List what changed in the organization, newest first",
   }),
   row({
@@ -102,7 +101,6 @@ export const rows = [
       reset: z.boolean(),
       next_cursor: z.string(),
     }),
-    success: [200],
     streams: true,
     summary:
       "List the nouns and projects that changed since `after`, so that a client reads them again; `follow=true` streams them as events",

@@ -28,7 +28,6 @@ export const rows = [
     scope: "platform:read",
     query: z.object({ all: queryFlag, cursor: idCursor }),
     result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the open alerts, newest first; `?all=true` adds those that were resolved in the last 90 days",
   }),
 ] as const;

@@ -33,7 +33,6 @@ export const rows = [
     scope: "approvals:read",
     query: z.object({ cursor: idCursor, status: z.enum(statesOf(approvalStates)).optional() }),
     result: z.object({ approvals: z.array(approval), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the organization's approval requests, newest first",
   }),
   row({
@@ -47,7 +46,6 @@ export const rows = [
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
     result: approval,
-    success: [200],
     summary:
       "Show one approval request; with ?wait=30, respond as soon as it is decided or expired, at the latest after 30 seconds",
   }),

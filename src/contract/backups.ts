@@ -84,7 +84,6 @@ export const rows = [
     scope: "backups:read",
     query: z.object({ cursor: idCursor }),
     result: z.object({ backups: z.array(backupSummary), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the backups, newest first, 100 at a time",
   }),
   row({
@@ -96,7 +95,6 @@ export const rows = [
     scope: "backups:read",
     params: idParam,
     result: backup,
-    success: [200],
     summary: "Show one backup: its tables, its progress and the result of its last verification",
   }),
   row({
@@ -131,7 +129,6 @@ export const rows = [
     scope: "backups:write",
     params: idParam,
     result: z.object({ status: verdict, tables: z.array(comparison).readonly(), reason: z.string().nullable() }),
-    success: [200],
     errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
     activity: "backup.verification_requested",
     waits: true,
@@ -146,7 +143,6 @@ export const rows = [
     access: "member",
     scope: "backups:read",
     result: z.object({ databases: z.array(furtherDatabase) }),
-    success: [200],
     errors: ["no_database"],
     summary: "List the project's other databases: restored ones, and those that were live before a promotion",
   }),
@@ -160,7 +156,6 @@ export const rows = [
     approval: true,
     body: z.strictObject({ database: databaseName.regex(visible, "must be the name of a database") }),
     result: z.object({ database: databaseName, previous: databaseName }),
-    success: [200],
     errors: ["no_database", "operation_in_progress"],
     activity: "database.promoted",
     summary:

@@ -87,7 +87,6 @@ export const rows = [
     scope: "cron:read",
     query: z.object({ cursor: idCursor }),
     result: z.object({ jobs: z.array(cronJob), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the cron jobs with their last status, last run and next run",
   }),
   row({
@@ -114,7 +113,6 @@ export const rows = [
     scope: "cron:write",
     body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })).max(limits.cron_jobs_per_project) }),
     result: z.object({ imported: z.number().int(), jobs: z.array(z.string()) }),
-    success: [200],
     errors: ["conflict"],
     activity: "cron.imported",
     summary: "Import the `crons` of a vercel.json; if one is invalid, none is imported",
@@ -129,7 +127,6 @@ export const rows = [
     params,
     query: z.object({ cursor: z.string().max(200).optional() }),
     result: z.object({ runs: z.array(cronRun), next_cursor: nextCursor }),
-    success: [200],
     large: true,
     summary: "List a job's runs, newest first, 100 at a time",
   }),

@@ -73,7 +73,6 @@ export const rows = [
       database,
     }),
     result: z.object({ tables: z.array(table), total: z.number().int(), next_offset: z.number().int().nullable() }),
-    success: [200],
     errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,
@@ -101,7 +100,6 @@ export const rows = [
       estimated: z.boolean(),
       next_offset: z.number().int().nullable(),
     }),
-    success: [200],
     errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,
@@ -132,7 +130,6 @@ export const rows = [
       /** There are rows that are not included. */
       more: z.boolean(),
     }),
-    success: [200],
     errors: ["no_database", "conflict", "query_timeout"],
     waits: true,
     large: true,

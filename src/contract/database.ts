@@ -56,7 +56,6 @@ export const rows = [
     access: "member",
     scope: "database:read",
     result: database,
-    success: [200],
     errors: ["no_database"],
     waits: true,
     summary: "Show the project's database; credentials are never shown",
@@ -116,7 +115,6 @@ export const rows = [
     params: slugParam.extend({ id: z.string().max(100) }),
     // `connection`: an additional connection for a client in an open session.
     query: z.object({ connection: z.enum(["true", "false"]).default("false") }),
-    success: [200],
     errors: ["no_database", "conflict"],
     upgrades: true,
     summary: "Show a tunnel to the database; with an upgrade to a WebSocket, open it",

@@ -50,7 +50,6 @@ export const rows = [
     scope: "deployments:read",
     query: z.object({ cursor: numberCursor }),
     result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the deployments, newest first, 100 at a time",
   }),
   row({
@@ -84,7 +83,6 @@ export const rows = [
         }),
       ),
     }),
-    success: [200],
     summary: "Compare two deployments: commits, changed files, names of variables, settings",
   }),
   row({
@@ -131,7 +129,6 @@ export const rows = [
       /** The branch whose newest deployed commit is another one, which the next deploy builds; null when it is this one. */
       newer_branch: z.string().nullable(),
     }),
-    success: [200],
     errors: ["org_suspended", "nothing_to_roll_back", "deploy_in_progress", "previous_unhealthy", "edge_unavailable"],
     activity: "deployment.rollback_requested",
     waits: true,
@@ -147,7 +144,6 @@ export const rows = [
     scope: "deployments:write",
     body: replicasBody,
     result: replicasBody,
-    success: [200],
     activity: "project.scaled",
     summary: "Set how many replicas run",
   }),

@@ -40,7 +40,6 @@ export const rows = [
       }),
       unread: z.array(z.object({ route: z.string(), code: z.string() })),
     }),
-    success: [200],
     large: true,
     summary: "Diagnose a project: its problems, the likeliest cause first, each with the next step",
   }),

@@ -45,7 +45,6 @@ export const rows = [
     access: "member",
     scope: "projects:read",
     result: disk,
-    success: [200],
     summary: "Show how much disk a project uses, and its limits",
   }),
   row({
@@ -58,7 +57,6 @@ export const rows = [
     approval: true,
     body: z.strictObject({ path: insideStorage }),
     result: disk,
-    success: [200],
     activity: "disk.files_removed",
     waits: true,
     summary: "Delete a file or folder of a project's storage folder, also while the application may not write to it",
@@ -80,7 +78,6 @@ export const rows = [
       backups_bytes: limit.optional(),
     }),
     result: disk,
-    success: [200],
     activity: "project.disk_limits_changed",
     summary: "Set what a project of any organization may take of the disk; null restores the installation's limit",
   }),

@@ -72,7 +72,6 @@ export const rows = [
     access: "member",
     scope: "domains:read",
     result: z.object({ domains: z.array(domain) }),
-    success: [200],
     summary: "List the project's hostnames; Berth looks up each one's DNS records again at most once a minute",
     waits: true,
   }),

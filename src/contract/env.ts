@@ -54,7 +54,6 @@ export const rows = [
         z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() }),
       ),
     }),
-    success: [200],
     summary: "List the names of the variables; values are never shown",
   }),
   row({

@@ -120,7 +120,6 @@ export const rows = [
       secret: z.string().nullable(),
     }),
     secret: "secret",
-    success: [200],
     errors: ["forbidden", "conflict"],
     activity: "follow.set",
     summary:
@@ -134,7 +133,6 @@ export const rows = [
     access: "member",
     scope: "projects:read",
     result: follow,
-    success: [200],
     summary: "Show which branch the project follows, its deploy key and the result of the last fetch",
   }),
   row({
@@ -171,7 +169,6 @@ export const rows = [
     scope: "deployments:read",
     query: z.object({ cursor: idCursor }),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the triggers of fetches in the last 14 days and their results, newest first, 50 at a time",
   }),
 ] as const;

@@ -48,7 +48,6 @@ export const rows = [
       lines: z.array(line),
       next_cursor: z.string().nullable(),
     }),
-    success: [200],
     streams: true,
     large: true,
     summary:

@@ -26,7 +26,6 @@ export const rows = [
         missing: z.array(missingPart),
       }),
     }),
-    success: [200],
     summary: "Show the caller, its permissions, and what the platform isolates",
   }),
 ] as const;

@@ -109,7 +109,6 @@ export const rows = [
         }),
       ),
     }),
-    success: [200],
     summary: "Show traffic, latency, page load times, processor and memory use, in buckets of time",
   }),
 ] as const;

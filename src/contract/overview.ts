@@ -85,7 +85,6 @@ export const rows = [
       }),
       projects: z.array(project),
     }),
-    success: [200],
     summary:
       "Summarise the organization: each project with its deployment, replicas, traffic, database, backup and storage",
   }),

@@ -114,7 +114,6 @@ export const rows = [
     scope: "platform:read",
     params: projectParams,
     result: runtimeOfProject,
-    success: [200],
     summary: "Show the runtime of a project's active deployment, and the result of its last move",
   }),
   row({
@@ -139,7 +138,6 @@ export const rows = [
     access: "operator",
     scope: "platform:read",
     result: z.object({ machines: z.array(pooledMachine) }),
-    success: [200],
     summary: "List the machines of the swarm that runs replicas; empty where everything runs on one machine",
   }),
   row({
@@ -151,7 +149,6 @@ export const rows = [
     approval: true,
     result: z.object({ script: z.string().nullable() }),
     secret: "script",
-    success: [200],
     errors: ["conflict"],
     activity: "org.machine_join_shown",
     summary: "Show the shell script that joins another machine to the swarm; it contains secrets",
@@ -168,7 +165,6 @@ export const rows = [
       /** Projects whose replicas there are being moved to other machines by a health-checked restart. */
       moving: count,
     }),
-    success: [200],
     errors: ["conflict"],
     activity: "org.machine_changed",
     waits: true,
@@ -196,7 +192,6 @@ export const rows = [
     access: "operator",
     scope: "platform:read",
     result: overview,
-    success: [200],
     summary: "Show what runs on the platform, how much of the machines it uses, and which projects fail most",
   }),
 ] as const;

@@ -38,7 +38,6 @@ export const rows = [
     access: "member",
     scope: "deployments:read",
     result: z.object({ processes: z.array(process) }),
-    success: [200],
     summary: "List the process types of the active deployment with their replicas",
   }),
   row({
@@ -54,7 +53,6 @@ export const rows = [
       overlap: z.boolean().optional(),
     }),
     result: z.object(settings),
-    success: [200],
     activity: "process.changed",
     summary:
       "Set how many replicas of a process type run, and whether a deploy runs old and new ones beside each other",
@@ -72,7 +70,6 @@ export const rows = [
       /** The new deployment of the same image; null when one type other than `web` was restarted in place. */
       deployment: deployments.deployment.nullable(),
     }),
-    success: [200],
     errors: ["org_suspended", "nothing_to_deploy", "deploy_in_progress", "restart_failed", "edge_unavailable"],
     activity: "process.restarted",
     waits: true,

@@ -65,7 +65,6 @@ export const rows = [
     scope: "projects:read",
     query: z.object({ deleted: queryFlag }),
     result: z.object({ projects: z.array(project) }),
-    success: [200],
     summary: "List the organization's projects, newest first; deleted ones with ?deleted=true",
   }),
   row({
@@ -77,7 +76,6 @@ export const rows = [
     scope: "projects:read",
     params: slugParam,
     result: project,
-    success: [200],
     summary: "Show one project",
   }),
   row({
@@ -96,7 +94,6 @@ export const rows = [
       storage: z.boolean().optional(),
     }),
     result: project,
-    success: [200],
     activity: "project.settings_changed",
     summary:
       "Change port, health path, root folder, watched paths and storage for the next deploy; null resets a value",
@@ -110,7 +107,6 @@ export const rows = [
     scope: "projects:write",
     body: z.strictObject({ slug }),
     result: project,
-    success: [200],
     errors: ["slug_taken", "conflict"],
     activity: "project.renamed",
     summary: `Give a project another slug and hostname; the earlier ones lead to it for ${limits.earlier_name_days} more days`,
@@ -128,7 +124,6 @@ export const rows = [
       message: notice.nullable().optional(),
     }),
     result: project,
-    success: [200],
     errors: ["edge_unavailable"],
     activity: "project.maintenance",
     waits: true,
@@ -150,7 +145,6 @@ export const rows = [
       /** A verified backup; null when nothing was purged or there was no database. */
       final_backup_id: id.nullable(),
     }),
-    success: [200],
     errors: ["project_deleted", "conflict"],
     activity: "project.deleted",
     waits: true,
@@ -166,7 +160,6 @@ export const rows = [
     scope: "projects:write",
     params: slugParam,
     result: project,
-    success: [200],
     errors: ["conflict", "operation_in_progress", "project_limit_reached"],
     activity: "project.undeleted",
     summary: "Restore a deleted project with the deployment it had",

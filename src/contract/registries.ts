@@ -22,7 +22,6 @@ export const rows = [
     access: "member",
     scope: "registries:read",
     result: z.object({ registries: z.array(registry) }),
-    success: [200],
     summary: "List the image registries that the organization's builds log in to; passwords are never shown",
   }),
   row({
@@ -42,7 +41,6 @@ export const rows = [
         .meta({ writeOnly: true }),
     }),
     result: registry,
-    success: [200],
     errors: ["conflict"],
     activity: "registry.set",
     summary: "Store the user and password for a registry; builds of the organization pull private images with them",

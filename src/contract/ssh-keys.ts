@@ -43,7 +43,6 @@ export const rows = [
     access: "member",
     scope: "ssh-keys:read",
     result: z.object({ ssh_keys: z.array(sshKey) }),
-    success: [200],
     summary: "List the organization's public keys",
   }),
   row({

@@ -40,7 +40,6 @@ export const rows = [
       open_alerts: z.number().int(),
       checks: z.array(checkResult),
     }),
-    success: [200],
     summary: "Show every check of the platform: its status, since when, and what to do",
   }),
 ] as const;

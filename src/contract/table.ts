@@ -78,32 +78,8 @@ export type Named =
 
 export type SuccessStatus = 200 | 201 | 204;
 
-type Defaults = {
-  names: null;
-  living: false;
-  further_scopes: readonly [];
-  approval: false;
-  params: typeof noFields;
-  query: typeof noFields;
-  body: null;
-  upload: false;
-  body_bytes: null;
-  result: null;
-  secret: null;
-  errors: readonly [];
-  activity: null;
-  waits: false;
-  changes_rights: false;
-  large: false;
-  handles_source: false;
-  streams: false;
-  upgrades: false;
-};
-type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "success" | "summary">;
-type Optional = Partial<Pick<Row, keyof Defaults>>;
-
 const noFields = z.object({});
-const defaults: Defaults = {
+const defaults = {
   names: null,
   living: false,
   further_scopes: [],
@@ -115,6 +91,7 @@ const defaults: Defaults = {
   body_bytes: null,
   result: null,
   secret: null,
+  success: [200],
   errors: [],
   activity: null,
   waits: false,
@@ -123,9 +100,12 @@ const defaults: Defaults = {
   handles_source: false,
   streams: false,
   upgrades: false,
-};
+} as const;
+type Defaults = typeof defaults;
+type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "summary">;
+type Optional = Partial<Pick<Row, keyof Defaults>>;
 
-/** Completes a row with defaults: no parameters, no body, no result, no further errors. */
+/** Completes a row with defaults: no parameters, no body, no result, status 200, no further errors. */
 export function row<const R extends Required & Optional>(given: R): Omit<Defaults, keyof R> & R {
   return { ...defaults, ...given };
 }

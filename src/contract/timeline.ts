@@ -13,7 +13,6 @@ export const rows = [
     scope: "activity:read",
     query: entriesQuery,
     result: z.object({ timeline: z.array(entry), next_cursor: nextCursor }),
-    success: [200],
     summary: "List what happened to a project, newest first: who changed what, deployments, crashes, failed cron runs",
   }),
 ] as const;

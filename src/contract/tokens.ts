@@ -47,7 +47,6 @@ export const rows = [
     access: "member",
     scope: "tokens:read",
     result: z.object({ api_tokens: z.array(apiToken) }),
-    success: [200],
     summary: "List the organization's tokens, without their secret text",
   }),
   row({

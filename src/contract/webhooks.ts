@@ -108,7 +108,6 @@ export const rows = [
     path: "/v1/webhooks",
     scope: "webhooks:read",
     result: z.object({ webhooks: z.array(webhook) }),
-    success: [200],
     summary: "List the organization's webhooks",
   }),
   row({
@@ -127,7 +126,6 @@ export const rows = [
       code: z.string().max(100).optional(),
     }),
     result: webhook,
-    success: [200],
     errors: ["conflict", "rate_limited"],
     activity: "webhook.updated",
     summary: "Change a webhook, or switch it off or on",
@@ -164,7 +162,6 @@ export const rows = [
     scope: "webhooks:read",
     query: z.object({ cursor: idCursor }),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
-    success: [200],
     summary: "List the deliveries of the last 14 days with every attempt, newest first, 50 at a time",
   }),
 ] as const;
