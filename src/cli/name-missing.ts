@@ -36,7 +36,7 @@ interface Kind {
   readonly noun: string;
   readonly list: RouteName;
   /** Returns the names in the list's response; null if the list needs more than the path contains. */
-  readonly names: ((document: never) => readonly string[]) | null;
+  readonly names: ((document: ListAnswer) => readonly string[]) | null;
 }
 
 async function rethrow(lister: Lister, fault: unknown, call: Call): Promise<never> {
@@ -68,66 +68,36 @@ async function nameIn(client: Client, { row, input: { params = {}, signal } }: C
     if (kind.names === null) return { kind, name, candidates: [] };
     const query = kind.list === "projects.list" ? { deleted: true } : {};
     const document = await client.send(route(kind.list), { params, query, signal });
-    const candidates = kind.names(document as never);
+    const candidates = kind.names(document as ListAnswer);
     if (!candidates.includes(name)) return { kind, name, candidates };
   }
   return undefined;
 }
 
+/** Returns the names of the things in a field of a list's response; `by` is their field with the name. */
+const namesIn = (field: string, by: string) => (document: ListAnswer) =>
+  (document[field] ?? []).map((each) => String(each[by]));
+
+type ListAnswer = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
+
 /** Things that a path can name, by `Row.names`. */
 const things: Readonly<Record<string, Kind>> = {
-  project: {
-    noun: "project",
-    list: "projects.list",
-    names: ({ projects }: { projects: { slug: string }[] }) => projects.map(({ slug }) => slug),
-  },
-  organization: {
-    noun: "organization",
-    list: "orgs.list",
-    names: ({ orgs }: { orgs: { slug: string }[] }) => orgs.map(({ slug }) => slug),
-  },
+  project: { noun: "project", list: "projects.list", names: namesIn("projects", "slug") },
+  organization: { noun: "organization", list: "orgs.list", names: namesIn("orgs", "slug") },
   build: { noun: "build", list: "builds.list", names: null },
   backup: { noun: "backup", list: "backups.list", names: null },
   token: { noun: "token", list: "tokens.list", names: null },
   key: { noun: "SSH key", list: "ssh-keys.list", names: null },
   approval: { noun: "approval", list: "approvals.list", names: null },
-  registry: {
-    noun: "registry",
-    list: "registries.list",
-    names: ({ registries }: { registries: { host: string }[] }) => registries.map(({ host }) => host),
-  },
+  registry: { noun: "registry", list: "registries.list", names: namesIn("registries", "host") },
 };
 
 /** Things within a project that a path can name, by parameter. */
 const parts: Readonly<Record<string, Kind>> = {
-  name: {
-    noun: "cron job",
-    list: "cron.list",
-    names: ({ jobs }: { jobs: { name: string }[] }) => jobs.map(({ name }) => name),
-  },
-  hostname: {
-    noun: "hostname",
-    list: "domains.list",
-    names: ({ domains }: { domains: { hostname: string }[] }) => domains.map(({ hostname }) => hostname),
-  },
-  key: {
-    noun: "variable",
-    list: "env.list",
-    names: ({ variables }: { variables: { key: string }[] }) => variables.map(({ key }) => key),
-  },
-  number: {
-    noun: "one-off command",
-    list: "runs.list",
-    names: ({ runs }: { runs: { number: number }[] }) => runs.map(({ number }) => String(number)),
-  },
-  table: {
-    noun: "table",
-    list: "data.tables",
-    names: ({ tables }: { tables: { name: string }[] }) => tables.map(({ name }) => name),
-  },
-  database: {
-    noun: "restored database",
-    list: "backups.restored",
-    names: ({ databases }: { databases: { database: string }[] }) => databases.map(({ database }) => database),
-  },
+  name: { noun: "cron job", list: "cron.list", names: namesIn("jobs", "name") },
+  hostname: { noun: "hostname", list: "domains.list", names: namesIn("domains", "hostname") },
+  key: { noun: "variable", list: "env.list", names: namesIn("variables", "key") },
+  number: { noun: "one-off command", list: "runs.list", names: namesIn("runs", "number") },
+  table: { noun: "table", list: "data.tables", names: namesIn("tables", "name") },
+  database: { noun: "restored database", list: "backups.restored", names: namesIn("databases", "database") },
 };
