@@ -17,7 +17,8 @@ interface Words {
   readonly order: (asked: Asked) => string;
   /** What follows from it, in sentences. */
   readonly effect: (asked: Asked) => string;
-  readonly touches: readonly Touched[];
+  /** Nothing when absent. */
+  readonly touches?: readonly Touched[];
 }
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
@@ -37,17 +38,14 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "domains.detach": {
     order: ({ target }) => `Detach the domain ${target}`,
     effect: ({ target }) => `${target} stops being served at once. The project's other addresses stay.`,
-    touches: [],
   },
   "env.delete": {
     order: ({ target }) => `Remove the variable ${target}`,
     effect: () => "The application restarts without it. Earlier deployments keep their value.",
-    touches: [],
   },
   "cron.delete": {
     order: ({ target }) => `Delete the cron job ${target}`,
     effect: () => "The job and the record of its runs go.",
-    touches: [],
   },
   "data.delete": {
     order: ({ target }) => `Delete a row of the table ${target}`,
@@ -62,12 +60,10 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "database.import": {
     order: () => "Load a dump into a new database",
     effect: () => "A database beside the live one is made. The live one stays as it is.",
-    touches: [],
   },
   "backups.restore": {
     order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC into a new database`,
     effect: () => "A database beside the live one is made. The live one stays as it is.",
-    touches: [],
   },
   "backups.promote": {
     order: ({ target }) => `Let the application use the database ${target}`,
@@ -77,12 +73,10 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "backups.drop": {
     order: ({ target }) => `Drop the database ${target} beside the live one`,
     effect: () => "It is gone for good. The live database stays as it is.",
-    touches: [],
   },
   "disk.remove": {
     order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
     effect: () => "The file, or the folder with all in it, is gone for good.",
-    touches: [],
   },
   "disk.limits": {
     order: ({ target }) => `Change the disk limits of the project ${target}`,
@@ -98,53 +92,43 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "follow.set": {
     order: ({ target, detail }) => `Follow the branch ${text(detail["branch"])} of ${target}`,
     effect: () => "Everybody who may push to that branch can deploy from then on.",
-    touches: [],
   },
   "follow.delete": {
     order: ({ target }) => `Stop following ${target}`,
     effect: () => "Deploy key, token, secret and deliveries are deleted. What is live stays.",
-    touches: [],
   },
   "tokens.create": {
     order: ({ detail }) => `Create the token "${text(detail["name"])}" with the role ${text(detail["role"])}`,
     effect: ({ detail }) =>
       `It is in approval mode too, and is valid for at most ${text(detail["expires_in_days"])} days.`,
-    touches: [],
   },
   "tokens.delete": {
     order: (asked) => `Revoke the token ${called(asked)}`,
     effect: () => "It stops working within a second, and what it asked for ends.",
-    touches: [],
   },
   "ssh-keys.delete": {
     order: (asked) => `Remove the SSH key ${called(asked)}`,
     effect: () => "It stops working at once.",
-    touches: [],
   },
   "webhooks.delete": {
     order: (asked) => `Remove the webhook ${called(asked)}`,
     effect: () => "Nothing more is sent, and the list of its deliveries goes.",
-    touches: [],
   },
   "registries.delete": {
     order: ({ target }) => `Forget the login of the registry ${target}`,
     effect: () => "Images that were built stay.",
-    touches: [],
   },
   "orgs.create": {
     order: ({ target }) => `Create the organization ${target}`,
     effect: () => "It gets an owner token of its own.",
-    touches: [],
   },
   "platform.join": {
     order: () => "Show the script that joins a machine to the swarm",
     effect: () => "It holds the swarm's secrets: whoever has it can add machines that run every organization's code.",
-    touches: [],
   },
   "platform.dismiss": {
     order: ({ target }) => `Remove the machine ${target} from the swarm`,
     effect: () => "It gets no replicas any more. Those that the swarm still counts on it start elsewhere.",
-    touches: [],
   },
 };
 
