@@ -3,7 +3,7 @@ import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { sendMessage, type Sending } from "../notifications/notifications.ts";
 import { deleteOldAlerts, insertAlert, lastResolved, openAlerts, updateAlert, type AlertRow } from "./queries.ts";
-import { calledFor, isWorse, messageOf, tellAt, type Patience, type ObservedStatus } from "./rules.ts";
+import { calledFor, isWorse, messageOf, tellAt, type AlertKey, type Patience, type ObservedStatus } from "./rules.ts";
 
 export { countOpen } from "./queries.ts";
 export type { Patience } from "./rules.ts";
@@ -13,20 +13,14 @@ export interface Alerting extends Sending {
   readonly settings: { readonly monitors: { readonly coolDownMs: number } };
 }
 
-interface Thing {
-  readonly name: string;
-  readonly machine: string;
-  readonly subject: string;
-}
-
-type SeenThing = Thing & ObservedStatus & { readonly detail: string; readonly hint: string | null };
+type SeenThing = AlertKey & ObservedStatus & { readonly detail: string; readonly hint: string | null };
 
 /** What one check watches, in its current state. `gone` lists things that are no longer bad or no longer exist. */
 export interface Watched {
   readonly patience: Patience;
   readonly findings: readonly { readonly subject: string; readonly quiet?: boolean }[];
   readonly rows: readonly SeenThing[];
-  readonly gone: readonly Thing[];
+  readonly gone: readonly AlertKey[];
 }
 
 /**
@@ -40,7 +34,7 @@ export async function raiseAlerts(
 ): Promise<void> {
   const open = new Map((await openAlerts(tx)).map((alert) => [keyOf(alert), alert]));
   const resolved: AlertRow[] = [];
-  const resolve = async (thing: Thing) => {
+  const resolve = async (thing: AlertKey) => {
     const alert = open.get(keyOf(thing));
     if (alert === undefined) return;
     await updateAlert(tx, alert.id, { resolved_at: seen.now });
@@ -96,6 +90,6 @@ async function tell({ platform, tx, now }: Raising, resolved: readonly AlertRow[
   await sendMessage(platform, tx, { ...message, org_id: null, created_at: now, expires_at });
 }
 
-function keyOf({ name, machine, subject }: Thing): string {
+function keyOf({ name, machine, subject }: AlertKey): string {
   return `${name}\n${machine}\n${subject}`;
 }

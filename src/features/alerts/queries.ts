@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { AlertKey } from "./rules.ts";
 
 const columns = [
   "id",
@@ -41,12 +42,6 @@ export async function listAlerts(
     .orderBy("id", "desc")
     .limit(page.limit)
     .execute();
-}
-
-interface AlertKey {
-  readonly name: string;
-  readonly machine: string;
-  readonly subject: string;
 }
 
 /** Returns when the last alert about the same thing was resolved; null if there was none. */

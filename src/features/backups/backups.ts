@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 import { isPurged } from "../purges/purges.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
@@ -48,11 +49,6 @@ export {
 /** Name prefix of scratch databases. Such a database may be dropped when no operation uses it. */
 export const scratchPrefix = "verify_";
 
-interface Owner {
-  readonly org_id: string;
-  readonly project_id: string;
-}
-
 /** The requested backup, or `busy`: the project's database is already being backed up, restored or verified. */
 export type Requested =
   | { readonly outcome: "requested"; readonly id: string; readonly operation_id: string }
@@ -75,7 +71,7 @@ export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBa
 export async function requestDailyBackup(
   tx: Tx,
   wakeups: Wakeups,
-  wanted: Owner & { readonly since: string | null; readonly now: Date },
+  wanted: ProjectKey & { readonly since: string | null; readonly now: Date },
 ): Promise<Requested> {
   const { org_id, project_id, since, now } = wanted;
   if ((await lockDaily(tx, { org_id, project_id }, now)) !== since) return { outcome: "busy" };
@@ -105,7 +101,7 @@ export async function findBackup(db: Db | Tx, caller: { readonly org_id: string 
 /**
  * Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other.
  */
-export async function restorableBackup(tx: Tx, { org_id, project_id }: Owner, id: string) {
+export async function restorableBackup(tx: Tx, { org_id, project_id }: ProjectKey, id: string) {
   const backup = await selectBackup(tx, org_id, id);
   if (backup === undefined || backup.project_id === project_id) return backup;
   return (await isPurged(tx, { org_id, project_id: backup.project_id })) ? backup : undefined;

@@ -1,15 +1,11 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
   ...(["id", "purpose", "format", "database_name as database", "backup_id", "status"] as const),
   ...(["close_reason", "created_at", "closed_at"] as const),
 ] as const;
-
-interface ProjectKey {
-  readonly org_id: string;
-  readonly project_id: string;
-}
 
 export interface NewTunnel extends ProjectKey {
   readonly id: string;

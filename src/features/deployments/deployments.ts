@@ -1,5 +1,4 @@
 import { newId } from "../../kit/ids.ts";
-import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
@@ -85,13 +84,7 @@ export type CreateDeploymentResult<Reason extends string> =
   | MadeDeployment
   | { readonly outcome: "in_progress" | "project_deleted" | "org_suspended" | Reason };
 
-interface Source {
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly build_id: string;
-  readonly commit: string;
-  readonly image: Image;
-}
+type Source = Pick<DeploymentRow, "org_id" | "project_id" | "build_id" | "commit" | "image">;
 
 interface BuiltSource extends Source {
   readonly trigger: "push" | "upload" | "follow" | "redeploy";

@@ -4,7 +4,8 @@ import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
-import { lockProject } from "../projects/projects.ts";
+import { lockProject, type ProjectKey } from "../projects/projects.ts";
+import type { WorkloadSource } from "./serving.ts";
 
 /** The columns that the API returns. */
 export const shown = [
@@ -70,10 +71,8 @@ export async function comingDeployment(db: Db | Tx, orgId: string, projectId: st
 }
 
 /** A new deployment's row. */
-export interface DeploymentRow {
+export interface DeploymentRow extends ProjectKey {
   readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
   readonly trigger: "push" | "upload" | "follow" | "redeploy" | "rollback" | "variables" | "restart";
   readonly build_id: string;
   readonly commit: string;
@@ -103,29 +102,17 @@ export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<numb
 }
 
 /** A claimed deployment with everything that is needed to start it. */
-export interface TakenDeployment {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly project_number: number;
-  readonly slug: string;
-  readonly hostname: string;
+export interface TakenDeployment extends WorkloadSource {
   /** Visitors see the maintenance page. */
   readonly in_maintenance: boolean;
-  readonly number: number;
   readonly status: "pending" | "starting";
   readonly trigger: DeploymentRow["trigger"];
   readonly build_id: string;
-  readonly commit: string;
   readonly branch: string;
   readonly old_commit: string | null;
   /** The cron jobs in the commit's berth.json. */
   readonly settings: { readonly crons?: readonly { path: string; schedule: string }[] } | null;
-  readonly image: Image;
-  readonly port: number | null;
   readonly health_path: string | null;
-  readonly sealed_variables: Buffer;
-  readonly sealed_cron_secret: Buffer;
   readonly fence: number;
   /** Its control plane ended during the deployment, or could not close it. */
   readonly abandoned: boolean;

@@ -1,11 +1,7 @@
+import type { TakenDeployment } from "../../features/deployments/deployments.ts";
 import type { Platform } from "../platform.ts";
 
-interface Deployed {
-  readonly project_id: string;
-  readonly branch: string;
-  readonly commit: string;
-  readonly old_commit: string | null;
-}
+type Deployed = Pick<TakenDeployment, "project_id" | "branch" | "commit" | "old_commit">;
 
 /** Moves a branch to the serving commit; resolves to false if it is there already or a later push has moved it. Idempotent. */
 export async function moveBranch({ ports }: Pick<Platform, "ports">, deployed: Deployed): Promise<boolean> {
