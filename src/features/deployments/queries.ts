@@ -1,10 +1,11 @@
-import { sql } from "kysely";
+import { sql, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
-import { lockProject, type ProjectKey } from "../projects/projects.ts";
+import type { Tables } from "../../store/tables.ts";
+import { changeProject, lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { WorkloadSource } from "./serving.ts";
 
 /** The columns that the API returns. */
@@ -165,24 +166,22 @@ export async function lockStarting(tx: Tx, lease: Lease): Promise<boolean> {
   return row !== undefined;
 }
 
+async function changeDeployment(
+  tx: Tx,
+  { org_id, id }: TakenDeployment,
+  change: UpdateObject<Tables, "deployment">,
+): Promise<void> {
+  await tx.updateTable("deployment").set(change).where("org_id", "=", org_id).where("id", "=", id).execute();
+}
+
 /** Routes the project's requests to a deployment that is still starting; if it fails, they go to the active one again. */
-export async function setSwitching(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
-  await tx
-    .updateTable("deployment")
-    .set({ switching: true })
-    .where("org_id", "=", org_id)
-    .where("id", "=", id)
-    .execute();
+export async function setSwitching(tx: Tx, deployment: TakenDeployment): Promise<void> {
+  await changeDeployment(tx, deployment, { switching: true });
 }
 
 /** Stops those process types of the active deployment that must not run twice, so that this deployment's can start. */
-export async function setTakingOver(tx: Tx, { id, org_id }: TakenDeployment): Promise<void> {
-  await tx
-    .updateTable("deployment")
-    .set({ taking_over: true })
-    .where("org_id", "=", org_id)
-    .where("id", "=", id)
-    .execute();
+export async function setTakingOver(tx: Tx, deployment: TakenDeployment): Promise<void> {
+  await changeDeployment(tx, deployment, { taking_over: true });
 }
 
 /** Returns the process types of a deployment, `web` first. */
@@ -215,7 +214,7 @@ export async function othersRun(
 
 /** Retires the active deployment and activates this one. Its lease stays until its log is complete (`endSwitch`). */
 export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<void> {
-  const { id, org_id, project_id, branch } = deployment;
+  const { org_id, project_id, branch } = deployment;
   await tx
     .updateTable("deployment")
     .set({ status: "retired", retired_at: sql`now()` })
@@ -223,18 +222,16 @@ export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<vo
     .where("project_id", "=", project_id)
     .where("status", "=", "active")
     .execute();
-  await tx
-    .updateTable("deployment")
-    .set({ status: "active", switching: false, activated_at: sql`now()`, finished_at: sql`now()` })
-    .where("org_id", "=", org_id)
-    .where("id", "=", id)
-    .execute();
-  await tx
-    .updateTable("project")
-    .set({ updated_at: sql`now()`, deploy_branch: sql`coalesce(deploy_branch, ${branch})` })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .execute();
+  await changeDeployment(tx, deployment, {
+    status: "active",
+    switching: false,
+    activated_at: sql`now()`,
+    finished_at: sql`now()`,
+  });
+  await changeProject(tx, deployment, {
+    updated_at: sql`now()`,
+    deploy_branch: sql`coalesce(deploy_branch, ${branch})`,
+  });
 }
 
 /** Releases a deployment whose log is complete, so that waiting callers see its outcome. */
@@ -261,13 +258,16 @@ export async function isSwitching(db: Db, orgId: string, id: string): Promise<bo
 }
 
 export async function activeOf(db: Db | Tx, orgId: string, projectId: string) {
+  return repeatable(db, orgId, projectId).where("status", "=", "active").executeTakeFirst();
+}
+
+/** What another deployment of the same image needs. */
+function repeatable(db: Db | Tx, orgId: string, projectId: string) {
   return db
     .selectFrom("deployment")
     .select(["id", "number", "build_id", "commit", "image", "restored_from", "port", "health_path", "sealed_variables"])
     .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("status", "=", "active")
-    .executeTakeFirst();
+    .where("project_id", "=", projectId);
 }
 
 /** Returns the newest good deployment with a number below `number`; undefined when there is none. */
@@ -281,11 +281,7 @@ export async function goodOf(tx: Tx, orgId: string, projectId: string, number: n
 }
 
 function goodDeployments(tx: Tx, orgId: string, projectId: string) {
-  return tx
-    .selectFrom("deployment")
-    .select(["id", "number", "build_id", "commit", "image", "restored_from", "port", "health_path", "sealed_variables"])
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+  return repeatable(tx, orgId, projectId)
     .where("status", "=", "retired")
     .where("activated_at", "is not", null)
     .where("image_pruned_at", "is", null)
@@ -335,13 +331,8 @@ export async function projectsToRestart(db: Db) {
     .execute();
 }
 
-export async function setReplicas(tx: Tx, orgId: string, projectId: string, replicas: number): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set({ replicas, updated_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", projectId)
-    .execute();
+export async function setReplicas(tx: Tx, project: ProjectKey, replicas: number): Promise<void> {
+  await changeProject(tx, project, { replicas, updated_at: sql`now()` });
 }
 
 /** Returns when a build was requested, in milliseconds since 1970. */

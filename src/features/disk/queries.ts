@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import type { ProjectKey } from "../projects/projects.ts";
+import { changeProject, type ProjectKey } from "../projects/projects.ts";
 import type { DatabaseDiskState, DiskLimits, StorageAccess } from "./rules.ts";
 
 /** A project's disk use as last measured, and the access that results from it. */
@@ -69,12 +69,7 @@ export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Prom
 
 /** Sets a project's own limits; null means the installation's. */
 export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<OwnLimits>): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set(limits)
-    .where("org_id", "=", project.org_id)
-    .where("id", "=", project.project_id)
-    .execute();
+  await changeProject(tx, project, limits);
 }
 
 /** Claims one project that is due to be measured; the claim expires after a while. Returns undefined when none is due. */

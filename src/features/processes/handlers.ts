@@ -65,7 +65,7 @@ async function setWeb(
     return ctx.fail("invalid_request", {
       error: "The process type web must have 1 to 8 replicas.",
     });
-  if (body.replicas !== undefined) await setReplicas(ctx.tx, project.org_id, project.id, body.replicas);
+  if (body.replicas !== undefined) await setReplicas(ctx.tx, project.key, body.replicas);
   return { replicas: body.replicas ?? project.replicas, overlap: true };
 }
 

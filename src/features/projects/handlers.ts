@@ -34,10 +34,10 @@ export const projects: Handlers<"projects"> = {
   },
 
   async settings(ctx, { body }) {
-    const { org_id, id, slug: target } = ctx.project;
+    const { key, slug: target } = ctx.project;
     const changed = Object.keys(body);
     ctx.note({ target, detail: { changed }, silent: changed.length === 0 });
-    if (changed.length > 0) await queries.updateSettings(ctx.tx, org_id, id, given(body));
+    if (changed.length > 0) await queries.updateSettings(ctx.tx, key, given(body));
     return show(ctx, target);
   },
 
@@ -191,7 +191,7 @@ async function insert(
 }
 
 async function change(ctx: ChangeContext, project: queries.ProjectRow, deleted: boolean) {
-  await queries.setDeleted(ctx.tx, ctx.caller.org_id, project.id, deleted);
+  await queries.setDeleted(ctx.tx, { org_id: ctx.caller.org_id, project_id: project.id }, deleted);
   if (!deleted) await ctx.platform.wakeups.send(ctx.tx, "databases", project.id);
   await ctx.platform.wakeups.send(ctx.tx, "apps", project.id);
   await ctx.platform.wakeups.send(ctx.tx, "edge", project.id);

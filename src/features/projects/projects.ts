@@ -3,7 +3,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
 import { selectProject, type ProjectRow, type ShownProject } from "./queries.ts";
 
-export { deleteExpiredNames, lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
+export { changeProject, deleteExpiredNames, lockProject, type ProjectKey, type ProjectRow } from "./queries.ts";
 
 /** Returns the caller's project with this slug, deleted or not. A project of another organization counts as missing. */
 export async function findProject(

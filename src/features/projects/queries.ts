@@ -1,8 +1,8 @@
-import { CompiledQuery, sql, type Selectable } from "kysely";
+import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import type { ProjectTable } from "../../store/tables.ts";
+import type { ProjectTable, Tables } from "../../store/tables.ts";
 
 const columns = [
   "project.id",
@@ -113,6 +113,15 @@ export interface ProjectKey {
   readonly project_id: string;
 }
 
+/** Changes columns of a project's row. */
+export async function changeProject(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+  change: UpdateObject<Tables, "project">,
+): Promise<void> {
+  await tx.updateTable("project").set(change).where("org_id", "=", org_id).where("id", "=", project_id).execute();
+}
+
 /**
  * Locks the project's row until the transaction ends, to serialise numbering, limits and switches of one project. Inserts that only refer
  * to the project, such as activity, do not wait.
@@ -191,18 +200,14 @@ export interface GivenName {
 }
 
 /** Renames the project and keeps its present name as an earlier one. */
-export async function renameProject(tx: Tx, { org_id, project_id }: ProjectKey, name: GivenName, days: number) {
+export async function renameProject(tx: Tx, project: ProjectKey, name: GivenName, days: number) {
+  const { org_id, project_id } = project;
   await sql`
     insert into earlier_name (org_id, project_id, slug, hostname, expires_at)
     select org_id, id, slug, hostname, now() + make_interval(days => ${days}) from project where org_id = ${org_id} and id = ${project_id}`.execute(
     tx,
   );
-  await tx
-    .updateTable("project")
-    .set({ ...name, updated_at: sql`now()` })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .execute();
+  await changeProject(tx, project, { ...name, updated_at: sql`now()` });
 }
 
 /** Deletes an earlier name of the project and returns its hostname, so that the project can have it again. */
@@ -245,46 +250,22 @@ export interface ProjectSettings {
   readonly storage?: boolean;
 }
 
-export async function updateSettings(tx: Tx, orgId: string, id: string, settings: ProjectSettings): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set({ ...settings, updated_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
-    .execute();
+export async function updateSettings(tx: Tx, project: ProjectKey, settings: ProjectSettings): Promise<void> {
+  await changeProject(tx, project, { ...settings, updated_at: sql`now()` });
 }
 
 /** Turns the maintenance page on. A page that is already on keeps its start time, and its text unless `message` is given. */
-export async function startMaintenance(
-  tx: Tx,
-  { org_id, project_id }: ProjectKey,
-  message?: string | null,
-): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set({
-      maintenance_since: sql`coalesce(maintenance_since, now())`,
-      ...(message === undefined ? {} : { maintenance_message: message }),
-    })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .execute();
+export async function startMaintenance(tx: Tx, project: ProjectKey, message?: string | null): Promise<void> {
+  await changeProject(tx, project, {
+    maintenance_since: sql`coalesce(maintenance_since, now())`,
+    ...(message === undefined ? {} : { maintenance_message: message }),
+  });
 }
 
-export async function endMaintenance(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set({ maintenance_since: null, maintenance_message: null })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .execute();
+export async function endMaintenance(tx: Tx, project: ProjectKey): Promise<void> {
+  await changeProject(tx, project, { maintenance_since: null, maintenance_message: null });
 }
 
-export async function setDeleted(tx: Tx, orgId: string, id: string, deleted: boolean): Promise<void> {
-  await tx
-    .updateTable("project")
-    .set({ deleted_at: deleted ? sql`now()` : null, updated_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
-    .execute();
+export async function setDeleted(tx: Tx, project: ProjectKey, deleted: boolean): Promise<void> {
+  await changeProject(tx, project, { deleted_at: deleted ? sql`now()` : null, updated_at: sql`now()` });
 }

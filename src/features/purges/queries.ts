@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, mayBegin, type InProgress, type Lease } from "../../store/leases.ts";
-import type { ProjectKey } from "../projects/projects.ts";
+import { changeProject, type ProjectKey } from "../projects/projects.ts";
 
 /** Inserts a purge unless the project has a running one. */
 export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requested_by: string }): Promise<void> {
@@ -170,15 +170,10 @@ const emptiedTables = [
 ] as const;
 
 /** Deletes the project's rows and frees its slug and hostname. */
-export async function deleteProjectRows(tx: Tx, { org_id, project_id }: ProjectKey): Promise<void> {
+export async function deleteProjectRows(tx: Tx, project: ProjectKey): Promise<void> {
   for (const table of emptiedTables)
-    await sql`delete from ${sql.table(table)} where project_id = ${project_id}`.execute(tx);
-  await tx
-    .updateTable("project")
-    .set({ purged_at: sql`now()` })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
-    .execute();
+    await sql`delete from ${sql.table(table)} where project_id = ${project.project_id}`.execute(tx);
+  await changeProject(tx, project, { purged_at: sql`now()` });
 }
 
 /** Returns projects that were deleted before a time and have no purge that is running or has failed after `retryBefore`. */
