@@ -1,19 +1,15 @@
-import { chmod, cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sql } from "kysely";
 import { createFirstOrganization } from "../features/tokens/tokens.ts";
 import { runOk, start } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
+import { replaceFileAsync } from "../kit/whole-file.ts";
 import type { Db } from "../store/database.ts";
 
 /** Creates the first organization and its token file (0600) unless there is one. Returns whether it did. */
 export async function ensureFirstOrganization(db: Db, tokenFile: string): Promise<boolean> {
-  return createFirstOrganization(db, async (text) => {
-    const draft = `${tokenFile}.new`;
-    await writeFile(draft, `${text}\n`, { mode: 0o600 });
-    await chmod(draft, 0o600);
-    await rename(draft, tokenFile);
-  });
+  return createFirstOrganization(db, (text) => replaceFileAsync(tokenFile, `${text}\n`));
 }
 
 export interface ExampleOptions {

@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFileAsync } from "../kit/whole-file.ts";
 
 /** Paths of the files that git's programs need. */
 export interface GitFiles {
@@ -15,8 +15,8 @@ export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await mkdir(hooksDir, { recursive: true });
   const configFile = join(dir, "gitconfig");
-  await replace(configFile, configText(hooksDir, maxPackBytes), 0o644);
-  await replace(join(hooksDir, "pre-receive"), preReceive, 0o755);
+  await replaceFileAsync(configFile, configText(hooksDir, maxPackBytes), { mode: 0o644 });
+  await replaceFileAsync(join(hooksDir, "pre-receive"), preReceive, { mode: 0o755 });
   // Clean up after older versions of Berth.
   await chmod(hooksDir, 0o755);
   await rm(join(hooksDir, "post-receive"), { force: true });
@@ -85,9 +85,3 @@ const configText = (hooksDir: string, maxPackBytes: number) => `[core]
 [safe]
 \tdirectory = *
 `;
-
-async function replace(file: string, text: string, mode: number): Promise<void> {
-  const draft = `${file}.${randomBytes(4).toString("hex")}`;
-  await writeFile(draft, text, { mode });
-  await rename(draft, file);
-}

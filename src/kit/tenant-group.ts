@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { readTextOrEmpty } from "./whole-file.ts";
 
 /**
  * Returns the control group for processes that outlive the control plane; undefined when this process does not run as the service, or that
@@ -21,8 +22,8 @@ export interface OwnGroup {
 
 /** Returns the mount point of the cgroup v2 hierarchy and this process's group in it; undefined on machines without one. */
 export function ownGroup(
-  mounts = readText("/proc/self/mounts"),
-  groups = readText("/proc/self/cgroup"),
+  mounts = readTextOrEmpty("/proc/self/mounts"),
+  groups = readTextOrEmpty("/proc/self/cgroup"),
 ): OwnGroup | undefined {
   return groupIn(mounts, ([, , type]) => type === "cgroup2", /^0::(\/.*)$/m.exec(groups));
 }
@@ -32,8 +33,8 @@ export function ownGroup(
  * set-ups).
  */
 export function ownLegacyGroup(
-  mounts = readText("/proc/self/mounts"),
-  groups = readText("/proc/self/cgroup"),
+  mounts = readTextOrEmpty("/proc/self/mounts"),
+  groups = readTextOrEmpty("/proc/self/cgroup"),
 ): OwnGroup | undefined {
   const isSystemd = ([, , type, options]: readonly string[]) =>
     type === "cgroup" && (options ?? "").split(",").includes("name=systemd");
@@ -63,12 +64,4 @@ export function companionsFile(): string | undefined {
   const folder = join(tenants, "companions");
   mkdirSync(folder, { recursive: true });
   return join(folder, "cgroup.procs");
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

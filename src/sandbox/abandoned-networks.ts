@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../kit/exec.ts";
+import { readJson } from "../kit/whole-file.ts";
 
 /** Below /run, so that a reboot removes the notes together with the nft tables and network namespaces they describe. */
 const usualNotes = "/run/berth-networks";
@@ -65,9 +66,6 @@ async function hasProcesses(ip: string, tag: string): Promise<boolean> {
 
 /** Returns no note when the file can't be read: another Berth process may be writing or removing it, and the next start tries again. */
 function readNote(file: string): readonly KeptNote[] {
-  try {
-    return [JSON.parse(readFileSync(file, "utf8")) as KeptNote];
-  } catch {
-    return [];
-  }
+  const note = readJson<KeptNote>(file);
+  return note === undefined ? [] : [note];
 }

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { replaceFile } from "../kit/whole-file.ts";
 import { javaTrustStore } from "./java-trust-store.ts";
 
 // In order: Debian and Alpine, Fedora and RHEL, openSUSE, Arch and others.
@@ -31,14 +32,9 @@ export function trustedCertificates(
   const text = [...paths].map((path) => readFileSync(path, "utf8").trim()).join("\n");
   const [pem, java] = [join(stateDir, "ca-certificates.pem"), join(stateDir, "ca-certificates.jks")];
   mkdirSync(stateDir, { recursive: true });
-  replaceFile(pem, `${text}\n`);
-  replaceFile(java, javaTrustStore(text));
+  replaceFile(pem, `${text}\n`, { mode: 0o644 });
+  replaceFile(java, javaTrustStore(text), { mode: 0o644 });
   return { pem, java };
-}
-
-function replaceFile(path: string, content: string | Buffer): void {
-  writeFileSync(`${path}.${process.pid}`, content, { mode: 0o644 });
-  renameSync(`${path}.${process.pid}`, path);
 }
 
 /**

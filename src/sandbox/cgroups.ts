@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "../kit/exec.ts";
+import { readTextOrEmpty } from "../kit/whole-file.ts";
 import { groupPlaces } from "./group-places.ts";
 import type { SandboxBind, SandboxLimits, SandboxUsage } from "./spec.ts";
 
@@ -50,7 +51,7 @@ const quotaPeriodUs = 100_000;
 
 function findHierarchies(): Hierarchy[] {
   const found: Hierarchy[] = [];
-  for (const line of readText("/proc/self/mounts").split("\n")) {
+  for (const line of readTextOrEmpty("/proc/self/mounts").split("\n")) {
     const [, root = "", type, options = ""] = line.split(" ");
     if (type === "cgroup") found.push({ version: 1, root, controllers: options.split(",").filter(isWanted) });
     // A machine may mount version 2 without controllers beside version 1, so only those listed in cgroup.controllers count.
@@ -104,7 +105,7 @@ function usableIn(hierarchy: Hierarchy & { readonly vacate?: () => void }, name:
 let probeCount = 0;
 
 function controllersIn(folder: string): readonly Controller[] {
-  return readText(join(folder, "cgroup.controllers")).trim().split(" ").filter(isWanted);
+  return readTextOrEmpty(join(folder, "cgroup.controllers")).trim().split(" ").filter(isWanted);
 }
 
 function delegate(folder: string, controllers: readonly Controller[]): void {
@@ -178,7 +179,7 @@ class WrittenCgroups implements Cgroups {
     return {
       memoryBytes: usedMemory(memory.version, join(memory.root, id)),
       cpuSeconds: this.#cpuSeconds(id),
-      processes: Number(readText(join(pids.root, id, "pids.current"))),
+      processes: Number(readTextOrEmpty(join(pids.root, id, "pids.current"))),
     };
   }
 
@@ -186,7 +187,7 @@ class WrittenCgroups implements Cgroups {
     const memory = this.#with("memory");
     if (!memory) return false;
     const file = memory.version === 1 ? "memory.oom_control" : "memory.events";
-    return field(readText(join(memory.root, id, file)), "oom_kill") > 0;
+    return field(readTextOrEmpty(join(memory.root, id, file)), "oom_kill") > 0;
   }
 
   kill(id: string): void {
@@ -220,9 +221,9 @@ class WrittenCgroups implements Cgroups {
 
   #cpuSeconds(id: string): number {
     const old = this.#with("cpuacct");
-    if (old) return Number(readText(join(old.root, id, "cpuacct.usage"))) / 1e9;
+    if (old) return Number(readTextOrEmpty(join(old.root, id, "cpuacct.usage"))) / 1e9;
     const cpu = this.#with("cpu");
-    return cpu ? field(readText(join(cpu.root, id, "cpu.stat")), "usage_usec") / 1e6 : 0;
+    return cpu ? field(readTextOrEmpty(join(cpu.root, id, "cpu.stat")), "usage_usec") / 1e6 : 0;
   }
 
   #killMembers(id: string): void {
@@ -232,7 +233,7 @@ class WrittenCgroups implements Cgroups {
 
 /** Excludes the page cache, which the kernel reclaims before it kills a process. */
 function usedMemory(version: 1 | 2, folder: string): number {
-  const stat = readText(join(folder, "memory.stat"));
+  const stat = readTextOrEmpty(join(folder, "memory.stat"));
   if (version === 1) return field(stat, "total_rss") + field(stat, "total_shmem");
   return field(stat, "anon") + field(stat, "shmem");
 }
@@ -240,14 +241,6 @@ function usedMemory(version: 1 | 2, folder: string): number {
 function field(text: string, name: string): number {
   const line = text.split("\n").find((each) => each.startsWith(`${name} `));
   return line === undefined ? 0 : Number(line.slice(name.length + 1));
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function tryWrite(path: string, value: string): boolean {
@@ -285,7 +278,7 @@ function foldersIn(folder: string): string[] {
 }
 
 function killIn(folder: string): void {
-  for (const pid of readText(join(folder, "cgroup.procs")).split("\n")) if (pid !== "") tryKill(Number(pid));
+  for (const pid of readTextOrEmpty(join(folder, "cgroup.procs")).split("\n")) if (pid !== "") tryKill(Number(pid));
   for (const name of foldersIn(folder)) killIn(join(folder, name));
 }
 

@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readTextOrEmpty } from "../kit/whole-file.ts";
 
 /**
  * Leases numbers (ports, subnets) to sandboxes. Each lease is a folder, so two processes never get the same number and leases survive a
@@ -55,9 +56,5 @@ function take(folder: string, number: number, owner: string): boolean {
 
 /** Returns "" if the folder has no owner file: between mkdir and write, or after a crash at that point. */
 function ownerOf(folder: string, name: string): string {
-  try {
-    return readFileSync(join(folder, name, "owner"), "utf8");
-  } catch {
-    return "";
-  }
+  return readTextOrEmpty(join(folder, name, "owner"));
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readTextOrEmpty } from "../kit/whole-file.ts";
 
 /** Contents for a sandbox's /etc/resolv.conf: the host's own, and one that also works where 127.0.0.1 is not the host's. */
 export interface Resolvers {
@@ -16,7 +16,7 @@ const publicServers = ["1.1.1.1", "8.8.8.8"];
 
 /** Reads the host's resolvers. */
 export function readResolvers(): Resolvers {
-  const texts = candidates.map(readText);
+  const texts = candidates.map(readTextOrEmpty);
   const usable = texts.find((text) => servers(text).length > 0);
   const addresses = usable === undefined ? publicServers : servers(usable);
   const search = (usable ?? "").split("\n").filter((line) => /^(search|options)\s/.test(line));
@@ -28,12 +28,4 @@ function servers(text: string): string[] {
   return [...text.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)].flatMap(([, address = ""]) =>
     address.startsWith("127.") ? [] : [address],
   );
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -3,11 +3,12 @@ import type { Log } from "../../kit/log.ts";
 import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
+import { replaceFile } from "../../kit/whole-file.ts";
 import type { CertificateTable, Edge, EdgeEntrance, EdgeStatus, EdgeUsage, RouteTable } from "../../ports/edge.ts";
 import { callEdge } from "./call-edge.ts";
 import { EdgeProcesses } from "./edge-processes.ts";
 import { targetKey } from "./target.ts";
-import { writeWhole, type EdgeRecord } from "./edge-record.ts";
+import type { EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgePaths, fingerprintOf, probeHeader, probeKeyOf } from "./edge-settings.ts";
 import { byName, compareRoutes, type RouteChanges, type RoutesByName } from "./route-changes.ts";
 
@@ -263,7 +264,7 @@ class ControlledEdge implements BuiltinEdge {
     if (this.#pushed === undefined) return;
     const { table, known } = this.#pushed;
     try {
-      writeWhole(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
+      replaceFile(edgePaths(this.#options.stateDir).routes, JSON.stringify(table));
       this.#saved = known;
       this.#saveFailed = false;
     } catch (error) {
@@ -290,7 +291,7 @@ class ControlledEdge implements BuiltinEdge {
   #saveCertificates(table: CertificateTable): void {
     try {
       mkdirSync(this.#options.stateDir, { recursive: true, mode: 0o700 });
-      writeWhole(edgePaths(this.#options.stateDir).certificates, JSON.stringify(table));
+      replaceFile(edgePaths(this.#options.stateDir).certificates, JSON.stringify(table));
     } catch (error) {
       const message =
         "The edge's copy of the certificates can't be written; a crash of the edge now would lose new ones.";

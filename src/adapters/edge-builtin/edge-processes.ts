@@ -1,12 +1,13 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { awaitAnswer } from "../../kit/await-answer.ts";
 import { run, startDetached } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { identify, isAlive, sendSignal } from "../../kit/processes.ts";
 import { until } from "../../kit/until.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 import { askEdgeStatus, callEdge } from "./call-edge.ts";
-import { readRecord, writeWhole, type EdgeRecord } from "./edge-record.ts";
+import { readRecord, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket, edgeCommand, edgeEnv, edgePaths, successorLines, type EdgeSettings } from "./edge-settings.ts";
 
 const readyWithinMs = 30_000;
@@ -147,8 +148,8 @@ export class EdgeProcesses {
       );
     }
     mkdirSync(paths.run, { recursive: true, mode: 0o700 });
-    writeWhole(paths.settings, JSON.stringify(this.#settings));
-    writeWhole(paths.successor, successorLines(this.#programs.node, state_dir));
+    replaceFile(paths.settings, JSON.stringify(this.#settings));
+    replaceFile(paths.successor, successorLines(this.#programs.node, state_dir));
     for (const name of this.#runFiles()) if (name.endsWith(".failed")) rmSync(join(paths.run, name), { force: true });
   }
 
@@ -179,7 +180,7 @@ export class EdgeProcesses {
   #whyFailed(pid: number): string {
     const { listen_host, listen_port, listen_tls_port, state_dir } = this.#settings;
     const paths = edgePaths(state_dir);
-    const failed = readFailure(join(paths.run, `${pid}.failed`));
+    const failed = readJson<StartFailure>(join(paths.run, `${pid}.failed`));
     const isTls = failed?.port !== undefined && failed.port === listen_tls_port && failed.port !== listen_port;
     const setting = isTls ? "BERTH_EDGE_TLS_PORT" : "BERTH_EDGE_PORT";
     const where = `${listen_host}:${failed?.port ?? listen_port}`;
@@ -215,14 +216,6 @@ interface StartFailure {
   readonly code: string;
   readonly message: string;
   readonly port?: number;
-}
-
-function readFailure(path: string): StartFailure | undefined {
-  try {
-    return JSON.parse(readFileSync(path, "utf8")) as StartFailure;
-  } catch {
-    return undefined;
-  }
 }
 
 function tail(path: string): string {

@@ -1,5 +1,5 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ProcessIdentity } from "../../kit/processes.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 import { edgePaths } from "./edge-settings.ts";
 
 /**
@@ -21,21 +21,10 @@ export interface EdgeRecord {
 
 /** Reads the current record; undefined when it is missing or unreadable. */
 export function readRecord(stateDir: string): EdgeRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(edgePaths(stateDir).current, "utf8")) as EdgeRecord;
-  } catch {
-    return undefined;
-  }
+  return readJson(edgePaths(stateDir).current);
 }
 
 /** Records this process as the current one. */
 export function writeRecord(stateDir: string, record: EdgeRecord): void {
-  writeWhole(edgePaths(stateDir).current, JSON.stringify(record));
-}
-
-/** Replaces a file atomically: a reader sees the old or the new content, never a part. Mode 0600. */
-export function writeWhole(path: string, text: string): void {
-  const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  renameSync(draft, path);
+  replaceFile(edgePaths(stateDir).current, JSON.stringify(record));
 }

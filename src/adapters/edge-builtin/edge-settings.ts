@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { systemPath, type Command } from "../../kit/exec.ts";
+import { keptText } from "../../kit/whole-file.ts";
 
 /** The settings file of an edge process. */
 export interface EdgeSettings {
@@ -44,14 +45,8 @@ export const probeHeader = "x-berth-probe";
 
 /** Returns the key of the platform's own requests. It is created once per state folder, so that an edge that keeps running knows it. */
 export function probeKeyOf(stateDir: string): string {
-  const path = join(stateDir, "probe-key");
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(path, randomBytes(24).toString("base64url"), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  return readFileSync(path, "utf8");
+  return keptText(join(stateDir, "probe-key"), () => randomBytes(24).toString("base64url"));
 }
 
 /** Returns the paths of an edge's files in its state folder. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
+import { keptText, readJson, replaceFile } from "../../kit/whole-file.ts";
 import type {
   CertificateTable,
   Edge,
@@ -38,7 +39,7 @@ import {
   type RoutePool,
 } from "./route-pool.ts";
 import { changeHaproxy } from "./runtime-socket.ts";
-import { keptPort, keptWord, readState, writeState } from "./state-folder.ts";
+import { keptPort } from "./kept-port.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage.ts";
 import { askWorker, connectionsOf, openRequestsOf, poolOf, type Worker } from "./workers.ts";
@@ -77,7 +78,8 @@ class ControlledHaproxy implements HaproxyEdge {
   constructor(options: HaproxyEdgeOptions) {
     this.#options = options;
     mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
-    this.#probeKey = keptWord(join(options.stateDir, "probe-key"), () => randomBytes(24).toString("base64url"));
+    // Created once per state folder, so that a HAProxy that keeps running knows it.
+    this.#probeKey = keptText(join(options.stateDir, "probe-key"), () => randomBytes(24).toString("base64url"));
     this.#watch = new ProcessWatch({
       logFile: haproxyLog(options.stateDir),
       hasEnded: () => this.#current !== undefined && !isAlive(this.#current.identity),
@@ -88,7 +90,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   apply(routes: RouteTable): Promise<void> {
     return this.#runExclusive(async () => {
-      this.#table ??= readState<RouteTable>(this.#options.stateDir, "routes.json");
+      this.#table ??= readJson<RouteTable>(join(this.#options.stateDir, "routes.json"));
       if (this.#table === undefined || routes.version > this.#table.version) this.#table = routes;
       this.#watch.start();
       await this.#serve(this.#table);
@@ -97,7 +99,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   applyCertificates(table: CertificateTable): Promise<void> {
     return this.#runExclusive(async () => {
-      this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
+      this.#certificates ??= readJson<CertificateTable>(join(this.#options.stateDir, "certificates.json"));
       if (this.#certificates !== undefined && table.version <= this.#certificates.version) return;
       this.#certificates = table;
       this.#saveCopy("certificates", table);
@@ -303,7 +305,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   /** Returns a pool for this table with 50 % spare backends, and writes the certificate files next to it. */
   #poolFor(haproxy: HaproxyProcess, table: RouteTable, atLeast: number): RoutePool {
-    this.#certificates ??= readState<CertificateTable>(this.#options.stateDir, "certificates.json");
+    this.#certificates ??= readJson<CertificateTable>(join(this.#options.stateDir, "certificates.json"));
     this.#writeCertificates(haproxy, this.#certificates);
     const size = Math.max(atLeast, Math.ceil(backendsOf(table) * 1.5));
     const change = changePool(emptyPool(size, this.#certificates?.version ?? 0), table, new Set());
@@ -380,7 +382,7 @@ class ControlledHaproxy implements HaproxyEdge {
   /** A copy that can't be written, as on a full disk, keeps nothing from HAProxy. Returns whether it was written. */
   #saveCopy(name: "routes" | "certificates", table: RouteTable | CertificateTable | undefined): boolean {
     try {
-      writeState(this.#options.stateDir, `${name}.json`, JSON.stringify(table));
+      replaceFile(join(this.#options.stateDir, `${name}.json`), JSON.stringify(table));
       this.#unsaved.delete(name);
       return true;
     } catch (error) {

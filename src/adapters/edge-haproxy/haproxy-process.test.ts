@@ -179,7 +179,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
   }
 
   test("copies of routes and certificates that can't be written keep neither from HAProxy", async () => {
-    const drafts = ["routes", "certificates"].map((name) => join(stateDir, `${name}.json.new`));
+    const drafts = ["routes", "certificates"].map((name) => join(stateDir, `${name}.json.${process.pid}.new`));
     await Promise.all(drafts.map((draft) => mkdir(draft)));
     const certificate = await makeCertificate(["unsaved.test"]);
     await (await stage.edge()).applyCertificates({ version: Date.now(), certificates: [certificate] });
@@ -193,7 +193,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     await stage.serve({ "unrecorded.test": [app] });
     for (const edge of edges) edge.detach();
     const { identity } = record();
-    const draft = join(stateDir, "current.json.new");
+    const draft = join(stateDir, `current.json.${process.pid}.new`);
     await mkdir(draft);
     sendSignal(identity, "SIGKILL");
     await stage.until(async () => !isAlive(identity));

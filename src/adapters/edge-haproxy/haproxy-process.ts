@@ -17,12 +17,12 @@ import { identify, isAlive, sendSignal, type ProcessIdentity } from "../../kit/p
 import { readProcessTree } from "../../kit/process-tree.ts";
 import { removeRunFolder } from "../../kit/run-folder.ts";
 import { until } from "../../kit/until.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 import { statusValue, readOldWorkers } from "./haproxy-answers.ts";
 import { haproxyConfig } from "./haproxy-config.ts";
 import { adminSocket, hostMap, masterSocket, type HaproxySettings } from "./haproxy-settings.ts";
 import { pageFiles } from "./page-files.ts";
 import { emptyPool, hostMapText, type RoutePool } from "./route-pool.ts";
-import { readState, writeState } from "./state-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
 import { connectionsOf, type Worker } from "./workers.ts";
 
@@ -288,7 +288,7 @@ export class HaproxyProcess {
       started_at,
       listen_port: this.settings.listen_port,
     };
-    writeState(this.#stateDir, recordFile, JSON.stringify(record));
+    replaceFile(join(this.#stateDir, recordFile), JSON.stringify(record));
     return record;
   }
 
@@ -307,7 +307,7 @@ export const haproxyLog = (stateDir: string): string => join(stateDir, "haproxy.
 
 /** Reads the record of the last start; undefined when it is missing or unreadable. */
 export function readHaproxyRecord(stateDir: string): HaproxyRecord | undefined {
-  return readState(stateDir, recordFile);
+  return readJson(join(stateDir, recordFile));
 }
 
 /** Hashes the settings and the code that creates the configuration. */

@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFileAsync } from "../../kit/whole-file.ts";
 import type { IngestPosition } from "../../ports/log-store.ts";
 import type { InstanceKey } from "../../ports/runtime.ts";
 import { readBatch, type StoredBatch } from "./runtime-log.ts";
@@ -41,10 +42,7 @@ export async function intendPosition(
     batch: { ...at, length: batch.length, sha256: digest(batch) },
   };
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const path = positionFile(dir, instance);
-  const next = `${path}.${randomBytes(4).toString("hex")}.new`;
-  await writeFile(next, JSON.stringify(intention), { mode: 0o600 });
-  await rename(next, path);
+  await replaceFileAsync(positionFile(dir, instance), JSON.stringify(intention));
 }
 
 /** Reads the valid position; its cursor is null when nothing of the instance has been stored. `logDir` returns a project's log folder. */

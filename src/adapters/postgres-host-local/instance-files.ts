@@ -1,16 +1,8 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../../kit/processes.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 
 /** Returns the paths in one instance's folder. Only `data` belongs to the server's own user. */
 export function instanceFiles(dir: string) {
@@ -34,12 +26,9 @@ export function ensureFolder(path: string, mode: number, uid: number | null = nu
   if ((now.mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
-/** Replaces a file atomically, so that a crash leaves the old or the new text. */
+/** Replaces a file so that a crash, also of the machine, leaves the old or the new text. */
 export function writeWhole(path: string, text: string, mode = 0o600): void {
-  const next = `${path}.${randomBytes(4).toString("hex")}.new`;
-  writeFileSync(next, text, { mode, flush: true });
-  chmodSync(next, mode);
-  renameSync(next, path);
+  replaceFile(path, text, { mode, flush: true });
 }
 
 /** Returns the secret in `path`, created on first use: 256 random bits that only the platform can read. */
@@ -50,9 +39,5 @@ export function ensureSecret(path: string): string {
 
 /** Returns the process that was last seen as this instance's postmaster. */
 export function readRunning(dir: string): ProcessIdentity | undefined {
-  try {
-    return JSON.parse(readFileSync(instanceFiles(dir).running, "utf8")) as ProcessIdentity;
-  } catch {
-    return undefined;
-  }
+  return readJson(instanceFiles(dir).running);
 }

