@@ -32,20 +32,15 @@ async function follow(
 ): Promise<OneOffResult> {
   const silence = new AbortController();
   const time = AbortSignal.timeout(task.timeoutMs);
-  let quiet: NodeJS.Timeout | undefined;
-  const heard = () => {
-    clearTimeout(quiet);
-    quiet = setTimeout(() => silence.abort(), task.silenceMs);
-  };
+  const quiet = setTimeout(() => silence.abort(), task.silenceMs);
   const kill = () =>
     void unlessStatus(api.call({ method: "POST", path: `/containers/${id}/kill` }), 404, 409).catch(() => {});
   const limits = AbortSignal.any([task.signal, silence.signal, time]);
   limits.addEventListener("abort", kill, { once: true });
   if (limits.aborted) kill();
-  heard();
   try {
     const onChunk = (chunk: Buffer) => {
-      heard();
+      quiet.refresh();
       return task.onOutput(chunk);
     };
     if (screen === undefined) await passOutput(api, id, onChunk);

@@ -13,18 +13,13 @@ export async function runOnce(
   const { command: _, ...spec } = sandboxSpec(options, workload, `run-${randomBytes(8).toString("hex")}`);
   const listening = workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" };
   const env = { ...spec.env, ...listening };
+  const terminal = task.terminal && inTerminal(task.terminal, task.command);
   const silence = new AbortController();
-  let quiet: NodeJS.Timeout | undefined;
-  const heard = () => {
-    clearTimeout(quiet);
-    quiet = setTimeout(() => silence.abort(), task.silenceMs);
-  };
+  const quiet = setTimeout(() => silence.abort(), task.silenceMs);
   const onOutput = (chunk: Buffer) => {
-    heard();
+    quiet.refresh();
     return task.onOutput(chunk);
   };
-  const terminal = task.terminal && inTerminal(task.terminal, task.command);
-  heard();
   try {
     const result = await options.sandbox.run(
       {
