@@ -64,12 +64,6 @@ export const uidOf = (options: DockerRuntimeOptions, { project_number }: Pick<St
 
 export const tagOf = (stateDir: string): string => createHash("sha256").update(stateDir).digest("hex").slice(0, 4);
 
-/** Returns the quota id of a storage folder. Its upper bits differ between data folders, which may share a file system. */
-export function quotaId(stateDir: string, projectNumber: number): number {
-  const tag = createHash("sha256").update(stateDir).digest().readUInt16BE(0) & 0xfff;
-  return tag * 2 ** 19 + 1 + projectNumber;
-}
-
 export const containerName = (tag: string, { workload_id, ordinal, attempt }: InstanceKey): string =>
   `berth-${tag}-${workload_id}-${ordinal}-${attempt}`;
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { runOk, type Command } from "./exec.ts";
@@ -74,3 +75,9 @@ export function quotaMount(mountInfo: string, path: string): string | null {
 
 /** xfs_quota splits its arguments at blanks and has no quoting. */
 const isPlain = (path: string): boolean => /^[\w./@+-]+$/.test(path);
+
+/** Returns the quota id of a storage folder; ids of another data folder on the same file system differ in the upper bits. */
+export function quotaId(stateDir: string, projectNumber: number): number {
+  const tag = createHash("sha256").update(stateDir).digest().readUInt16BE(0) & 0xfff;
+  return tag * 2 ** 19 + 1 + projectNumber;
+}

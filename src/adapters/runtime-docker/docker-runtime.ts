@@ -4,6 +4,7 @@ import { run, runOk } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { silentLog } from "../../kit/log.ts";
+import { quotaId } from "../../kit/project-quota.ts";
 import { forwardedAddress } from "../../kit/server-address.ts";
 import { throwTogether } from "../../kit/throw-together.ts";
 import { trustedCertificates } from "../../sandbox/certificates.ts";
@@ -47,13 +48,7 @@ import { openPrivateFolders } from "../../containers/private-folders.ts";
 import { createProjectNetworks } from "../../containers/project-networks.ts";
 import { removeStored } from "../../containers/remove-stored.ts";
 import { runOnce } from "../../containers/run-once.ts";
-import {
-  containerName,
-  quotaId,
-  tagOf,
-  type DockerRuntimeOptions,
-  type EngineFacts,
-} from "../../containers/settings.ts";
+import { containerName, tagOf, type DockerRuntimeOptions, type EngineFacts } from "../../containers/settings.ts";
 import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
 import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { chownSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../kit/log.ts";
@@ -29,12 +28,6 @@ const defaultUidBase = 20_000;
 
 export const uidOf = (options: ProcessRuntimeOptions, project: Pick<Workload, "project_number">): number =>
   (options.uidBase ?? defaultUidBase) + project.project_number;
-
-/** Returns the quota id of a storage folder; ids of another data folder on the same file system differ in the upper bits. */
-export function quotaId(stateDir: string, projectNumber: number): number {
-  const tag = createHash("sha256").update(stateDir).digest().readUInt16BE(0) & 0xfff;
-  return tag * 2 ** 19 + 1 + projectNumber;
-}
 
 /** Returns the sandbox of a command of the workload's image, whether it serves or runs once. */
 export function sandboxSpec(
