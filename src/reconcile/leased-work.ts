@@ -1,6 +1,5 @@
-import type { Log } from "../kit/log.ts";
-import type { Db } from "../store/database.ts";
 import { holdLease, type InProgress, type Lease, type LeasedTable } from "../store/leases.ts";
+import type { Platform } from "./platform.ts";
 
 /** The lease fields of a claimed row. */
 interface Leased {
@@ -12,7 +11,6 @@ interface Leased {
 /** Claims rows one at a time and works on several concurrently, up to `limit`. */
 export interface LeasedWork<T extends Leased> {
   readonly table: LeasedTable;
-  readonly owner: string;
   readonly limit: number;
   /** How many rows of one organization may be in progress, so that its slow ones leave slots to others; by default all. */
   readonly perOrganization?: number;
@@ -28,9 +26,12 @@ export interface LeasedWork<T extends Leased> {
 }
 
 /** Claims rows while slots are free, and holds their leases while they are worked on. */
-export function createLeasedWork<T extends Leased>(db: Db, log: Log, options: LeasedWork<T>) {
+export function createLeasedWork<T extends Leased>(
+  { db, log, owner }: Pick<Platform, "db" | "log" | "owner">,
+  options: LeasedWork<T>,
+) {
   const running = new Map<string, { readonly row: T; readonly work: Promise<void> }>();
-  const { table, owner, perOrganization = options.limit } = options;
+  const { table, perOrganization = options.limit } = options;
 
   async function perform(row: T, signal: AbortSignal): Promise<void> {
     const lease: Lease = { table, id: row.id, owner, fence: row.fence };

@@ -19,9 +19,8 @@ const pauseSeconds = 10;
 
 /** Creates, restores and verifies backups, requests the daily ones, and cleans up afterwards. */
 export function backupsTask(platform: Platform, wake: () => void): Task {
-  const work = createLeasedWork<TakenOperation>(platform.db, platform.log, {
+  const work = createLeasedWork<TakenOperation>(platform, {
     table: "backup_operation",
-    owner: platform.owner,
     limit: platform.settings.backups.concurrent,
     // A restore runs functions of the project's, which may take as long as they like.
     perOrganization: Math.max(1, platform.settings.backups.concurrent - 1),

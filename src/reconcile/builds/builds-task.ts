@@ -29,9 +29,8 @@ const waitForTurnMs = 100;
 /** Runs queued builds, at most one per project at a time, and requests the deployment of the result. */
 export function buildsTask(platform: Platform, wake: () => void): Task {
   const diskRoom = createDiskRoom(platform.ports);
-  const work = createLeasedWork<TakenBuild>(platform.db, platform.log, {
+  const work = createLeasedWork<TakenBuild>(platform, {
     table: "build",
-    owner: platform.owner,
     limit: platform.settings.concurrentBuilds,
     perOrganization: Math.max(2, platform.settings.concurrentBuilds - 1),
     take: (inProgress) => takeQueued(platform.db, platform.owner, inProgress),

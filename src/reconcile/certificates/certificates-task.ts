@@ -44,10 +44,9 @@ const suggestionsEveryMs = 6 * 3_600_000;
 
 /** Obtains a certificate for every served hostname and renews it before it expires. `again` makes the task run soon. */
 export function certificatesTask(platform: Platform, again: () => void): Task {
-  const { db, log, owner } = platform;
-  const work = createLeasedWork<DueCertificate>(db, log, {
+  const { db, owner } = platform;
+  const work = createLeasedWork<DueCertificate>(platform, {
     table: "certificate",
-    owner,
     ...{ limit: concurrent, perOrganization },
     take: (inProgress) => claimDue(db, owner, inProgress),
     work: (due, lease) => attempt(platform, due, lease),

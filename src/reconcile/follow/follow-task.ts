@@ -18,10 +18,9 @@ const retryMs = 60_000;
 
 /** Fetches followed branches when a delivery, a person or the polling interval requires it. */
 export function followTask(platform: Platform, again: () => void): Task {
-  const { db, owner, log } = platform;
-  const work = createLeasedWork<TakenFollow>(db, log, {
+  const { db, owner } = platform;
+  const work = createLeasedWork<TakenFollow>(platform, {
     table: "project_follow",
-    owner,
     ...{ limit: concurrent, perOrganization },
     take: (inProgress) => takeFollow(db, owner, inProgress),
     work: (follow, lease, signal) => fetchBranch(platform, { follow, lease }, signal),

@@ -36,9 +36,8 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     await putOff(db, lease, { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
   }
 
-  const work = createLeasedWork(db, log, {
+  const work = createLeasedWork(platform, {
     table: "notification",
-    owner,
     limit: concurrent,
     take: async ({ ids: underWay }) =>
       names.length === 0 ? undefined : takeNotification(db, owner, { notifiers: names, underWay }),

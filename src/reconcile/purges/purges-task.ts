@@ -11,9 +11,8 @@ const retrySeconds = 5;
 export function purgesTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
   let failed = false;
-  const work = createLeasedWork<TakenPurge>(db, platform.log, {
+  const work = createLeasedWork<TakenPurge>(platform, {
     table: "project_purge",
-    owner,
     ...{ limit: 2, perOrganization: 1 },
     take: (inProgress) => takePurge(db, owner, inProgress),
     work: (purge, lease, signal) => performPurge(platform, purge, lease, signal),

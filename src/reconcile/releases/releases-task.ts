@@ -33,9 +33,8 @@ import type { Platform } from "../platform.ts";
 
 /** Takes new deployments into service: release command, start, health checks, traffic switch. */
 export function releasesTask(platform: Platform, wake: () => void): Task {
-  const work = createLeasedWork<TakenDeployment>(platform.db, platform.log, {
+  const work = createLeasedWork<TakenDeployment>(platform, {
     table: "deployment",
-    owner: platform.owner,
     limit: platform.settings.concurrentReleases,
     perOrganization: Math.max(1, platform.settings.concurrentReleases - 2),
     take: (inProgress) => takeDeployment(platform.db, platform.owner, inProgress),

@@ -27,9 +27,9 @@ const pollEveryMs = 300;
 
 /** Runs one-off commands, each once: if its control plane died, a command is closed, never started again. */
 export function runsTask(platform: Platform, wake: () => void): Task {
-  const { db, log, owner } = platform;
-  const work = createLeasedWork<TakenRun>(db, log, {
-    ...{ table: "run", owner, ...commands },
+  const { db, owner } = platform;
+  const work = createLeasedWork<TakenRun>(platform, {
+    ...{ table: "run", ...commands },
     take: (inProgress) => takeRun(db, owner, { ...inProgress, ids: [...inProgress.ids, ...terminals.underWay()] }),
     work: async (run, lease, signal) => {
       if (run.abandoned) return endRun(db, lease, "interrupted", null);
@@ -37,8 +37,8 @@ export function runsTask(platform: Platform, wake: () => void): Task {
     },
     broken: (_, lease) => endRun(db, lease, "interrupted", null),
   });
-  const terminals = createLeasedWork<TakenRun>(db, log, {
-    ...{ table: "run", owner, ...openTerminals },
+  const terminals = createLeasedWork<TakenRun>(platform, {
+    ...{ table: "run", ...openTerminals },
     take: (inProgress) => takeTerminal(db, owner, { open: platform.terminals.waiting(), inProgress }),
     work: (run, lease, signal) => performInTerminal(platform, run, { lease, signal }),
     broken: (_, lease) => endRun(db, lease, "interrupted", null),

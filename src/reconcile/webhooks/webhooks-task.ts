@@ -31,10 +31,9 @@ const perOrganization = 4;
 
 /** Sends organizations' events to their webhooks, and retries each for hours until it is delivered. */
 export function webhooksTask(platform: Platform, again: () => void): Task {
-  const { db, owner, log } = platform;
-  const work = createLeasedWork<TakenDelivery>(db, log, {
+  const { db, owner } = platform;
+  const work = createLeasedWork<TakenDelivery>(platform, {
     table: "webhook_delivery",
-    owner,
     ...{ limit: concurrent, perOrganization },
     take: ({ ids, full }, rows) => {
       const webhooks = rows.map(({ webhook_id }) => webhook_id);
