@@ -1,5 +1,6 @@
 import semver from "semver";
 import { BuildRefused } from "./failures.ts";
+import { asRecord } from "./package-json.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -63,10 +64,6 @@ function parseCommented(text: string, file: string): Record<string, unknown> {
     const summary = `${file} is not valid JSON: ${(error as Error).message}`;
     throw new BuildRefused("manifest_invalid", { summary });
   }
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function versionWish(tree: SourceTree): string {

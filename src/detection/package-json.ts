@@ -75,7 +75,8 @@ function asText(value: unknown): string | null {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
 }
 
-function asRecord(value: unknown): Record<string, unknown> {
+/** Returns an object; an empty one for anything else. */
+export function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
