@@ -1,17 +1,12 @@
 import { CircleX } from "lucide-react";
 import type { ReactNode } from "react";
+import type { Answer } from "../../../contract/client.ts";
 import { Command } from "../../ui/copy.tsx";
 import { Ansi } from "../../ui/ansi.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Prose } from "../../ui/text.tsx";
 
-interface Failure {
-  readonly stage: string;
-  readonly code: string;
-  readonly summary: string;
-  readonly hint: string;
-  readonly log_tail: readonly string[];
-}
+type Failure = NonNullable<Answer<"builds.get">["failure"]>;
 
 /** Shows why something failed, what helps, and the last lines of its log. */
 export function FailureBox({ failure, children }: { readonly failure: Failure; readonly children?: ReactNode }) {
