@@ -20,6 +20,7 @@ import { ActionDialog } from "../ui/action-dialog.tsx";
 import { NumberField, SelectField, TextField } from "../ui/field.tsx";
 import type { Asked, OfProject, projectActions } from "./actions.ts";
 import { BackUp, CreateDatabase, Drop, Promote, Restore, Verify } from "./database-actions.tsx";
+import { plainAction } from "./plain-action.tsx";
 import { Delete, Limits, Maintenance, Rename, Undelete } from "./project-changes.tsx";
 import { DeleteJob, Detach, RemoveVariable } from "./removals.tsx";
 import { Rollback } from "./rollback.tsx";
@@ -35,6 +36,15 @@ export function ActionFor({ asked, onClose }: { readonly asked: Asked; readonly 
   const Chosen = ofAll[asked.kind];
   return <Chosen onClose={onClose} />;
 }
+
+const Restart = plainAction({
+  row: "processes.restart",
+  title: (slug) => `Restart ${slug}`,
+  submit: "Restart",
+  input: (slug) => ({ params: { slug }, body: {} }),
+  text: "New replicas are started first, so that no request is lost.",
+  to: "processes",
+});
 
 const ofAll = {
   project: CreateProject,
@@ -77,22 +87,6 @@ const ofProject = {
   delete: Delete,
   undelete: Undelete,
 } satisfies Record<keyof typeof projectActions, ComponentType<OfProject>>;
-
-function Restart(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="processes.restart"
-      title={`Restart ${props.slug}`}
-      submit="Restart"
-      input={() => ({ params: { slug: props.slug }, body: {} })}
-      onDone={() => done("processes")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">New replicas are started first, so that no request is lost.</p>
-    </ActionDialog>
-  );
-}
 
 function Scale(props: OfProject) {
   const { slug, onClose } = props;

@@ -4,43 +4,27 @@ import { textOf } from "../data/text-of.ts";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
-import { Removal } from "./removals.tsx";
+import { plainAction } from "./plain-action.tsx";
+import { removal } from "./removals.tsx";
 import { useDone } from "./use-done.ts";
 
-export function CreateDatabase(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="database.create"
-      title={`Create the database of ${props.slug}`}
-      submit="Create"
-      input={() => ({ params: { slug: props.slug } })}
-      onDone={() => done("database")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">
-        A PostgreSQL server of its own, backed up every day. The application gets its address in DATABASE_URL with the
-        next start.
-      </p>
-    </ActionDialog>
-  );
-}
+export const CreateDatabase = plainAction({
+  row: "database.create",
+  title: (slug) => `Create the database of ${slug}`,
+  submit: "Create",
+  input: (slug) => ({ params: { slug } }),
+  text: "A PostgreSQL server of its own, backed up every day. The application gets its address in DATABASE_URL with the next start.",
+  to: "database",
+});
 
-export function BackUp(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="backups.create"
-      title={`Back up the database of ${props.slug}`}
-      submit="Back up now"
-      input={() => ({ params: { slug: props.slug } })}
-      onDone={() => done("backups")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">The application goes on meanwhile.</p>
-    </ActionDialog>
-  );
-}
+export const BackUp = plainAction({
+  row: "backups.create",
+  title: (slug) => `Back up the database of ${slug}`,
+  submit: "Back up now",
+  input: (slug) => ({ params: { slug } }),
+  text: "The application goes on meanwhile.",
+  to: "backups",
+});
 
 export function Verify(props: OfProject) {
   const done = useDone(props);
@@ -93,41 +77,27 @@ function useBackups(slug: string) {
   };
 }
 
-export function Promote(props: OfProject) {
-  const { slug } = props;
-  const done = useDone(props);
-  return (
-    <Removal
-      {...props}
-      row="backups.promote"
-      title="Promote a database"
-      submit="Promote"
-      label="Database"
-      names={useRestored(slug)}
-      input={(database) => ({ params: { slug }, body: { database } })}
-      text="The application restarts on it. The present one is kept, and promoting that goes back."
-      onDone={() => done("backups")}
-    />
-  );
-}
+export const Promote = removal({
+  row: "backups.promote",
+  title: "Promote a database",
+  submit: "Promote",
+  label: "Database",
+  useNames: useRestored,
+  input: (slug, database) => ({ params: { slug }, body: { database } }),
+  text: "The application restarts on it. The present one is kept, and promoting that goes back.",
+  to: "backups",
+});
 
-export function Drop(props: OfProject) {
-  const { slug } = props;
-  const done = useDone(props);
-  return (
-    <Removal
-      {...props}
-      row="backups.drop"
-      title="Drop a database"
-      submit="Drop"
-      label="Database"
-      names={useRestored(slug)}
-      input={(database) => ({ params: { slug, database } })}
-      text="It is gone for good. The live database and the backups stay."
-      onDone={() => done("backups")}
-    />
-  );
-}
+export const Drop = removal({
+  row: "backups.drop",
+  title: "Drop a database",
+  submit: "Drop",
+  label: "Database",
+  useNames: useRestored,
+  input: (slug, database) => ({ params: { slug, database } }),
+  text: "It is gone for good. The live database and the backups stay.",
+  to: "backups",
+});
 
 /** Returns the names of the restored databases. An error means that the project has no database, so none was restored. */
 function useRestored(slug: string): readonly string[] | undefined {

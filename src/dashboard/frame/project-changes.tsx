@@ -8,7 +8,7 @@ import { DeleteProject } from "../pages/projects/delete-project.tsx";
 import { RenameDialog } from "../pages/projects/project-name.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import type { OfProject } from "./actions.ts";
-import { useDone } from "./use-done.ts";
+import { plainAction } from "./plain-action.tsx";
 
 type OfLoaded = ComponentType<{ readonly project: Project; readonly onClose: () => void }>;
 
@@ -22,21 +22,14 @@ const withProject = (Chosen: OfLoaded) =>
 export const Rename = withProject(RenameDialog);
 export const Delete = withProject(DeleteProject);
 
-export function Undelete(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="projects.undelete"
-      title={`Undelete ${props.slug}`}
-      submit="Undelete"
-      input={() => ({ params: { slug: props.slug } })}
-      onDone={() => done("deployments")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">Brings the project back with the deployment it had.</p>
-    </ActionDialog>
-  );
-}
+export const Undelete = plainAction({
+  row: "projects.undelete",
+  title: (slug) => `Undelete ${slug}`,
+  submit: "Undelete",
+  input: (slug) => ({ params: { slug } }),
+  text: "Brings the project back with the deployment it had.",
+  to: "deployments",
+});
 
 export const Maintenance = withProject(function MaintenanceDialog({ project: { slug, maintenance }, onClose }) {
   const isOn = maintenance !== null;

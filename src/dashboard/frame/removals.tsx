@@ -7,104 +7,86 @@ import { ConfirmAction } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import type { OfProject } from "./actions.ts";
-import { useDone } from "./use-done.ts";
+import { useDone, type Place } from "./use-done.ts";
 
-interface RemovalProps<N extends RouteName> extends OfProject {
+interface Removal<N extends RouteName> {
   readonly row: N;
   readonly title: string;
   readonly submit: string;
   readonly label: string;
-  /** Undefined until they are loaded. */
-  readonly names: readonly string[] | undefined;
-  readonly input: (name: string) => CallInput<N>;
+  /** Returns the names of the things; undefined until they are loaded. */
+  readonly useNames: (slug: string) => readonly string[] | undefined;
+  readonly input: (slug: string, name: string) => CallInput<N>;
   readonly text: string;
-  readonly onDone: () => void;
+  /** The page that shows the result. */
+  readonly to: Place;
 }
 
-/** Removes one of several things. The user chooses it and types its name to confirm. */
-export function Removal<N extends RouteName>({ label, names, input, text, slug, ...rest }: RemovalProps<N>) {
-  const [chosen, choose] = useState<string>();
-  if (names === undefined) return null;
-  const sorted = names.toSorted(compareNames);
-  const name = chosen ?? sorted[0];
-  if (name === undefined)
+/** Creates the dialog that removes one of several things. The user chooses it and types its name to confirm. */
+export function removal<N extends RouteName>({ label, useNames, input, text, to, ...rest }: Removal<N>) {
+  return function RemovalDialog(props: OfProject) {
+    const { slug, onClose } = props;
+    const done = useDone(props);
+    const names = useNames(slug)?.toSorted(compareNames);
+    const [chosen, choose] = useState<string>();
+    if (names === undefined) return null;
+    const name = chosen ?? names[0];
+    if (name === undefined)
+      return (
+        <Dialog title={rest.title} onClose={onClose}>
+          <p className="text-sm text-muted">{slug} has none.</p>
+        </Dialog>
+      );
+    const asked = { ...rest, typed: name, input: input(slug, name), onDone: () => done(to), onClose };
     return (
-      <Dialog title={rest.title} onClose={rest.onClose}>
-        <p className="text-sm text-muted">{slug} has none.</p>
-      </Dialog>
+      <ConfirmAction {...asked} key={name}>
+        <div className="flex flex-col gap-4">
+          <SelectField
+            name="name"
+            label={label}
+            value={name}
+            onChange={(event) => choose(event.target.value)}
+            options={names.map((each) => [each, each])}
+          />
+          <p>{text}</p>
+        </div>
+      </ConfirmAction>
     );
-  return (
-    <ConfirmAction {...rest} key={name} typed={name} input={input(name)}>
-      <div className="flex flex-col gap-4">
-        <SelectField
-          name="name"
-          label={label}
-          value={name}
-          onChange={(event) => choose(event.target.value)}
-          options={sorted.map((each) => [each, each])}
-        />
-        <p>{text}</p>
-      </div>
-    </ConfirmAction>
-  );
+  };
 }
 
-/** Detaches one of the hostnames. */
-export function Detach(props: OfProject) {
-  const { slug } = props;
-  const done = useDone(props);
-  const { data } = useCall("domains.list", { params: { slug } });
-  return (
-    <Removal
-      {...props}
-      row="domains.detach"
-      title="Detach a domain"
-      submit="Detach"
-      label="Hostname"
-      names={data?.domains.map(({ hostname }) => hostname)}
-      input={(hostname) => ({ params: { slug, hostname } })}
-      text="It stops being served at once. The project's other addresses stay."
-      onDone={() => done("domains")}
-    />
-  );
-}
+export const Detach = removal({
+  row: "domains.detach",
+  title: "Detach a domain",
+  submit: "Detach",
+  label: "Hostname",
+  useNames: (slug) => useCall("domains.list", { params: { slug } }).data?.domains.map(({ hostname }) => hostname),
+  input: (slug, hostname) => ({ params: { slug, hostname } }),
+  text: "It stops being served at once. The project's other addresses stay.",
+  to: "domains",
+});
 
-/** Removes one of the variables. */
-export function RemoveVariable(props: OfProject) {
-  const { slug } = props;
-  const done = useDone(props);
-  const { data } = useCall("env.list", { params: { slug } });
-  return (
-    <Removal
-      {...props}
-      row="env.delete"
-      title="Remove a variable"
-      submit="Remove"
-      label="Key"
-      names={data?.variables.flatMap(({ key, system }) => (system ? [] : [key]))}
-      input={(key) => ({ params: { slug, key } })}
-      text="The application restarts without it. Earlier deployments keep their value, so a rollback brings it back."
-      onDone={() => done("variables")}
-    />
-  );
-}
+export const RemoveVariable = removal({
+  row: "env.delete",
+  title: "Remove a variable",
+  submit: "Remove",
+  label: "Key",
+  useNames: (slug) => {
+    const { data } = useCall("env.list", { params: { slug } });
+    return data?.variables.flatMap(({ key, system }) => (system ? [] : [key]));
+  },
+  input: (slug, key) => ({ params: { slug, key } }),
+  text: "The application restarts without it. Earlier deployments keep their value, so a rollback brings it back.",
+  to: "variables",
+});
 
-/** Deletes one of the cron jobs. */
-export function DeleteJob(props: OfProject) {
-  const { slug } = props;
-  const done = useDone(props);
-  const { data } = useCall("cron.list", { params: { slug } });
-  return (
-    <Removal
-      {...props}
-      row="cron.delete"
-      title="Delete a cron job"
-      submit="Delete"
-      label="Job"
-      names={data?.jobs.map(({ name }) => name)}
-      input={(name) => ({ params: { slug, name } })}
-      text="The job and the record of its runs go."
-      onDone={() => done("cron")}
-    />
-  );
-}
+export const DeleteJob = removal({
+  row: "cron.delete",
+  title: "Delete a cron job",
+  submit: "Delete",
+  label: "Job",
+  useNames: (slug) => useCall("cron.list", { params: { slug } }).data?.jobs.map(({ name }) => name),
+  input: (slug, name) => ({ params: { slug, name } }),
+  text: "The job and the record of its runs go.",
+  to: "cron",
+});

@@ -6,25 +6,17 @@ import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Plain } from "../ui/text.tsx";
 import type { OfProject } from "./actions.ts";
+import { plainAction } from "./plain-action.tsx";
 import { useDone } from "./use-done.ts";
 
-export function Deploy(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="deployments.create"
-      title={`Deploy ${props.slug} again`}
-      submit="Deploy again"
-      input={() => ({ params: { slug: props.slug }, body: {} })}
-      onDone={() => done("deployments")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">
-        The newest commit is built and started beside the present deployment, checked for health, then switched to.
-      </p>
-    </ActionDialog>
-  );
-}
+export const Deploy = plainAction({
+  row: "deployments.create",
+  title: (slug) => `Deploy ${slug} again`,
+  submit: "Deploy again",
+  input: (slug) => ({ params: { slug }, body: {} }),
+  text: "The newest commit is built and started beside the present deployment, checked for health, then switched to.",
+  to: "deployments",
+});
 
 export function Cancel(props: OfProject) {
   const { slug, onClose } = props;
@@ -68,18 +60,11 @@ export function Follow({ slug, onClose }: OfProject) {
   return <FollowDialog slug={slug} of={follows ? (followed ?? null) : null} onClose={onClose} />;
 }
 
-export function Fetch(props: OfProject) {
-  const done = useDone(props);
-  return (
-    <ActionDialog
-      row="follow.fetch"
-      title="Fetch the followed repository"
-      submit="Fetch now"
-      input={() => ({ params: { slug: props.slug } })}
-      onDone={() => done("settings")}
-      onClose={props.onClose}
-    >
-      <p className="text-sm text-muted">If the branch points at another commit by now, that is deployed.</p>
-    </ActionDialog>
-  );
-}
+export const Fetch = plainAction({
+  row: "follow.fetch",
+  title: () => "Fetch the followed repository",
+  submit: "Fetch now",
+  input: (slug) => ({ params: { slug } }),
+  text: "If the branch points at another commit by now, that is deployed.",
+  to: "settings",
+});
