@@ -2,7 +2,7 @@ import { LoaderCircle, Trash2 } from "lucide-react";
 import { useEffect, useState, type ComponentProps, type ReactNode } from "react";
 import type { RouteName } from "../../contract/routes.ts";
 import { visible } from "../data/format.ts";
-import { useWhyNot } from "../data/me.ts";
+import { useMe, whyNot } from "../data/me.ts";
 
 const looks = {
   primary: "bg-accent text-on-accent hover:bg-accent-hover",
@@ -28,6 +28,8 @@ interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
   readonly busy?: boolean;
   /** Why the button can't be used: shown on hover, on touch screens after a tap, and read out. The button stays focusable. */
   readonly why?: string | undefined;
+  /** The route that the button calls or whose dialog it opens: without the rights for it, the button can't be used. */
+  readonly row?: RouteName;
   readonly icon?: ReactNode;
 }
 
@@ -35,13 +37,15 @@ interface ButtonProps extends Omit<ComponentProps<"button">, "disabled"> {
 export function Button({
   look = "plain",
   busy = false,
-  why,
+  why: ownReason,
+  row,
   icon,
   children,
   onClick,
   className = "",
   ...rest
 }: ButtonProps) {
+  const why = useReason(ownReason, row);
   const isOff = busy || why !== undefined;
   const [isTapped, setTapped] = useState(false);
   useEffect(() => {
@@ -73,6 +77,11 @@ export function Button({
   );
 }
 
+/** Returns why a button can't be used: its own reason, else the missing right. Only the page's own buttons call routes of a session. */
+function useReason(own: string | undefined, row: RouteName | undefined): string | undefined {
+  return own ?? (row === undefined ? undefined : whyNot(useMe(), row));
+}
+
 const reasonMs = 6000;
 
 /** Shows at the bottom of a touch screen why a button can't be used. */
@@ -88,10 +97,12 @@ function Reason({ children }: { readonly children: string }) {
   );
 }
 
-type IconButtonProps = Omit<ComponentProps<"button">, "title"> & Pick<ButtonProps, "why"> & { readonly label: string };
+type IconButtonProps = Omit<ComponentProps<"button">, "title"> &
+  Pick<ButtonProps, "why" | "row"> & { readonly label: string };
 
 /** A button with an icon. The label is for screen readers and appears on hover. */
-export function IconButton({ label, why, children, onClick, className = "", ...rest }: IconButtonProps) {
+export function IconButton({ label, why: own, row, children, onClick, className = "", ...rest }: IconButtonProps) {
+  const why = useReason(own, row);
   const name = visible(label);
   return (
     <button
@@ -109,9 +120,9 @@ export function IconButton({ label, why, children, onClick, className = "", ...r
 }
 
 /** A button that opens the dialog in which this route removes something. */
-export function RemoveButton({ row, ...rest }: Omit<IconButtonProps, "why"> & { readonly row: RouteName }) {
+export function RemoveButton(props: Omit<IconButtonProps, "why"> & { readonly row: RouteName }) {
   return (
-    <IconButton {...rest} why={useWhyNot(row)}>
+    <IconButton {...props}>
       <Trash2 size={14} />
     </IconButton>
   );

@@ -3,7 +3,6 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, duration, visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Page, Section } from "../../ui/page.tsx";
@@ -34,8 +33,6 @@ function One({ backup }: { readonly backup: Backup }) {
   const { slug } = route.useParams();
   const verify = useAction("backups.verify");
   const [restoring, setRestoring] = useState(false);
-  const whyVerify = useWhyNot("backups.verify");
-  const whyRestore = useWhyNot("backups.restore");
   const isWhole = backup.status === "completed" ? undefined : "Only a completed backup can be used.";
   return (
     <Page
@@ -44,12 +41,13 @@ function One({ backup }: { readonly backup: Backup }) {
         <>
           <Button
             busy={verify.isPending}
-            why={isWhole ?? whyVerify}
+            row="backups.verify"
+            why={isWhole}
             onClick={() => verify.mutate({ params: { id: backup.id } })}
           >
             Verify
           </Button>
-          <Button look="primary" why={isWhole ?? whyRestore} onClick={() => setRestoring(true)}>
+          <Button look="primary" row="backups.restore" why={isWhole} onClick={() => setRestoring(true)}>
             Restore
           </Button>
         </>

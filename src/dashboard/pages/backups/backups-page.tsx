@@ -3,7 +3,6 @@ import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
@@ -30,13 +29,13 @@ export function BackupsPage() {
   const all = backups.data?.pages.flatMap((page) => page.backups) ?? [];
   const isWorking = all.some(({ operation }) => operation !== null);
   const create = useAction("backups.create");
-  const why = useWhyNot("backups.create");
   const action = (
     <Button
       look="primary"
       icon={<Plus size={15} />}
       busy={create.isPending}
-      why={isWorking ? "An operation is under way." : why}
+      row="backups.create"
+      why={isWorking ? "An operation is under way." : undefined}
       onClick={() => create.mutate({ params: { slug } })}
     >
       Back up now

@@ -3,7 +3,6 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { receiveFile } from "../../data/receive-file.ts";
 import { saveFile } from "../../data/save-file.ts";
 import { Button } from "../../ui/button.tsx";
@@ -24,7 +23,6 @@ interface DownloadProps {
 /** Downloads the backup as a file. The platform checks it against its checksum on the way. */
 export function Download({ slug, backup }: DownloadProps) {
   const client = useClient();
-  const why = useWhyNot("database.dump");
   const [format, setFormat] = useState<(typeof formats)[number]>("custom");
   const [received, setReceived] = useState<number>();
   const [busy, setBusy] = useState(false);
@@ -51,7 +49,7 @@ export function Download({ slug, backup }: DownloadProps) {
       {error !== null && <Problem error={error} />}
       <div className="flex flex-wrap items-center gap-3">
         <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />
-        <Button icon={<Icon size={14} />} why={why} busy={busy} onClick={() => void start()}>
+        <Button icon={<Icon size={14} />} row="database.dump" busy={busy} onClick={() => void start()}>
           Download
         </Button>
         <span role="status" className="text-sm text-muted">

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Table, timeColumn, type Column } from "../../ui/table.tsx";
@@ -56,13 +55,12 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
 }
 
 function Actions({ database, onOpen }: { readonly database: string; readonly onOpen: (open: Open) => void }) {
-  const [promoteRefused, dropRefused] = [useWhyNot("backups.promote"), useWhyNot("backups.drop")];
   return (
     <span className="inline-flex gap-1">
-      <Button look="quiet" className="h-7" why={promoteRefused} onClick={() => onOpen({ kind: "promote", database })}>
+      <Button look="quiet" className="h-7" row="backups.promote" onClick={() => onOpen({ kind: "promote", database })}>
         Promote
       </Button>
-      <Button look="quiet" className="h-7" why={dropRefused} onClick={() => onOpen({ kind: "drop", database })}>
+      <Button look="quiet" className="h-7" row="backups.drop" onClick={() => onOpen({ kind: "drop", database })}>
         Drop
       </Button>
     </span>

@@ -4,7 +4,6 @@ import { useMemo } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine, shortCommit } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { useBuildLog } from "../../data/use-output.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
@@ -158,14 +157,13 @@ const unfinished = ["failed", "cancelled"];
 function DeployAgain({ commit }: Pick<Build, "commit">) {
   const slug = useSlug();
   const navigate = useNavigate();
-  const why = useWhyNot("deployments.create");
   const deploy = useAction("deployments.create");
   const watch = (id: string) => void navigate({ to: "/projects/$slug/builds/$id", params: { slug, id } });
   return (
     <>
       <Button
         icon={<Rocket size={14} />}
-        why={why}
+        row="deployments.create"
         busy={deploy.isPending}
         onClick={() =>
           deploy.mutate({ params: { slug }, body: { commit } }, { onSuccess: ({ build_id: id }) => watch(id) })
@@ -180,11 +178,10 @@ function DeployAgain({ commit }: Pick<Build, "commit">) {
 
 function Cancel({ build }: { readonly build: Build }) {
   const cancel = useAction("builds.cancel");
-  const why = useWhyNot("builds.cancel");
   return (
     <Button
       icon={<Ban size={14} />}
-      why={why}
+      row="builds.cancel"
       busy={cancel.isPending}
       onClick={() => cancel.mutate({ params: { id: build.id } })}
     >

@@ -2,7 +2,6 @@ import { Link } from "@tanstack/react-router";
 import { CalendarClock, Play, Plus } from "lucide-react";
 import { useState } from "react";
 import { useAction } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
@@ -29,7 +28,6 @@ export function CronPage() {
   const slug = useSlug();
   const jobs = usePages("cron.list", { params: { slug } });
   const run = useAction("cron.run");
-  const why = useWhyNot("cron.set");
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const doing = {
@@ -40,10 +38,10 @@ export function CronPage() {
   };
   const actions = (
     <>
-      <Button why={why} onClick={() => setOpen({ kind: "import" })}>
+      <Button row="cron.set" onClick={() => setOpen({ kind: "import" })}>
         Import
       </Button>
-      <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setOpen({ kind: "edit", job: null })}>
+      <Button look="primary" icon={<Plus size={15} />} row="cron.set" onClick={() => setOpen({ kind: "edit", job: null })}>
         New job
       </Button>
     </>
@@ -211,15 +209,13 @@ interface JobActionsProps extends Pick<ColumnsOf, "onOpen" | "onRun"> {
 }
 
 function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
-  const why = useWhyNot("cron.run");
-  const editRefused = useWhyNot("cron.set");
   return (
     <span className="inline-flex items-center">
       <Button
         look="quiet"
         className="h-7"
         icon={<Play size={13} />}
-        why={why}
+        row="cron.run"
         busy={busy}
         aria-label={`Run now: ${job.name}`}
         onClick={() => onRun(job.name)}
@@ -229,7 +225,7 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
       <Button
         look="quiet"
         className="h-7 max-sm:hidden"
-        why={editRefused}
+        row="cron.set"
         onClick={() => onOpen({ kind: "edit", job })}
       >
         Edit

@@ -3,7 +3,6 @@ import { useState } from "react";
 import { ApiError, type Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { NotFound } from "../../frame/not-found.tsx";
@@ -30,8 +29,6 @@ export function JobPage() {
   const jobs = useCall("cron.list", { params: { slug } });
   const run = useAction("cron.run");
   const [open, setOpen] = useState<"edit" | "delete">();
-  const why = useWhyNot("cron.set");
-  const [runRefused, deleteRefused] = [useWhyNot("cron.run"), useWhyNot("cron.delete")];
   const navigate = useNavigate();
   const close = () => setOpen(undefined);
   const job = jobs.data?.jobs.find((each) => each.name === name);
@@ -39,15 +36,15 @@ export function JobPage() {
     return <NotFound>This project has no cron job {visible(name)}.</NotFound>;
   const actions = (
     <>
-      <Button look="danger" why={deleteRefused} onClick={() => setOpen("delete")}>
+      <Button look="danger" row="cron.delete" onClick={() => setOpen("delete")}>
         Delete
       </Button>
-      <Button why={why} onClick={() => setOpen("edit")}>
+      <Button row="cron.set" onClick={() => setOpen("edit")}>
         Edit
       </Button>
       <Button
         look="primary"
-        why={runRefused}
+        row="cron.run"
         busy={run.isPending}
         onClick={() => run.mutate({ params: { slug, name } })}
       >

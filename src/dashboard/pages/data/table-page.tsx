@@ -3,7 +3,6 @@ import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { count } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -28,7 +27,6 @@ export function TablePage() {
   const [inserting, setInserting] = useState(false);
   const [cell, setCell] = useState<Cell>();
   const [deleting, setDeleting] = useState<Row>();
-  const why = useWhyNot("data.insert");
   const { offset = 0 } = search;
   return (
     <Page
@@ -48,7 +46,7 @@ export function TablePage() {
               }
             />
           </div>
-          <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setInserting(true)}>
+          <Button look="primary" icon={<Plus size={15} />} row="data.insert" onClick={() => setInserting(true)}>
             Insert a row
           </Button>
         </>

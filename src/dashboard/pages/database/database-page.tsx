@@ -3,7 +3,6 @@ import { Database } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { bytes, count, visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
@@ -70,7 +69,6 @@ export function DatabasePage() {
 
 function CreateDatabase({ slug }: { readonly slug: string }) {
   const create = useAction("database.create");
-  const why = useWhyNot("database.create");
   return (
     <>
       {create.error !== null && <Problem error={create.error} />}
@@ -79,7 +77,7 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
         title="No database yet"
         command={`berth db create --project ${slug}`}
         action={
-          <Button look="primary" busy={create.isPending} why={why} onClick={() => create.mutate({ params: { slug } })}>
+          <Button look="primary" busy={create.isPending} row="database.create" onClick={() => create.mutate({ params: { slug } })}>
             Create a PostgreSQL database
           </Button>
         }

@@ -5,7 +5,6 @@ import type { Answer } from "../../../contract/client.ts";
 import { isOfBuild } from "../../../contract/states.ts";
 import { useAction } from "../../data/api.ts";
 import { duration, firstLine, shortCommit } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
@@ -35,13 +34,12 @@ export function DeploymentsPage() {
   const deployments = usePages("deployments.list", { params: { slug } });
   const builds = usePages("builds.list", { params: { slug } });
   const redeploy = useAction("deployments.create");
-  const why = useWhyNot("deployments.create");
   const [target, setTarget] = useState<Deployment>();
   const isEmpty = builds.data?.pages[0]?.builds.length === 0;
   const action = (
     <Button
       icon={<Rocket size={14} />}
-      why={why}
+      row="deployments.create"
       busy={redeploy.isPending}
       onClick={() => redeploy.mutate({ params: { slug }, body: {} })}
     >
@@ -260,13 +258,12 @@ function RollbackButton({
   readonly deployment: Deployment;
   readonly onRollback: (deployment: Deployment) => void;
 }) {
-  const why = useWhyNot("deployments.rollback");
   return (
     <Button
       look="quiet"
       className="h-7"
       icon={<RotateCcw size={13} />}
-      why={why}
+      row="deployments.rollback"
       aria-label={`Roll back to #${deployment.number}`}
       onClick={() => onRollback(deployment)}
     >

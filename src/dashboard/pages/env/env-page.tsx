@@ -3,7 +3,6 @@ import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { compareNames } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useSlug } from "../../data/project.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
@@ -25,15 +24,14 @@ type Open =
 export function EnvPage() {
   const slug = useSlug();
   const env = useCall("env.list", { params: { slug } });
-  const why = useWhyNot("env.set");
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const actions = (
     <>
-      <Button why={why} onClick={() => setOpen({ kind: "paste" })}>
+      <Button row="env.set" onClick={() => setOpen({ kind: "paste" })}>
         Paste a .env
       </Button>
-      <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setOpen({ kind: "set", key: null })}>
+      <Button look="primary" icon={<Plus size={15} />} row="env.set" onClick={() => setOpen({ kind: "set", key: null })}>
         Set a variable
       </Button>
     </>
@@ -170,10 +168,9 @@ function columnsFor(
 }
 
 function Actions({ name, onOpen }: { readonly name: string; readonly onOpen: (open: Open) => void }) {
-  const why = useWhyNot("env.set");
   return (
     <span className="inline-flex items-center">
-      <Button look="quiet" className="h-7" why={why} onClick={() => onOpen({ kind: "set", key: name })}>
+      <Button look="quiet" className="h-7" row="env.set" onClick={() => onOpen({ kind: "set", key: name })}>
         Replace
       </Button>
       <RemoveButton row="env.delete" label={`Remove ${name}`} onClick={() => onOpen({ kind: "delete", key: name })} />

@@ -2,7 +2,6 @@ import { GitBranch } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
 import { shortCommit } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
@@ -24,7 +23,6 @@ export function Followed({ project: { slug, follows } }: { readonly project: Pro
   const isAsked = follows && open !== "stop";
   const followed = useCall("follow.get", { params: { slug } }, { enabled: isAsked });
   const fetch = useAction("follow.fetch");
-  const why = useWhyNot("follow.set");
   const close = () => setOpen(undefined);
   return (
     <Section
@@ -40,7 +38,7 @@ export function Followed({ project: { slug, follows } }: { readonly project: Pro
           icon={<GitBranch size={24} />}
           title="No repository is followed"
           action={
-            <Button why={why} onClick={() => setOpen("follow")}>
+            <Button row="follow.set" onClick={() => setOpen("follow")}>
               Follow a repository
             </Button>
           }
@@ -62,18 +60,15 @@ interface ActionsProps {
 }
 
 function Actions({ slug, fetch, onOpen }: ActionsProps) {
-  const whyFetch = useWhyNot("follow.fetch");
-  const whySet = useWhyNot("follow.set");
-  const whyStop = useWhyNot("follow.delete");
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <Button why={whyFetch} busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug } })}>
+      <Button row="follow.fetch" busy={fetch.isPending} onClick={() => fetch.mutate({ params: { slug } })}>
         Fetch now
       </Button>
-      <Button why={whySet} onClick={() => onOpen("follow")}>
+      <Button row="follow.set" onClick={() => onOpen("follow")}>
         Change
       </Button>
-      <Button look="danger" why={whyStop} onClick={() => onOpen("stop")}>
+      <Button look="danger" row="follow.delete" onClick={() => onOpen("stop")}>
         Stop following
       </Button>
     </div>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { bytes, count } from "../../data/format.ts";
-import { useMe, useWhyNot } from "../../data/me.ts";
+import { useMe } from "../../data/me.ts";
 import { signOut } from "../../data/session.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -69,11 +69,10 @@ export function AccountPage() {
 /** Revokes the token, and so ends every session that uses it. */
 function SignOutEverywhere() {
   const { token } = useMe();
-  const why = useWhyNot("tokens.delete");
   const [asking, setAsking] = useState(false);
   return (
     <>
-      <Button why={why} onClick={() => setAsking(true)}>
+      <Button row="tokens.delete" onClick={() => setAsking(true)}>
         Sign out everywhere
       </Button>
       {asking && (

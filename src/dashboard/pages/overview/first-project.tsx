@@ -37,7 +37,7 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
         </p>
       </div>
       <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4 text-sm text-muted">
-        <Button icon={<Plus size={15} />} why={why} onClick={onCreate}>
+        <Button icon={<Plus size={15} />} row="projects.create" onClick={onCreate}>
           Create an empty project
         </Button>
         Push to it later, or set its variables and database first.

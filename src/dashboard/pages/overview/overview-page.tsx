@@ -5,7 +5,6 @@ import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { compareNames, count, plural, shortCommit, visible } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
@@ -30,9 +29,8 @@ const FirstProject = lazy(async () => ({
 export function OverviewPage() {
   const overview = useCall("overview.get", {});
   const [creating, setCreating] = useState(false);
-  const why = useWhyNot("projects.create");
   const create = (
-    <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setCreating(true)}>
+    <Button look="primary" icon={<Plus size={15} />} row="projects.create" onClick={() => setCreating(true)}>
       New project
     </Button>
   );

@@ -31,7 +31,6 @@ export function Machines() {
 }
 
 function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
-  const refused = useWhyNot("platform.join");
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   return (
@@ -39,7 +38,7 @@ function Swarm({ machines }: { readonly machines: readonly PooledMachine[] }) {
       title="Machines of the swarm"
       lead="Where replicas run. A replica starts on a machine that is ready."
       actions={
-        <Button icon={<Plus size={15} />} why={refused} onClick={() => setOpen({ kind: "join" })}>
+        <Button icon={<Plus size={15} />} row="platform.join" onClick={() => setOpen({ kind: "join" })}>
           Add a machine
         </Button>
       }

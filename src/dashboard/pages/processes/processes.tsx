@@ -22,13 +22,13 @@ export function Processes({ slug }: { readonly slug: string }) {
   const processes = useCall("processes.list", { params: { slug } });
   const restart = useAction("processes.restart");
   const scale = useAction("processes.set");
-  const mayRestart = useWhyNot("processes.restart");
   const problem = restart.error ?? scale.error;
   const all = processes.data?.processes ?? [];
   const action = (
     <Button
       icon={<RefreshCw size={14} />}
-      why={all.length === 0 ? "Nothing runs yet." : mayRestart}
+      row="processes.restart"
+      why={all.length === 0 ? "Nothing runs yet." : undefined}
       busy={restart.isPending && restart.variables.body.type === undefined}
       onClick={() => restart.mutate({ params: { slug }, body: {} })}
     >
@@ -135,7 +135,6 @@ function columnsFor(controls: Controls): readonly Column<Row>[] {
 function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls & { readonly row: Row }) {
   const { type, replicas } = process;
   const scaleRefused = useWhyNot("processes.set");
-  const restartRefused = useWhyNot("processes.restart");
   // Requests always need at least one replica.
   const least = type === "web" ? 1 : 0;
   return (
@@ -154,7 +153,7 @@ function TypeControls({ row: { process }, onScale, onRestart, busy }: Controls &
       </Select>
       <IconButton
         label={`Restart ${type}`}
-        why={restartRefused}
+        row="processes.restart"
         aria-disabled={busy}
         className="max-sm:hidden"
         onClick={() => busy || onRestart(type)}

@@ -1,7 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { limits } from "../../../contract/limits.ts";
-import { useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
@@ -19,7 +18,7 @@ export function ProjectName({ project }: { readonly project: Project }) {
       title="Name"
       lead="It stands in the project's address, in the path of its repository and in every command."
       actions={
-        <Button why={useWhyNot("projects.rename")} onClick={() => setRenaming(true)}>
+        <Button row="projects.rename" onClick={() => setRenaming(true)}>
           Rename
         </Button>
       }

@@ -119,7 +119,6 @@ function linesOf(text: string): string[] | null {
 function Danger({ project }: { readonly project: Project }) {
   const undelete = useAction("projects.undelete");
   const [deleting, setDeleting] = useState(false);
-  const why = useWhyNot("projects.delete");
   const isDeleted = project.state === "deleted";
   return (
     <Section title="Danger zone">
@@ -128,7 +127,7 @@ function Danger({ project }: { readonly project: Project }) {
           <Row title="Undelete" text="Brings the project back with the deployment it had.">
             <Button
               busy={undelete.isPending}
-              why={why}
+              row="projects.delete"
               onClick={() => undelete.mutate({ params: { slug: project.slug } })}
             >
               Undelete
@@ -143,7 +142,7 @@ function Danger({ project }: { readonly project: Project }) {
               : "It stops serving at once. Everything is kept, and Undelete brings it back."
           }
         >
-          <Button look="danger" why={why} onClick={() => setDeleting(true)}>
+          <Button look="danger" row="projects.delete" onClick={() => setDeleting(true)}>
             {isDeleted ? "Delete for good" : "Delete"}
           </Button>
         </Row>

@@ -2,7 +2,6 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
@@ -17,7 +16,6 @@ type Registry = Answer<"registries.list">["registries"][number];
 /** Lists the registries that builds log in to for private images. */
 export function Registries() {
   const registries = useCall("registries.list", {});
-  const why = useWhyNot("registries.set");
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Registry>();
   return (
@@ -30,7 +28,7 @@ export function Registries() {
         </>
       }
       actions={
-        <Button icon={<Plus size={15} />} why={why} onClick={() => setAdding(true)}>
+        <Button icon={<Plus size={15} />} row="registries.set" onClick={() => setAdding(true)}>
           Add a registry
         </Button>
       }

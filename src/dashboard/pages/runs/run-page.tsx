@@ -3,7 +3,6 @@ import { Ban } from "lucide-react";
 import { useMemo } from "react";
 import { useAction } from "../../data/api.ts";
 import { duration } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useRunOutput } from "../../data/use-output.ts";
 import { Button } from "../../ui/button.tsx";
 import { linesOf, LogView } from "../../ui/log-view.tsx";
@@ -67,11 +66,10 @@ function Facts({ run }: { readonly run: Run }) {
 
 function Cancel({ slug, run }: { readonly slug: string; readonly run: Run }) {
   const cancel = useAction("runs.cancel");
-  const why = useWhyNot("runs.cancel");
   return (
     <Button
       icon={<Ban size={14} />}
-      why={why}
+      row="runs.cancel"
       busy={cancel.isPending}
       onClick={() => cancel.mutate({ params: { slug, number: `${run.number}` } })}
     >

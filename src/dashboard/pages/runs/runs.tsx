@@ -3,7 +3,6 @@ import { SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { duration } from "../../data/format.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { useProject } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
@@ -22,15 +21,14 @@ export function Runs({ slug }: { readonly slug: string }) {
   const runs = usePages("runs.list", { params: { slug } });
   const { data: project } = useProject();
   const [starting, setStarting] = useState(false);
-  const refused = useWhyNot("runs.create");
   const isDeployed = project?.active_deployment !== null;
-  const why = isDeployed ? refused : "Deploy a version first.";
+  const why = isDeployed ? undefined : "Deploy a version first.";
   return (
     <Section
       title="One-off commands"
       lead="Run in the image of a deployment with its variables, database and storage: a migration, an import, a look around."
       actions={
-        <Button look="primary" icon={<SquareTerminal size={15} />} why={why} onClick={() => setStarting(true)}>
+        <Button look="primary" icon={<SquareTerminal size={15} />} row="runs.create" why={why} onClick={() => setStarting(true)}>
           Run a command
         </Button>
       }

@@ -2,7 +2,6 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { useWhyNot } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
@@ -18,7 +17,6 @@ type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 /** Lists the keys for git over SSH. Each has the rights of the token that registered it, and is valid as long as that token. */
 export function SshKeys() {
   const keys = useCall("ssh-keys.list", {});
-  const why = useWhyNot("ssh-keys.create");
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Key>();
   return (
@@ -26,7 +24,7 @@ export function SshKeys() {
       title="SSH keys"
       lead="For git over SSH. A key is valid as long as the token that registered it."
       actions={
-        <Button icon={<Plus size={15} />} why={why} onClick={() => setAdding(true)}>
+        <Button icon={<Plus size={15} />} row="ssh-keys.create" onClick={() => setAdding(true)}>
           Add a key
         </Button>
       }

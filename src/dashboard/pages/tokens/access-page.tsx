@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { useMe, useWhyNot } from "../../data/me.ts";
+import { useMe } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -20,12 +20,11 @@ type Token = Answer<"tokens.list">["api_tokens"][number];
 /** The page of API tokens, SSH keys, webhooks and logins to image registries. */
 export function AccessPage() {
   const tokens = useCall("tokens.list", {});
-  const why = useWhyNot("tokens.create");
   const [creating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<Token>();
   const me = useMe();
   const action = (
-    <Button look="primary" icon={<Plus size={15} />} why={why} onClick={() => setCreating(true)}>
+    <Button look="primary" icon={<Plus size={15} />} row="tokens.create" onClick={() => setCreating(true)}>
       New token
     </Button>
   );

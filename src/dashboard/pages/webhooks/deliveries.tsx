@@ -22,7 +22,6 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
   const deliveries = useCall("webhooks.deliveries", { params });
   const test = useAction("webhooks.test");
   const update = useAction("webhooks.update");
-  const why = useWhyNot("webhooks.test");
   const error = test.error ?? update.error;
   const turn = () => update.mutate({ params, body: { enabled: !webhook.enabled } }, { onSuccess: onClose });
   return (
@@ -31,11 +30,11 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
         {!webhook.confirmed && <Confirm id={webhook.id} onDone={onClose} />}
         {webhook.disabled_reason !== null && <p className="text-sm text-muted">{webhook.disabled_reason}</p>}
         <div className="flex gap-2">
-          <Button look="primary" why={why} busy={test.isPending} onClick={() => test.mutate({ params })}>
+          <Button look="primary" row="webhooks.test" busy={test.isPending} onClick={() => test.mutate({ params })}>
             {webhook.confirmed ? "Send a test" : "Mail the code again"}
           </Button>
           {webhook.confirmed && (
-            <Button why={why} busy={update.isPending} onClick={turn}>
+            <Button row="webhooks.test" busy={update.isPending} onClick={turn}>
               {webhook.enabled ? "Switch off" : "Switch on"}
             </Button>
           )}

@@ -23,7 +23,6 @@ export function Webhooks() {
 
 function OwnersWebhooks() {
   const webhooks = useCall("webhooks.list", {});
-  const why = useWhyNot("webhooks.create");
   const [adding, setAdding] = useState(false);
   const [shown, setShown] = useState<Webhook>();
   const [removing, setRemoving] = useState<Webhook>();
@@ -32,7 +31,7 @@ function OwnersWebhooks() {
       title="Webhooks"
       lead="Deployments, builds, alerts, backups, certificates and waiting approvals, sent to other services."
       actions={
-        <Button icon={<Plus size={15} />} why={why} onClick={() => setAdding(true)}>
+        <Button icon={<Plus size={15} />} row="webhooks.create" onClick={() => setAdding(true)}>
           Add a webhook
         </Button>
       }
