@@ -3,7 +3,7 @@ import { errors, type ErrorCode } from "./errors.ts";
 import { ApiError, ConnectionError, InvalidCall } from "./client-errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { dryRun } from "./dry-run.ts";
-import { routes, type RouteName, type RouteNamed } from "./routes.ts";
+import { route, type RouteName, type RouteNamed } from "./routes.ts";
 import { bearerProtocol, changes, tunnelProtocol, type Row } from "./table.ts";
 
 export { ApiError, ConnectionError, InvalidCall };
@@ -15,12 +15,12 @@ export { ApiError, ConnectionError, InvalidCall };
 export function createClient(options: ClientOptions): Client {
   const connection = { ...options, baseUrl: normalBaseUrl(options.baseUrl) };
   const send = (row: Row, input: AnyInput = {}) => exchange(connection, row, input);
-  const call = (name: RouteName, input: AnyInput = {}) => send(rowsByName.get(name) as Row, input);
-  const follow = (name: RouteName, input: AnyInput = {}) => pages(connection, rowsByName.get(name) as Row, input);
+  const call = (name: RouteName, input: AnyInput = {}) => send(route(name), input);
+  const follow = (name: RouteName, input: AnyInput = {}) => pages(connection, route(name), input);
   const signInLink = () => exchangeLink(connection);
   const { baseUrl } = connection;
   const tunnel = (name: RouteName, { params = {} }: AnyInput = {}) => {
-    const url = baseUrl.replace(/^http/, "ws") + pathOf(rowsByName.get(name) as Row, params);
+    const url = baseUrl.replace(/^http/, "ws") + pathOf(route(name), params);
     return new WebSocket(url, [tunnelProtocol, `${bearerProtocol}${options.token}`]);
   };
   const typed = {
@@ -108,7 +108,6 @@ type BodyInput<N extends RouteName> = RouteNamed<N>["body"] extends z.ZodType
     ? { readonly upload: NonNullable<AnyInput["upload"]> }
     : object;
 
-const rowsByName = new Map<string, Row>(routes.map((row) => [row.name, row]));
 const defaultTimeoutMs = 30_000;
 const defaultWaitTimeoutMs = 300_000;
 

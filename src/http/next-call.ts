@@ -1,14 +1,13 @@
 import { errors, type ErrorCode, type ErrorDefinition, type NextCall } from "../contract/errors.ts";
-import { routes } from "../contract/routes.ts";
-
-const byName = new Map<string, (typeof routes)[number]>(routes.map((row) => [row.name, row]));
+import { route, type RouteName } from "../contract/routes.ts";
 
 /** Returns the call that an error's definition suggests, with its path filled in from the request; undefined when that is impossible. */
 export function nextCallOf(code: ErrorCode, params: unknown): NextCall | undefined {
   const definition: ErrorDefinition = errors[code];
-  const row = byName.get(definition.next ?? "");
-  const path = row === undefined ? undefined : pathOf(row.path, params);
-  return row === undefined || path === undefined ? undefined : { route: row.name, method: row.method, path };
+  if (definition.next === undefined) return undefined;
+  const row = route(definition.next as RouteName);
+  const path = pathOf(row.path, params);
+  return path === undefined ? undefined : { route: row.name, method: row.method, path };
 }
 
 /** Fills a request's path parameters into a row's path; undefined when one is missing. */
