@@ -1,5 +1,6 @@
 /**
- * Calls `look` in this period, but not while an earlier call is under way; a call that fails is left to the next. Returns what stops it.
+ * Calls `look` in this period, but not while an earlier call is under way; a call that fails is left to the next. Returns what stops it. It
+ * does not keep the process alive.
  */
 export function lookEvery(periodMs: number, look: () => Promise<void>): () => void {
   let isLooking = false;
@@ -9,6 +10,6 @@ export function lookEvery(periodMs: number, look: () => Promise<void>): () => vo
     void look()
       .catch(() => {})
       .finally(() => (isLooking = false));
-  }, periodMs);
+  }, periodMs).unref();
   return () => clearInterval(timer);
 }

@@ -1,6 +1,7 @@
 import { throwTogether } from "../../kit/throw-together.ts";
 import { unixSocketOf } from "../../kit/server-address.ts";
 import { silentLog } from "../../kit/log.ts";
+import { lookEvery } from "../../kit/look-every.ts";
 import { shareRuns } from "../../kit/share-runs.ts";
 import type {
   Instance,
@@ -68,10 +69,9 @@ class Swarm implements SwarmRuntime {
   readonly #memory = emptyMemory();
   readonly #readAll = shareRuns(() => readReplicas(this.#context, this.#memory));
   readonly #listeners = new Set<(workloadId: string) => void>();
-  readonly #watch: NodeJS.Timeout;
+  readonly #endWatch: () => void;
   #seen = new Map<string, string>();
   #here: readonly Instance[] | undefined;
-  #isLooking = false;
   #isHastened = false;
 
   constructor(local: DockerRuntime, context: SwarmContext) {
@@ -80,8 +80,7 @@ class Swarm implements SwarmRuntime {
     this.#guard = createGuard(context);
     this.machines = createMachinePool(context, this.#guard);
     this.#output = createAttemptOutput(context);
-    this.#watch = setInterval(() => void this.#look(), watchMs);
-    this.#watch.unref();
+    this.#endWatch = lookEvery(watchMs, () => this.#look());
   }
 
   describe = async (): Promise<RuntimeDescription> =>
@@ -212,7 +211,7 @@ class Swarm implements SwarmRuntime {
   changedBytes: Runtime["changedBytes"] = (projectId) => this.#local.changedBytes(projectId);
 
   close(): void {
-    clearInterval(this.#watch);
+    this.#endWatch();
     this.#output.close();
     this.#local.close();
   }
@@ -309,23 +308,15 @@ class Swarm implements SwarmRuntime {
     });
   }
 
-  /** Polls for changes, because a swarm sends no events about tasks. */
+  /** Polls for changes, because a swarm sends no events about tasks. Rejects when the managers have no quorum; `observe` reports that. */
   async #look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
-      const replicas = await this.#replicas();
-      this.#followAll(replicas);
-      const now = new Map(replicas.map((each) => [each.name, `${each.exit === null}/${each.task?.Status.State}`]));
-      const changed = replicas.filter((each) => now.get(each.name) !== this.#seen.get(each.name));
-      this.#seen = now;
-      for (const id of new Set(changed.map((each) => keyOf(each).workload_id)))
-        for (const listener of this.#listeners) listener(id);
-    } catch {
-      // The manager has lost its quorum; `observe` reports that.
-    } finally {
-      this.#isLooking = false;
-    }
+    const replicas = await this.#replicas();
+    this.#followAll(replicas);
+    const now = new Map(replicas.map((each) => [each.name, `${each.exit === null}/${each.task?.Status.State}`]));
+    const changed = replicas.filter((each) => now.get(each.name) !== this.#seen.get(each.name));
+    this.#seen = now;
+    for (const id of new Set(changed.map((each) => keyOf(each).workload_id)))
+      for (const listener of this.#listeners) listener(id);
   }
 
   async #hasten(): Promise<void> {
