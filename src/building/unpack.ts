@@ -1,6 +1,8 @@
 import { Transform, type Readable } from "node:stream";
 import { BuildRefused } from "../detection/failures.ts";
 import { run } from "../kit/exec.ts";
+import type { SourceTree } from "../detection/source-tree.ts";
+import type { BuildLog } from "./build-log.ts";
 import { scanSource, type ScannedSource } from "./scan-source.ts";
 
 export interface Unpacking {
@@ -43,6 +45,16 @@ export async function unpack(unpacking: Unpacking): Promise<ScannedSource> {
   const scanned = await scanSource(unpacking.folder, unpacking.signal);
   if (scanned.sizeBytes > unpacking.maxBytes) throw tooLarge(unpacking.maxBytes);
   return scanned;
+}
+
+/** Unpacks a build's source and reports the links that were dropped. */
+export async function unpackSource(unpacking: Unpacking, log: BuildLog): Promise<SourceTree> {
+  const { tree, droppedLinks } = await unpack(unpacking);
+  if (droppedLinks.length > 0) {
+    log.step("Dropped symbolic links that point outside of the repository");
+    for (const path of droppedLinks) log.detail(path);
+  }
+  return tree;
 }
 
 function tooLarge(maxBytes: number): BuildRefused {

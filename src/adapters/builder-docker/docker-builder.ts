@@ -1,10 +1,10 @@
 import { mkdir, readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
+import { outcomeOfError } from "../../building/outcome-of-error.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
 import { watchDisk } from "../../building/watch-disk.ts";
-import { BuildRefused, toFailure } from "../../detection/failures.ts";
 import { folderBytesNow } from "../../kit/folder-bytes.ts";
 import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
 import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
@@ -89,14 +89,7 @@ async function build({ keeper, disks, ...shared }: Shared, request: BuildRequest
     const run = { ...shared, ...use, logins, request, log, time, folder, taken };
     return { outcome: "built", image: await makeImage(run) };
   } catch (error) {
-    if (request.signal.aborted) {
-      log.error("The build was cancelled.");
-      return { outcome: "cancelled" };
-    }
-    const failure = toFailure(refusalIn(error, time.check), log.tail(), log.redact);
-    log.error(failure.summary);
-    log.error(failure.hint);
-    return { outcome: "failed", failure };
+    return outcomeOfError(error, { request, log, time });
   } finally {
     disk.stop();
     disks.delete(request.build_id);
@@ -111,17 +104,6 @@ async function admitted({ privateRegistries }: DockerBuilderOptions, { registrie
   for (const { host } of refused)
     log.detail(`${host} leads into a private network: its password is not sent (BERTH_PRIVATE_REGISTRIES allows it)`);
   return logins;
-}
-
-/** Returns the failure to show to the user; throws errors that are the machine's fault. */
-function refusalIn(error: unknown, checkTime: () => void): BuildRefused {
-  if (error instanceof BuildRefused) return error;
-  try {
-    checkTime();
-  } catch (late) {
-    if (late instanceof BuildRefused) return late;
-  }
-  throw error;
 }
 
 interface ListedImage {

@@ -1,7 +1,7 @@
 import { besideApp } from "../../building/site-server.ts";
+import { stepEnv, toolEnv } from "../../building/step-env.ts";
 import type { PackageManagerName } from "../../detection/package-manager.ts";
 import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
-import { cargoTarget } from "../../detection/rust-plan.ts";
 import { certificateVariables } from "../../sandbox/certificates.ts";
 
 /** Base images of generated Dockerfiles. */
@@ -132,12 +132,12 @@ export function stepIn(vertexName: string): number | undefined {
 function runLine({ plan, certificates }: Generating, step: Step, number: number): string {
   const { pem } = certificateFiles;
   const java = plan.kind === "java" ? certificateFiles.java : null;
-  const own = { ...ownEnv, ...(certificates ? certificateVariables({ pem, java }) : {}) };
+  const own = { ...toolEnv, PIP_ROOT_USER_ACTION: "ignore", ...(certificates ? certificateVariables({ pem, java }) : {}) };
   const assignments = (env: Readonly<Record<string, string>>) =>
     Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)};`);
   const script = [
     `: ${mark}${number};`,
-    ...assignments(stepEnv),
+    ...assignments({ ...stepEnv, CI: "true" }),
     `. /run/berth/env;`,
     ...assignments({ ...step.env, ...own }),
     `exec ${step.args.map(quoted).join(" ")}`,
@@ -150,29 +150,6 @@ function runLine({ plan, certificates }: Generating, step: Step, number: number)
   ];
   return `RUN ${mounts.join(" ")} ${JSON.stringify(["/bin/sh", "-c", script])}`;
 }
-
-const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1", CI: "true" };
-
-/** Variables that the project cannot override: cache folders, no prompts, no telemetry. */
-const ownEnv = {
-  npm_config_cache: "/cache/npm",
-  npm_config_update_notifier: "false",
-  npm_config_color: "false",
-  YARN_CACHE_FOLDER: "/cache/yarn",
-  YARN_GLOBAL_FOLDER: "/cache/yarn-modern",
-  YARN_NODE_LINKER: "node-modules",
-  YARN_ENABLE_TELEMETRY: "0",
-  NEXT_TELEMETRY_DISABLED: "1",
-  NUXT_TELEMETRY_DISABLED: "1",
-  ASTRO_TELEMETRY_DISABLED: "1",
-  PIP_CACHE_DIR: "/cache/pip",
-  PIP_DISABLE_PIP_VERSION_CHECK: "1",
-  PIP_ROOT_USER_ACTION: "ignore",
-  GOCACHE: "/cache/go-build",
-  GOMODCACHE: "/cache/go-mod",
-  CARGO_HOME: "/cache/cargo",
-  CARGO_TARGET_DIR: cargoTarget,
-};
 
 /** Quotes a word for a shell command. */
 export function quoted(word: string): string {

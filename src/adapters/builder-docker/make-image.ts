@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlain } from "../../building/is-plain.ts";
-import { unpack } from "../../building/unpack.ts";
+import { unpackSource } from "../../building/unpack.ts";
 import type { Image } from "../../ports/builder.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { fromDockerfile } from "./from-dockerfile.ts";
@@ -14,10 +14,6 @@ export async function makeImage(run: BuildRun): Promise<Image> {
   await mkdir(app);
   const uid = process.getuid?.() ?? 0;
   const unpacking = { source: request.source(), folder: app, maxBytes: options.maxSourceBytes, uid };
-  const { tree, droppedLinks } = await unpack({ ...unpacking, signal: time.signal });
-  if (droppedLinks.length > 0) {
-    log.step("Dropped symbolic links that point outside of the repository");
-    for (const path of droppedLinks) log.detail(path);
-  }
+  const tree = await unpackSource({ ...unpacking, signal: time.signal }, log);
   return isPlain(app, dockerfileName, "file") ? await fromDockerfile(run, tree) : await fromPlan(run, tree);
 }

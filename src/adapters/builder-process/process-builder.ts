@@ -1,7 +1,7 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { detect, type Detected } from "../../detection/detect.ts";
-import { BuildRefused, toFailure } from "../../detection/failures.ts";
+import { BuildRefused } from "../../detection/failures.ts";
 import { planBuild } from "../../detection/plan-build.ts";
 import type { BuildPlan, Start } from "../../detection/plan.ts";
 import { requireCommands } from "../../detection/procfile.ts";
@@ -12,6 +12,7 @@ import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/bui
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { builtFiles } from "../../building/built-files.ts";
 import { chooseStart, needsTree } from "../../building/choose-start.ts";
+import { outcomeOfError } from "../../building/outcome-of-error.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
 import { remarks } from "../../building/remarks.ts";
 import { siteCommand } from "../../building/site-server.ts";
@@ -25,7 +26,7 @@ import {
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, makeSite, publish } from "./release/publish.ts";
-import { unpack } from "../../building/unpack.ts";
+import { unpackSource } from "../../building/unpack.ts";
 import { finishInstall, installAndBuild, nothingKnown, type Finished } from "./steps/install-and-build.ts";
 import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
@@ -165,7 +166,7 @@ async function build(options: ProcessBuilderOptions, request: BuildRequest, shar
     const run = { ...shared, options, request, log, time, workspace, projectCacheDir, hashing, after };
     return { outcome: "built", image: await makeImage(run) };
   } catch (error) {
-    return endedBy(error, { request, log, time });
+    return outcomeOfError(error instanceof TreeTooLarge ? outputTooLarge(error) : error, { request, log, time });
   } finally {
     hashing.stop();
     disk.stop();
@@ -190,30 +191,6 @@ function placesOf(
 function openWorkspace(options: ProcessBuilderOptions, request: BuildRequest, trash: Trash): Promise<Workspace> {
   const uid = options.uidBase + request.project_number;
   return makeWorkspace({ ...placesOf(options, request), uid, hostUid: options.sandbox.hostUid(uid) }, trash);
-}
-
-function endedBy(error: unknown, { request, log, time }: Pick<Run, "request" | "log" | "time">): BuildOutcome {
-  if (request.signal.aborted) {
-    log.error("The build was cancelled.");
-    return { outcome: "cancelled" };
-  }
-  const failure = toFailure(refusalOf(error, time), log.tail(), log.redact);
-  log.error(failure.summary);
-  log.error(failure.hint);
-  return { outcome: "failed", failure };
-}
-
-/** Returns the failure to show to the user; throws errors that are the machine's fault. */
-function refusalOf(error: unknown, time: TimeLimit): BuildRefused {
-  if (error instanceof BuildRefused) return error;
-  if (error instanceof TreeTooLarge) return outputTooLarge(error);
-  if (!time.signal.aborted) throw error;
-  try {
-    time.check();
-  } catch (late) {
-    if (late instanceof BuildRefused) return late;
-  }
-  throw error;
 }
 
 function outputTooLarge({ what, limits }: TreeTooLarge): BuildRefused {
@@ -243,19 +220,10 @@ async function makeImage(run: Run): Promise<Image> {
   return release(run, { detected, plan, tools, start, finished });
 }
 
-async function receive({ options, request, workspace, log, time }: Run): Promise<SourceTree> {
-  const { tree, droppedLinks } = await unpack({
-    source: request.source(),
-    folder: workspace.app,
-    maxBytes: options.maxSourceBytes ?? defaultMaxSourceBytes,
-    signal: time.signal,
-    uid: workspace.hostUid,
-  });
-  if (droppedLinks.length > 0) {
-    log.step("Dropped symbolic links that point outside of the repository");
-    for (const path of droppedLinks) log.detail(path);
-  }
-  return tree;
+function receive({ options, request, workspace, log, time }: Run): Promise<SourceTree> {
+  const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
+  const unpacking = { source: request.source(), folder: workspace.app, maxBytes, uid: workspace.hostUid };
+  return unpackSource({ ...unpacking, signal: time.signal }, log);
 }
 
 const toolNames: Readonly<Record<string, string>> = { node: "Node.js", deno: "Deno", bun: "Bun" };

@@ -4,7 +4,6 @@ import { stripVTControlCharacters } from "node:util";
 import { classify } from "../../../detection/classify.ts";
 import { BuildRefused } from "../../../detection/failures.ts";
 import type { Step } from "../../../detection/plan.ts";
-import { cargoTarget } from "../../../detection/rust-plan.ts";
 import type { BuildLimits } from "../../../ports/builder.ts";
 import { forwardedSockets, type ServerAddress } from "../../../kit/server-address.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
@@ -13,6 +12,7 @@ import type { Toolchain } from "../tools/toolchain.ts";
 import type { TimeLimit } from "../../../building/time-limit.ts";
 import { watchStep } from "./watch-step.ts";
 import { isPlain } from "../../../building/is-plain.ts";
+import { stepEnv, toolEnv } from "../../../building/step-env.ts";
 import { describeStepFailure } from "../../../building/step-failure.ts";
 import { home, isBelowTmp, type Workspace } from "./workspace.ts";
 
@@ -196,33 +196,16 @@ function isStillThere({ tmp }: Workspace, target: string): boolean {
   return !isBelowTmp(target) || isPlain(tmp, relative("/tmp", target), "folder");
 }
 
-const stepEnv = { NODE_ENV: "production", TERM: "dumb", NO_COLOR: "1" };
-
-/** Variables that the project cannot override: cache folders, no prompts, no telemetry. */
+/** Like `toolEnv`, for what only builds in a sandbox of processes need. */
 const ownEnv = {
+  ...toolEnv,
   HOME: "/home/app",
-  npm_config_cache: "/cache/npm",
-  npm_config_update_notifier: "false",
-  npm_config_color: "false",
-  YARN_CACHE_FOLDER: "/cache/yarn",
-  YARN_GLOBAL_FOLDER: "/cache/yarn-modern",
-  YARN_NODE_LINKER: "node-modules",
-  YARN_ENABLE_TELEMETRY: "0",
   COREPACK_ENABLE_STRICT: "0",
   DO_NOT_TRACK: "1",
-  NEXT_TELEMETRY_DISABLED: "1",
-  NUXT_TELEMETRY_DISABLED: "1",
-  ASTRO_TELEMETRY_DISABLED: "1",
   GATSBY_TELEMETRY_DISABLED: "1",
   NG_CLI_ANALYTICS: "false",
   CHECKPOINT_DISABLE: "1",
-  PIP_CACHE_DIR: "/cache/pip",
-  PIP_DISABLE_PIP_VERSION_CHECK: "1",
-  GOCACHE: "/cache/go-build",
-  GOMODCACHE: "/cache/go-mod",
   GOPATH: "/home/app/go",
-  CARGO_HOME: "/cache/cargo",
-  CARGO_TARGET_DIR: cargoTarget,
 };
 
 /** Drops the usage text that npm prints after some errors and that pushes the error itself out of sight. */
