@@ -1,20 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { denoPlan, isDeno } from "./deno-plan.ts";
-import type { BuiltFiles } from "./plan.ts";
-import { testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "./test-tree.ts";
 
-const files: BuiltFiles = {
-  has: () => false,
-  mayExist: () => true,
-  folders: () => [],
-  files: () => [],
-  pages: () => 0,
-};
-const commandOf = (source: Record<string, string>) => {
-  const start = denoPlan(testTree(source)).start(files);
-  return start.how === "command" ? start.command : start.how;
-};
+const commandOf = (source: Record<string, string>) => startCommand(denoPlan(testTree(source)));
 
 test("a package for Node.js with a deno.json beside it is no Deno application", () => {
   const is = (...paths: string[]) => isDeno(testTree(Object.fromEntries(paths.map((path) => [path, ""]))));

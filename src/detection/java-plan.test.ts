@@ -5,7 +5,7 @@ import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import type { JavaOfMachine } from "./java-plan.ts";
 import { planBuild } from "./plan-build.ts";
-import { testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "./test-tree.ts";
 
 const jdks = ["21.0.4", "17.0.15"].map((version) => ({
   version,
@@ -27,8 +27,8 @@ const refusalOf = (files: Record<string, string>, java?: JavaOfMachine) => {
 };
 const commandsOf = (files: Record<string, string>, java?: JavaOfMachine) =>
   planOf(files, java).build.map(({ args }) => args.join(" "));
-const started = (source: Record<string, string>, ...paths: string[]) => {
-  const start = planOf(source).start({
+const started = (source: Record<string, string>, ...paths: string[]) =>
+  startCommand(planOf(source), {
     has: (path) => paths.includes(path),
     mayExist: () => true,
     pages: () => 0,
@@ -38,8 +38,6 @@ const started = (source: Record<string, string>, ...paths: string[]) => {
       return [...new Set(below.map((path) => path.slice(folder.length + 1).split("/")[0] as string))];
     },
   });
-  return start.how === "command" ? start.command : start.how;
-};
 
 const pom = (text = "") => ({ "pom.xml": `<project>${text}</project>` });
 

@@ -1,21 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { phpPlan } from "./php-plan.ts";
-import type { BuiltFiles } from "./plan.ts";
-import { testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "./test-tree.ts";
 
-const files: BuiltFiles = {
-  has: () => false,
-  mayExist: () => true,
-  folders: () => [],
-  files: () => [],
-  pages: () => 0,
-};
 const plan = (source: Record<string, string>, hasComposer = true) => phpPlan(testTree(source), "8.2.7", hasComposer);
-const command = (source: Record<string, string>) => {
-  const start = plan(source).start(files);
-  return start.how === "command" ? start.command : start.how;
-};
+const command = (source: Record<string, string>) => startCommand(plan(source));
 const needing = (require: object) => ({ "composer.json": JSON.stringify({ require }), "public/index.php": "" });
 
 test("PHP's own server serves public/, web/ or the root, with several workers", () => {

@@ -1,21 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BuiltFiles } from "./plan.ts";
 import { rubyPlan } from "./ruby-plan.ts";
-import { testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "./test-tree.ts";
 
-const files: BuiltFiles = {
-  has: () => false,
-  mayExist: () => true,
-  folders: () => [],
-  files: () => [],
-  pages: () => 0,
-};
 const plan = (source: Record<string, string>) => rubyPlan(testTree(source), "3.1.2");
-const command = (source: Record<string, string>) => {
-  const start = plan(source).start(files);
-  return start.how === "command" ? start.command : start.how;
-};
+const command = (source: Record<string, string>) => startCommand(plan(source));
 const gems = (...names: string[]) => names.map((name) => `gem "${name}"\n`).join("");
 
 test("puma, Rails, rackup or the script serves, by Bundler where there is a Gemfile", () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { detect } from "./detect.ts";
 import { BuildRefused } from "./failures.ts";
 import { noJava, planBuild } from "./plan-build.ts";
-import { testTree } from "./test-tree.ts";
+import { startCommand, testTree } from "./test-tree.ts";
 
 const planOf = (files: Record<string, string>) => {
   const tree = testTree(files);
@@ -18,11 +18,7 @@ const refusalOf = (files: Record<string, string>) => {
   }
   return assert.fail("it was not refused");
 };
-const files = { has: () => false, mayExist: () => true, folders: () => [], files: () => [], pages: () => 0 };
-const commandOf = (source: Record<string, string>) => {
-  const start = planOf(source).start(files);
-  return start.how === "command" ? start.command : start.how;
-};
+const commandOf = (source: Record<string, string>) => startCommand(planOf(source));
 
 const shop = { "Cargo.toml": `[package]\nname = "shop"\nversion = "0.1.0"\n`, "src/main.rs": "" };
 

@@ -63,6 +63,12 @@ const text = "The token “ci” asks.\n\n    indented, with ünïcödé ☃\nan
 );
 const url = "http://berth.test/decide/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ";
 
+/** For the tests of what only one adapter does. */
+export const shortMessage: Message = {
+  ...{ id: "ntf_9", kind: "alert", subject: "s", text: "t", url: null },
+  created_at: "2026-01-02T03:04:05.678Z",
+};
+
 function message(more: Partial<Message>): Message {
   return { id: "ntf_0", kind: "approval", subject, text, url, created_at: "2026-01-02T03:04:05.678Z", ...more };
 }

@@ -4,17 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { silentLog, type LogFields } from "../../kit/log.ts";
-import { notifierSuite } from "../../ports/notifier.suite.ts";
+import { notifierSuite, shortMessage as message } from "../../ports/notifier.suite.ts";
 import { createOutboxNotifier } from "./outbox-notifier.ts";
 
-const message = {
-  id: "ntf_9",
-  kind: "alert",
-  subject: "s",
-  text: "t",
-  url: null,
-  created_at: "2026-01-02T03:04:05.678Z",
-};
 const never = new AbortController().signal;
 
 async function folder(): Promise<string> {

@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mailServer, type ParsedMail } from "../../../test/support/mail-server.ts";
-import { notifierSuite } from "../../ports/notifier.suite.ts";
+import { notifierSuite, shortMessage as message } from "../../ports/notifier.suite.ts";
 import { createSmtpNotifier } from "./smtp-notifier.ts";
 
-const message = {
-  id: "ntf_9",
-  kind: "alert",
-  subject: "s",
-  text: "t",
-  url: null,
-  created_at: "2026-01-02T03:04:05.678Z",
-};
 const never = new AbortController().signal;
 const people = { from: "berth@example.test", to: ["ada@example.test", "grace@example.test"] };
 

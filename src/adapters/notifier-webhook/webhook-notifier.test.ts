@@ -3,18 +3,10 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { notifierSuite } from "../../ports/notifier.suite.ts";
+import { notifierSuite, shortMessage as message } from "../../ports/notifier.suite.ts";
 import { createWebhookNotifier, signatureOf } from "./webhook-notifier.ts";
 
 const secret = "a secret that signs";
-const message = {
-  id: "ntf_9",
-  kind: "alert",
-  subject: "s",
-  text: "t",
-  url: null,
-  created_at: "2026-01-02T03:04:05.678Z",
-};
 const never = new AbortController().signal;
 
 /** A receiver that answers with a status of one's choice. */
