@@ -15,24 +15,13 @@ import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
-import { runOk, systemPath } from "../kit/exec.ts";
+import { runOk } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
-import type { Sandbox, SandboxParts, SandboxSpec } from "./spec.ts";
+import type { Sandbox, SandboxSpec } from "./spec.ts";
+import { findParts } from "./test-parts.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 
-const find = (name: string) =>
-  systemPath
-    .split(":")
-    .map((folder) => join(folder, name))
-    .find((path) => existsSync(path)) ?? null;
-const parts: SandboxParts = {
-  bwrap: find("bwrap"),
-  setpriv: find("setpriv"),
-  nft: find("nft"),
-  ip: find("ip"),
-  pasta: find("pasta"),
-  socat: find("socat"),
-};
+const parts = findParts();
 const uid = 29_001;
 const mib = 1024 * 1024;
 const secret = "correct-horse-battery-staple";

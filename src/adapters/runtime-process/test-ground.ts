@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSandbox } from "../../sandbox/sandbox.ts";
 import type { NetworkMode, Sandbox, SandboxParts } from "../../sandbox/spec.ts";
-import { systemPath } from "../../kit/exec.ts";
+import { findParts } from "../../sandbox/test-parts.ts";
 import type { ReleaseManifest } from "../../ports/release-folder.ts";
 import { createProcessRuntime, type ProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
+
+export { findParts };
 
 /** A data folder for one test file, inside a folder that only its owner can enter, like /root. */
 export interface TestGround {
@@ -22,23 +24,6 @@ export interface TestGround {
     processes?: Readonly<Record<string, string>>,
   ): Promise<string>;
   close(): Promise<void>;
-}
-
-/** Finds the programs of this machine. */
-export function findParts(): SandboxParts {
-  const find = (name: string) =>
-    systemPath
-      .split(":")
-      .map((folder) => join(folder, name))
-      .find(isProgram) ?? null;
-  return {
-    bwrap: find("bwrap"),
-    setpriv: find("setpriv"),
-    nft: find("nft"),
-    ip: find("ip"),
-    pasta: find("pasta"),
-    socat: find("socat"),
-  };
 }
 
 /** Creates the folder; `close` removes all traces from the machine. */
@@ -110,13 +95,4 @@ function writeRelease(
   };
   writeFileSync(join(folder, digest, "image.json"), JSON.stringify(manifest));
   return `sha256:${digest}`;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
