@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { CliError } from "./failures.ts";
@@ -31,9 +31,7 @@ export async function writeConfig(file: string, content: Config): Promise<void> 
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    await using handle = await open(draft, "wx", 0o600);
-    await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
-    await handle.sync();
+    await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { flag: "wx", mode: 0o600, flush: true });
     await rename(draft, file);
   } catch (fault) {
     await rm(draft, { force: true });

@@ -8,7 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
@@ -94,13 +94,8 @@ function syncFolder(file: string): void {
 function writeBeside(file: string, keyring: Keyring): string {
   const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
   const keys = Object.fromEntries([...keyring.keys].map(([number, key]) => [number, key.toString("base64")]));
-  const descriptor = openSync(temporary, "wx", 0o600);
-  try {
-    writeSync(descriptor, `${JSON.stringify({ current: keyring.current, keys }, null, 2)}\n`);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  const text = `${JSON.stringify({ current: keyring.current, keys }, null, 2)}\n`;
+  writeFileSync(temporary, text, { flag: "wx", mode: 0o600, flush: true });
   return temporary;
 }
 

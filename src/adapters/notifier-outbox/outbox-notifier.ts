@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../kit/log.ts";
 import type { Message, Notifier } from "../../ports/notifier.ts";
@@ -39,13 +39,7 @@ async function write(dir: string, message: Message): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const time = message.created_at.replaceAll(/[-:]|\.\d+/g, "");
   const draft = join(dir, `.${randomBytes(6).toString("hex")}`);
-  const file = await open(draft, "wx", 0o600);
-  try {
-    await file.writeFile(textOf(message));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(draft, textOf(message), { flag: "wx", mode: 0o600, flush: true });
   await rename(draft, join(dir, `${time}-${message.kind}-${message.id}.txt`));
 }
 
