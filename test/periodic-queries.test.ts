@@ -43,10 +43,7 @@ import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/featur
 import type { Db, Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { nothingInProgress } from "./support/nothing-in-progress.ts";
-import { openVault, type Vault } from "../src/store/vault.ts";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import type { Vault } from "../src/store/vault.ts";
 import type { HandlerPlatform } from "../src/features/context.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { runsAll } from "./support/draw-cases.ts";
@@ -129,11 +126,11 @@ function savepoints(tx: Db): Db {
 
 let database: TestDatabase;
 const home = { id: "", org_id: "" };
-const folder = mkdtempSync(join(tmpdir(), "berth-history-"));
 
 before(async () => {
   database = await testDatabase();
-  const platform = { db: database.db, vault: openVault({ keyFile: join(folder, "key") }) } as HandlerPlatform;
+  const { db, vault } = database;
+  const platform = { db, vault } as HandlerPlatform;
   const org = await testOrganization(database.db, "home");
   const project = await testProject(platform, org);
   Object.assign(home, { id: project.id, org_id: org.id });
@@ -142,10 +139,7 @@ before(async () => {
   await testDeployment(platform, of, { build_id, number: 1, status: "active" });
   await makeHistory(database.db);
 });
-after(async () => {
-  await database?.drop();
-  rmSync(folder, { recursive: true });
-});
+after(() => database?.drop());
 
 for (const [name, query] of Object.entries(queries))
   test(`${name} reads no more with ${history} finished rows`, async () => {

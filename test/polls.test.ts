@@ -1,8 +1,5 @@
 // Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { closeInterrupted, progressOf, takeQueued } from "../src/features/builds/lifecycle-queries.ts";
@@ -16,7 +13,6 @@ import { crashes, openWork } from "../src/features/status/evidence.ts";
 import type { Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { nothingInProgress } from "./support/nothing-in-progress.ts";
-import { openVault } from "../src/store/vault.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { testOrganization } from "./support/test-platform.ts";
@@ -27,17 +23,15 @@ const deploymentsEach = 1000;
 const mostRows = 200;
 
 let database: TestDatabase;
-let folder: string;
 let org: { id: string };
 let build: string;
 
 before(async () => {
   database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "berth-polls-"));
-  const { db } = database;
+  const { db, vault } = database;
   const made = await testOrganization(db, "acme", { maxProjects: projects });
   org = made;
-  const platform = { db, vault: openVault({ keyFile: join(folder, "key") }) };
+  const platform = { db, vault };
   for (let count = 0; count < projects; count += 1) {
     const owner = { org_id: org.id, project_id: (await testProject(platform, made)).id };
     build = await testBuild(platform, owner, { status: "succeeded" });
@@ -45,10 +39,7 @@ before(async () => {
   }
   await multiply();
 });
-after(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+after(() => database.drop());
 
 /** Years of history: every project was pushed to and restarted again and again; what crashed was told. */
 async function multiply(): Promise<void> {

@@ -11,11 +11,7 @@ import type { DomainSettings } from "../../src/features/domains/domains.ts";
 import type { DataDisk } from "../../src/ports/data-disk.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import type { Db } from "../../src/store/database.ts";
-import { openVault } from "../../src/store/vault.ts";
 import { openWakeups } from "../../src/store/wakeups.ts";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { testDatabase, type TestDatabase } from "./database.ts";
 import {
   builderDouble,
@@ -55,8 +51,6 @@ export interface Called {
 export interface TestApiOptions {
   readonly ports?: Partial<HandlerPlatform["ports"]>;
   readonly clock?: HandlerPlatform["clock"];
-  /** Where the vault's key is; left out, in a folder that goes with the API. */
-  readonly keyFile?: string;
   readonly http?: Partial<
     Pick<HttpOptions, "checks" | "mounts" | "limits" | "log" | "dashboard" | "edgeHeaders" | "tunnels">
   >;
@@ -65,8 +59,7 @@ export interface TestApiOptions {
 /** Starts the API. Call `close` in `after`. */
 export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase();
-  const folder = await mkdtemp(join(tmpdir(), "berth-api-"));
-  const made = await makeWorld(database, options.keyFile ?? join(folder, "key"), options.ports ?? {});
+  const made = await makeWorld(database, options.ports ?? {});
   const platform = { ...made, clock: options.clock ?? systemClock };
   const limits = { ...unlimited, ...options.http?.limits };
   const server = createHttpServer({ platform, log: silentLog, checks: [], ...options.http, limits });
@@ -82,7 +75,6 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
       await server.close();
       await platform.wakeups.close();
       await database.drop();
-      await rm(folder, { recursive: true });
     },
   };
 }
@@ -92,12 +84,11 @@ const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute:
 
 async function makeWorld(
   database: TestDatabase,
-  keyFile: string,
   ports: Partial<HandlerPlatform["ports"]>,
 ): Promise<HandlerPlatform> {
   return {
     db: database.db,
-    vault: openVault({ keyFile }),
+    vault: database.vault,
     wakeups: await openWakeups({ connection: database.connection, log: silentLog }),
     clock: systemClock,
     ports: {

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts";
 import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
@@ -41,14 +38,9 @@ test("requests whose time is over become expired, and kept answers are forgotten
 });
 
 test("messages that wait and kept answers survive a change of the vault's key", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "berth-rotation-"));
-  const keyFile = join(folder, "key");
-  const rotated = await testApi({ ports: { notifiers: [quietNotifier] }, keyFile });
-  t.after(async () => {
-    await rotated.close();
-    await rm(folder, { recursive: true });
-  });
-  const { db } = rotated.database;
+  const rotated = await testApi({ ports: { notifiers: [quietNotifier] } });
+  t.after(() => rotated.close());
+  const { db, keyFile } = rotated.database;
   const org = await testOrganization(db, "acme");
   const { text: token } = await testToken(db, org.id, { role: "owner", approval_mode: true });
   const asked = await rotated.call("POST", "/v1/api-tokens", { token, body: { name: "x" } });

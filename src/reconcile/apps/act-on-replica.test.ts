@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
@@ -10,24 +7,17 @@ import { platformDouble } from "../../../test/support/platform-double.ts";
 import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { changedWorkloads, saveEdge } from "../../features/deployments/deployments.ts";
 import type { Instance } from "../../ports/runtime.ts";
-import { openVault } from "../../store/vault.ts";
 import { actOnReplica } from "./act-on-replica.ts";
 
 let database: TestDatabase;
-let folder: string;
 
 before(async () => {
   database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "berth-act-on-replica-"));
 });
-after(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+after(() => database.drop());
 
 test("a replica of a lost machine starts elsewhere before an edge that is behind confirms, after only its own output is stored", async () => {
-  const { db } = database;
-  const vault = openVault({ keyFile: join(folder, "key") });
+  const { db, vault } = database;
   const { deployment_id: id } = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });
   const exit = { code: null, out_of_memory: false, machine_lost: true, at: new Date() } as const;
   const lost = instanceDouble({ workload_id: id, attempt: 1, state: "exited", address: null, exit });

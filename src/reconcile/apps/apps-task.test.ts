@@ -22,7 +22,6 @@ import {
   markStopped,
 } from "../../features/deployments/deployments.ts";
 import { systemClock } from "../../ports/clock.ts";
-import { openVault } from "../../store/vault.ts";
 import { createIngest } from "../logs/ingest.ts";
 import { appsTask } from "./apps-task.ts";
 import { createKnownWorkloads } from "./known-workloads.ts";
@@ -40,8 +39,7 @@ after(async () => {
 });
 
 test("what ends is forgotten with the positions of its output, and with its numbers unless it may come back", async () => {
-  const { db } = database;
-  const vault = openVault({ keyFile: join(folder, "key") });
+  const { db, vault } = database;
   const logStore = createDiskLogStore({ dir: folder });
   const [failed, deleted] = [await deployedProject({ db, vault }), await deployedProject({ db, vault })];
   await db.updateTable("deployment").set({ status: "failed" }).where("id", "=", failed.deployment_id).execute();
@@ -82,8 +80,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
 });
 
 test("a machine that reads only what changed knows the same workloads as one that reads all", async () => {
-  const { db } = database;
-  const vault = openVault({ keyFile: join(folder, "key") });
+  const { db, vault } = database;
   const { org_id, project_id, deployment_id } = await deployedProject({ db, vault });
   const machine = "here";
   const known = createKnownWorkloads({ db, machine });

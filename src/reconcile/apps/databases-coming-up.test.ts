@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
@@ -9,24 +6,17 @@ import { testOrganization } from "../../../test/support/test-platform.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import type { DatabaseObservation, DatabaseSpec } from "../../ports/postgres-host.ts";
-import { openVault } from "../../store/vault.ts";
 import { createDatabasesComingUp } from "./databases-coming-up.ts";
 
 let database: TestDatabase;
-let folder: string;
 
 before(async () => {
   database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "berth-coming-up-"));
 });
-after(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+after(() => database.drop());
 
 test("an application waits for its own database after a start of the control plane or an undelete, and for a minute at most", async (t) => {
-  const { db } = database;
-  const vault = openVault({ keyFile: join(folder, "key") });
+  const { db, vault } = database;
   const org = await testOrganization(db, "acme", { maxProjects: 10 });
   const [down, up, made, without] = await Promise.all(
     ["down", "up", "made", "without"].map((slug) => testProject({ db, vault }, org, slug)),

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
@@ -10,24 +7,17 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { changedWorkloads, saveEdge } from "../../features/deployments/deployments.ts";
-import { openVault } from "../../store/vault.ts";
 import { endReplicas } from "./end-replicas.ts";
 
 let database: TestDatabase;
-let folder: string;
 
 before(async () => {
   database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "berth-end-replicas-"));
 });
-after(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+after(() => database.drop());
 
 test("a replica is stopped only after every live edge has confirmed that it is out of the routes", async () => {
-  const { db } = database;
-  const vault = openVault({ keyFile: join(folder, "key") });
+  const { db, vault } = database;
   const project = await deployedProject({ db, vault }, { host: "127.0.0.1", port: 1 });
   const stopped: string[] = [];
   const stop = async (id: string) => void stopped.push(id);

@@ -1,9 +1,6 @@
 // Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import {
   addJob,
@@ -17,7 +14,7 @@ import { testDatabase, type TestDatabase } from "../../../test/support/database.
 import { isCalled } from "../../features/cron/cron.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
-import { openVault, type Vault } from "../../store/vault.ts";
+import type { Vault } from "../../store/vault.ts";
 import type { Task } from "../driver.ts";
 import type { CronSettings, Platform } from "../platform.ts";
 import { cronTask } from "./cron-task.ts";
@@ -25,17 +22,12 @@ import { guardMs } from "../../../test/support/eventually.ts";
 
 let database: TestDatabase;
 let vault: Vault;
-let folder: string;
 
 before(async () => {
   database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "berth-cron-"));
-  vault = openVault({ keyFile: join(folder, "key") });
+  ({ vault } = database);
 });
-after(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+after(() => database.drop());
 
 // A scheduler serves every project of its database.
 beforeEach(async () => void (await database.db.deleteFrom("cron_job").execute()));

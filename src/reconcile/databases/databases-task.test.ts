@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
@@ -12,7 +9,7 @@ import { silentLog } from "../../kit/log.ts";
 import { until } from "../../kit/until.ts";
 import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { Db } from "../../store/database.ts";
-import { openVault, type Vault } from "../../store/vault.ts";
+import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { databasesTask } from "./databases-task.ts";
 import { createResting, type Resting } from "./resting.ts";
@@ -23,20 +20,17 @@ import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 let database: TestDatabase;
 let wakeups: Wakeups;
 let vault: Vault;
-let folder: string;
 let org: TestOrganization;
 
 before(async () => {
   database = await testDatabase();
   wakeups = await openWakeups({ connection: database.connection, log: silentLog });
-  folder = await mkdtemp(join(tmpdir(), "berth-databases-"));
-  vault = openVault({ keyFile: join(folder, "key") });
+  ({ vault } = database);
   org = await testOrganization(database.db, "acme", { maxProjects: 100 });
 });
 after(async () => {
   await wakeups.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 beforeEach(() => database.db.deleteFrom("project_database").execute());
 

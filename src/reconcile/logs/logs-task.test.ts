@@ -10,7 +10,7 @@ import { platformDouble } from "../../../test/support/platform-double.ts";
 import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../../kit/ids.ts";
-import { openVault, type Vault } from "../../store/vault.ts";
+import type { Vault } from "../../store/vault.ts";
 import { createIngest } from "./ingest.ts";
 import { logsTask } from "./logs-task.ts";
 
@@ -21,7 +21,7 @@ let folder: string;
 before(async () => {
   database = await testDatabase();
   folder = await mkdtemp(join(tmpdir(), "berth-logs-task-"));
-  vault = openVault({ keyFile: join(folder, "key") });
+  ({ vault } = database);
 });
 after(async () => {
   await database.drop();

@@ -15,7 +15,7 @@ import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
-import { openVault, type Vault } from "../../store/vault.ts";
+import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Task } from "../driver.ts";
 import type { EdgeStatus } from "../../ports/edge.ts";
@@ -33,7 +33,7 @@ before(async () => {
   database = await testDatabase();
   wakeups = await openWakeups({ connection: database.connection, log: silentLog });
   folder = await mkdtemp(join(tmpdir(), "berth-monitors-"));
-  vault = openVault({ keyFile: join(folder, "key") });
+  ({ vault } = database);
   await new Promise<void>((resolve) => ssh.listen(0, "127.0.0.1", resolve));
   git = { host: "127.0.0.1", port: (ssh.address() as AddressInfo).port };
 });

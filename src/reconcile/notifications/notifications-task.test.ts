@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { sendMessage } from "../../features/notifications/notifications.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Delivery, Message, Notifier } from "../../ports/notifier.ts";
-import { openVault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { createDriver } from "../driver.ts";
 import type { Platform } from "../platform.ts";
@@ -18,18 +14,15 @@ import { platformDouble } from "../../../test/support/platform-double.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
-let folder: string;
 
 before(async () => {
   database = await testDatabase();
   wakeups = await openWakeups({ connection: database.connection, log: silentLog });
-  folder = await mkdtemp(join(tmpdir(), "berth-notifications-"));
 });
 afterEach(() => database.db.deleteFrom("notification").execute());
 after(async () => {
   await wakeups.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 /** A channel that answers from a script and then takes everything. */
@@ -48,8 +41,8 @@ function scripted(name: string, script: (Delivery | Error)[] = []) {
 }
 
 function worldWith(notifiers: readonly Notifier[], owner = "boot/1/1"): Platform {
-  const vault = openVault({ keyFile: join(folder, "key") });
-  return platformDouble({ db: database.db, vault, wakeups, owner, ports: { notifiers } });
+  const { db, vault } = database;
+  return platformDouble({ db, vault, wakeups, owner, ports: { notifiers } });
 }
 
 async function send(platform: Platform, subject: string, lifeMs = 3_600_000): Promise<void> {

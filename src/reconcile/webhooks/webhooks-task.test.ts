@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../../test/support/eventually.ts";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
@@ -16,26 +13,23 @@ import { silentLog } from "../../kit/log.ts";
 import { newWebhookSecret, webhookHeaders } from "../../kit/standard-webhooks.ts";
 import type { OutgoingOutcome, OutgoingRequest } from "../../ports/outgoing-http.ts";
 import type { MailTo } from "../../ports/notifier.ts";
-import { openVault, type Vault } from "../../store/vault.ts";
+import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import { evaluateWebhooks } from "../monitors/evaluate-projects.ts";
 import { webhooksTask } from "./webhooks-task.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
-let folder: string;
 let vault: Vault;
 
 before(async () => {
   database = await testDatabase();
   wakeups = await openWakeups({ connection: database.connection, log: silentLog });
-  folder = await mkdtemp(join(tmpdir(), "berth-webhooks-"));
-  vault = openVault({ keyFile: join(folder, "key") });
+  ({ vault } = database);
 });
 after(async () => {
   await wakeups.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 type Answer = (request: OutgoingRequest, signal: AbortSignal) => Promise<OutgoingOutcome>;
