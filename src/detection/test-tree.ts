@@ -11,7 +11,13 @@ export function testTree(files: Readonly<Record<string, string>>): SourceTree {
   return makeTree(Object.keys(files).sort(), new Map(Object.entries(files)), new Map(locked));
 }
 
-const noFiles: BuiltFiles = { has: () => false, mayExist: () => true, folders: () => [], files: () => [], pages: () => 0 };
+const noFiles: BuiltFiles = {
+  has: () => false,
+  mayExist: () => true,
+  folders: () => [],
+  files: () => [],
+  pages: () => 0,
+};
 
 /** Returns the command that starts what a plan has built, else the other way in which it starts. */
 export function startCommand({ start }: Pick<BuildPlan, "start">, files = noFiles): string {

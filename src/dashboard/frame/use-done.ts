@@ -2,7 +2,15 @@ import { useNavigate } from "@tanstack/react-router";
 import type { OfProject } from "./actions.ts";
 
 /** A page of a project. */
-export type Place = "deployments" | "processes" | "variables" | "domains" | "cron" | "database" | "backups" | "settings";
+export type Place =
+  | "deployments"
+  | "processes"
+  | "variables"
+  | "domains"
+  | "cron"
+  | "database"
+  | "backups"
+  | "settings";
 
 /** Closes the dialog and opens the page that shows the result. */
 export function useDone({ slug, onClose }: OfProject): (to: Place) => void {

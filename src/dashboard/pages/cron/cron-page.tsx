@@ -41,7 +41,12 @@ export function CronPage() {
       <Button row="cron.set" onClick={() => setOpen({ kind: "import" })}>
         Import
       </Button>
-      <Button look="primary" icon={<Plus size={15} />} row="cron.set" onClick={() => setOpen({ kind: "edit", job: null })}>
+      <Button
+        look="primary"
+        icon={<Plus size={15} />}
+        row="cron.set"
+        onClick={() => setOpen({ kind: "edit", job: null })}
+      >
         New job
       </Button>
     </>

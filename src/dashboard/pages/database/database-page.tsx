@@ -77,7 +77,12 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
         title="No database yet"
         command={`berth db create --project ${slug}`}
         action={
-          <Button look="primary" busy={create.isPending} row="database.create" onClick={() => create.mutate({ params: { slug } })}>
+          <Button
+            look="primary"
+            busy={create.isPending}
+            row="database.create"
+            onClick={() => create.mutate({ params: { slug } })}
+          >
             Create a PostgreSQL database
           </Button>
         }

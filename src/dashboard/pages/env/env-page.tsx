@@ -31,7 +31,12 @@ export function EnvPage() {
       <Button row="env.set" onClick={() => setOpen({ kind: "paste" })}>
         Paste a .env
       </Button>
-      <Button look="primary" icon={<Plus size={15} />} row="env.set" onClick={() => setOpen({ kind: "set", key: null })}>
+      <Button
+        look="primary"
+        icon={<Plus size={15} />}
+        row="env.set"
+        onClick={() => setOpen({ kind: "set", key: null })}
+      >
         Set a variable
       </Button>
     </>

@@ -28,7 +28,13 @@ export function Runs({ slug }: { readonly slug: string }) {
       title="One-off commands"
       lead="Run in the image of a deployment with its variables, database and storage: a migration, an import, a look around."
       actions={
-        <Button look="primary" icon={<SquareTerminal size={15} />} row="runs.create" why={why} onClick={() => setStarting(true)}>
+        <Button
+          look="primary"
+          icon={<SquareTerminal size={15} />}
+          row="runs.create"
+          why={why}
+          onClick={() => setStarting(true)}
+        >
           Run a command
         </Button>
       }
