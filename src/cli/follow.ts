@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, ConnectionError, type Answer, type Client } from "../contract/client.ts";
-import { buildStates, deploymentStates, isOfBuild } from "../contract/states.ts";
+import { buildStates, isDecided, isOfBuild } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
 import type { CliContext } from "./context.ts";
 import { CliError } from "./failures.ts";
@@ -134,10 +134,6 @@ export async function awaitBuild(ctx: CliContext, client: Client, id: string): P
   ctx.signal.throwIfAborted();
   if (build === undefined) throw tooLong("The build");
   return build;
-}
-
-function isDecided({ status }: Deployment): boolean {
-  return status === "active" || deploymentStates[status].length === 0;
 }
 
 /** A restart of the platform takes much less than this. */

@@ -1,5 +1,5 @@
 import { ApiError, type Answer, type Client } from "../contract/client.ts";
-import { deploymentStates } from "../contract/states.ts";
+import { isDecided } from "../contract/states.ts";
 import { until } from "../kit/until.ts";
 import { CliError } from "./failures.ts";
 
@@ -78,10 +78,6 @@ export async function afterRestart<T>(watch: Watch, slug: string, call: () => Pr
     }
   };
   return (await awaited(look, deploymentLimitMs, watch)).answer;
-}
-
-function isDecided({ status }: Deployment): boolean {
-  return status === "active" || deploymentStates[status].length === 0;
 }
 
 async function awaited<T>(look: () => Promise<T | undefined>, timeoutMs: number, { signal }: Watch): Promise<T> {

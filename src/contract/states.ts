@@ -73,6 +73,11 @@ export function statesOf<T extends Record<string, readonly string[]>>(
   return Object.keys(machine) as [keyof T & string, ...(keyof T & string)[]];
 }
 
+/** Returns whether a deployment has gone live or ended otherwise. */
+export function isDecided({ status }: { readonly status: DeploymentStatus }): boolean {
+  return status === "active" || deploymentStates[status].length === 0;
+}
+
 /** Triggers of deployments that come from a build, as opposed to deployments of an existing image. */
 export const triggersOfBuilds = ["push", "upload", "follow", "redeploy"] as const;
 

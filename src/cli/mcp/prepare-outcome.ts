@@ -1,6 +1,6 @@
 import type { Client } from "../../contract/client.ts";
 import type { Row } from "../../contract/table.ts";
-import { backupStates, buildStates, deploymentStates, isOfBuild } from "../../contract/states.ts";
+import { backupStates, buildStates, isDecided, isOfBuild } from "../../contract/states.ts";
 import { until } from "../../kit/until.ts";
 import { CliError } from "../failures.ts";
 import { awaitServing, watchVariables } from "../outcomes.ts";
@@ -64,8 +64,7 @@ function deploymentEnd(session: Session, { document, params }: Begun): () => Pro
     const deployment = await deploymentOf(client, slug, id);
     if (deployment === undefined) return undefined;
     say(`deployment ${deployment.number} is ${deployment.status}`);
-    const isDecided = deployment.status === "active" || deploymentStates[deployment.status].length === 0;
-    return isDecided ? { build, deployment } : undefined;
+    return isDecided(deployment) ? { build, deployment } : undefined;
   };
 }
 
