@@ -11,7 +11,7 @@ export interface TimeLimit {
   race<T>(work: Promise<T>): Promise<T>;
 }
 
-/** `refused` ends the build too, with its reason: a limit that something else watches. */
+/** Aborting `refused` ends the build, too, with the signal's reason. The caller uses it for limits that it watches itself. */
 export function limitTime({ signal: cancelled, limits }: BuildRequest, refused?: AbortSignal): TimeLimit {
   const deadline = AbortSignal.timeout(limits.timeoutMs);
   const signal = AbortSignal.any([cancelled, deadline, ...(refused === undefined ? [] : [refused])]);

@@ -3,7 +3,7 @@ import { BuildRefused } from "../detection/failures.ts";
 import { lookEvery } from "../kit/look-every.ts";
 
 export interface DiskWatch {
-  /** Aborts with a `BuildRefused` when the build takes more than the limit. */
+  /** Aborts with a `BuildRefused` when the build uses more than the limit. */
   readonly signal: AbortSignal;
   stop(): void;
 }
@@ -11,20 +11,20 @@ export interface DiskWatch {
 export interface WatchedDisk {
   /** A folder on the disk. */
   readonly disk: string;
-  /** Measures what the build takes of that disk; null when it took too long. */
+  /** Measures how much of that disk the build uses; null when it took too long. */
   readonly measure: () => Promise<number | null>;
   readonly limitBytes: number;
 }
 
 const lookEveryMs = 500;
-/** Measuring reads all names of folders; the free space, one system call, tells when something was written. */
+/** Measuring walks through all files, so it runs only once this much was written. Reading the free space takes one system call. */
 const measureAfterBytes = 256 * 1024 ** 2;
-/** In case other projects free as much as this build writes. */
+/** Measure at least this often, in case other projects free as much as this build writes. */
 const measureEveryMs = 30_000;
 
 /**
- * Watches how much of the disk a running build takes. What it leaves is measured when it has ended, but until then its temporary files take
- * space from all projects.
+ * Watches how much of the disk a running build uses. The limits of images apply only at the end, and until then a build's temporary files
+ * take space from all projects.
  */
 export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch {
   const over = new AbortController();

@@ -30,7 +30,7 @@ export function bundleSettings(): InlineConfig {
   };
 }
 
-// A browser fetches six files at a time, so what many pages share is one file instead of twenty.
+// Browsers fetch six files at a time, so the code that many pages share is one file instead of twenty.
 const groups = [
   {
     name: "packages",

@@ -5,9 +5,9 @@ import { routes } from "../contract/routes.ts";
 import type { Row } from "../contract/table.ts";
 
 /**
- * Puts small tables in the place of the contract's rows and errors, a sixth of the script of the first load otherwise. The dashboard is served by the
- * control plane of its own version, so its answers need no second validation, and a form's mistakes are the server's to find: of the contract
- * the browser needs what sends a call and what `refusal` decides by.
+ * Replaces the contract's rows and errors with small tables; they would be a sixth of the first load's script. The dashboard and the
+ * control plane that serves it have the same version, so responses need no second validation, and the server validates forms. The browser
+ * needs only what sends a call and what `refusal` depends on.
  */
 export function contractTables(): Plugin {
   const tables = new Map([

@@ -3,10 +3,8 @@ import { build, createServer } from "vite";
 import { bundleSettings } from "./bundle-settings.ts";
 
 /**
- * A program of its own, so that Vite's memory is gone when the bundle is there.
- *
- *   main.ts build FOLDER   writes the dashboard's bundle there
- *   main.ts dev [URL]      serves the dashboard with hot reload, in front of the platform at URL
+ * A separate program, so that Vite's memory is freed when the bundle is complete. `main.ts build FOLDER` writes the dashboard's bundle into
+ * the folder. `main.ts dev [URL]` serves the dashboard with hot reload, in front of the platform at URL.
  */
 const [verb, given] = argv.slice(2);
 

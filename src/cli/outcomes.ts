@@ -58,8 +58,8 @@ export async function awaitServing(watch: Watch, slug: string): Promise<boolean>
 }
 
 /**
- * Makes a call that the API refuses while another deployment is in progress. If that is the platform's restart with changed variables, waits
- * for its end and calls again, because the user did not start it; throws the refusal if it is someone's push.
+ * Makes a call that the API refuses while another deployment is in progress. If that deployment is the platform's restart with changed
+ * variables, which the user did not start, waits for its end and calls again. Otherwise throws the refusal.
  */
 export async function afterRestart<T>(watch: Watch, slug: string, call: () => Promise<T>): Promise<T> {
   const { client, signal, say } = watch;

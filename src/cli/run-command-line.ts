@@ -29,7 +29,7 @@ export async function runCommandLine(
 
 function answerFault(ctx: CliContext, fault: unknown): number {
   if (fault instanceof ApplicationExit) return fault.exitCode;
-  // commander ends help and version with an error that is none.
+  // commander reports help and version as an error, too.
   if (fault instanceof CommanderError && fault.exitCode === 0) return exitCodes.ok;
   const interrupted = () => new CliError("interrupted", "interrupted", { message: "Interrupted.", hint: ctx.goesOn });
   const shown = ctx.signal.aborted ? interrupted() : fault;

@@ -3,8 +3,8 @@ import { firstPush } from "../contract/first-push.ts";
 const ownEdge = "The platform runs its edge by itself; `berth status --platform` shows it.";
 
 /**
- * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, and what to type here; a value that begins with a capital letter is a sentence
- * instead. `noun:verb` and `noun verb` are the same. When Berth gets a command, remove it from this table; a noun that Berth has needs no
+ * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, each with Berth's command; a value that begins with a capital letter is a sentence
+ * instead. `noun:verb` and `noun verb` are the same. When Berth gets a command, remove it from this table. A noun that Berth has needs no
  * entries for its verbs.
  */
 export const wordsOfOthers: Readonly<Record<string, string>> = {

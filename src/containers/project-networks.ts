@@ -24,7 +24,7 @@ export interface ProjectNetworks {
 // 10.128.0.0/10 is divided into 64 blocks of /16, one per data folder, each with 1024 networks of /26.
 const blockCount = 64;
 const networksInBlock = 1024;
-/** Which data folder's network stands on this machine; a reboot removes the notes. */
+/** Notes that record which data folder's network exists on this machine; a reboot removes them. */
 const notes = "/run/berth-docker-networks";
 /** Private networks, Berth's own included, closed to containers. */
 const closed = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
@@ -128,9 +128,9 @@ function subnetOf(block: number, index: number): string {
 const subnetsOf = ({ IPAM }: EngineNetwork): (string | undefined)[] => (IPAM.Config ?? []).map(({ Subnet }) => Subnet);
 
 /**
- * Returns this data folder's address block: the stored one while its network or one of its engine networks stands, else the first block
- * without a route on this machine, starting at the stored one or at a number derived from `tag`. While the platform is stopped, another data
- * folder may take the stored block.
+ * Returns this data folder's address block: the stored one while its network or one of its engine networks exists. Otherwise the first
+ * block without a route on this machine, starting at the stored one or at a number derived from `tag`. While the platform is stopped,
+ * another data folder may use the stored block.
  */
 async function settleBlock(stateDir: string, tag: string, ours: readonly EngineNetwork[]): Promise<number> {
   const file = join(stateDir, "address-block");

@@ -104,7 +104,7 @@ async function* untilBroken(screen: Duplex): AsyncGenerator<Buffer> {
   try {
     yield* screen as AsyncIterable<Buffer>;
   } catch {
-    // Ends the output; the container's own end tells how the command ended.
+    // Only ends the output; the container's exit code is the command's result.
   }
 }
 

@@ -169,7 +169,10 @@ export const rows = [
       build_id: id,
       status: z.enum(statesOf(buildStates)),
       log: z.string(),
-      /** When lines of `log` were written: those from the line with this index on, to the second. Empty in logs without times. */
+      /**
+       * Times at which lines of `log` were written, to the second; each applies from the line with this index on. Empty in logs without
+       * times.
+       */
       times: z.array(z.object({ line: z.number().int(), at: timestamp })),
       next_offset: z.number().int(),
       complete: z.boolean(),

@@ -33,7 +33,7 @@ const jobName = z
     "use letters, digits, dots, hyphens and underscores, at most 64, starting with a letter or digit",
   );
 
-// An impossible name is only looked up, never created, so it results in `not_found`, not in a validation error.
+// The name is only looked up, never created, so an impossible one results in `not_found`, not in a validation error.
 const params = slugParam.extend({ name: z.string().max(100) });
 
 const cronJob = z.object({

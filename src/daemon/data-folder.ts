@@ -36,8 +36,8 @@ export function isDataFolderHeld(dataDir: string): boolean {
 }
 
 /**
- * Returns this machine's name in database rows. The first start creates it from the hostname and random digits, which tell two data folders
- * on one machine apart; later starts keep it.
+ * Returns this machine's name in database rows. The first start creates it from the hostname and random digits, which distinguish two data
+ * folders on one machine; later starts keep it.
  */
 export function machineName(dataDir: string): string {
   const file = join(dataDir, "machine-name");

@@ -25,7 +25,7 @@ async function endEveryApplication(platform: Platform): Promise<void> {
   try {
     await endApplications(platform);
   } catch (error) {
-    // The rows and logs then miss the stop, but the processes end all the same.
+    // Rows and logs then lack the stop, but the processes end nevertheless.
     const { runtime } = platform.ports;
     const ids = new Set((await runtime.observe()).map(({ workload_id }) => workload_id));
     const stopped = await Promise.allSettled([...ids].map((id) => runtime.stop(id, platform.settings.stopGraceMs)));

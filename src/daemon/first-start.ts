@@ -113,7 +113,7 @@ async function pushLive(options: ExampleOptions, cwd: string, env: Record<string
   if (code !== 0) throw new PushRefused("git push of the example failed; the lines above say why");
 }
 
-/** Is no fault of this process, so it is logged without a stack. */
+/** Not a fault of this process, so it is logged without a stack. */
 class PushRefused extends Error {
   override readonly name = "PushRefused";
 }

@@ -72,7 +72,7 @@ interface Wired {
   readonly platform: Platform;
   /** Null unless this process is the primary control plane. */
   readonly primary: {
-    /** Keeps git apart from the machine while it reads what was pushed. */
+    /** Isolates git from the machine while it reads pushed data. */
     readonly confinement: Confinement;
     /**
      * Removes what was created on this machine for applications and databases: networks, rules, control groups. Call it only once none of

@@ -11,7 +11,7 @@ const largestQuestionBytes = 1024 * 1024;
 const endOfQuestion = "\n.\n";
 const refusal: PushDecision = { accepted: false };
 
-/** The hook's two pipes: one for its question and Berth's decision, one for the lines that the pusher reads. */
+/** The hook's two pipes: one for its request and Berth's decision, one for the lines that the pusher reads. */
 export interface HookPipes {
   readonly question: Duplex;
   readonly lines: Duplex;
@@ -23,8 +23,8 @@ interface Deciding {
 }
 
 /**
- * Waits for the question of git's hook, passes the push to the gate, and streams the gate's lines to the hook. Never rejects; if no
- * question arrives, the push is refused.
+ * Waits for the request of git's hook, passes the push to the gate, and streams the gate's lines to the hook. Never rejects; if no request
+ * arrives, the push is refused.
  */
 export async function answerHook(deciding: Deciding, push: Push, { question, lines }: HookPipes): Promise<void> {
   for (const pipe of [question, lines]) pipe.on("error", () => {});
@@ -87,7 +87,7 @@ function parseQuestion(push: Push, text: string): Question | null {
 
 const isWish = (word: string): word is Question["wants"] => ["deploy", "plan", "unknown"].includes(word);
 
-/** Resolves to null if git exits without a question or the question is too long. */
+/** Resolves to null if git exits without a request or the request is too long. */
 function readQuestion(pipe: Duplex): Promise<string | null> {
   return new Promise((done) => {
     let text = "";

@@ -116,7 +116,7 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
     // A short database outage does not revoke the right of an admitted caller.
     const isAllowed = isIdle || (await call.stillAllowed().catch(() => true));
     if (isAllowed && !isIdle) return;
-    // git must receive the decision: if it were killed while waiting, it couldn't tell the pusher.
+    // git must receive the decision: killed while it waits, it could not report it to the pusher.
     if (isDeciding()) push?.abandon("Your right to push here ended: nothing was changed.");
     else kill();
   };

@@ -19,7 +19,7 @@ export class Push {
     this.dir = dir;
   }
 
-  /** Resolves to the decision; never rejects. Null until the hook has asked, which it may do once. */
+  /** Resolves to the decision; never rejects. Null until the hook has sent its request, which it may do once. */
   get decision(): Promise<PushDecision> | null {
     return this.#decision;
   }

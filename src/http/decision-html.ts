@@ -11,7 +11,7 @@ export interface ShownDecision extends Decision {
   /** What follows from the request, in sentences. */
   readonly effect: string | undefined;
   readonly nonce: string;
-  /** Shown to somebody who came from the dashboard, which it links to. */
+  /** For a person who came from the dashboard; the page then links back to it. */
   readonly isSignedIn: boolean;
 }
 
@@ -43,7 +43,7 @@ export function decisionContent(shown: ShownDecision): PageContent {
   const form = `<form method="post"><input type="hidden" name="nonce" value="${escape(nonce)}">
 <button name="choice" value="approved">Approve</button> <button name="choice" value="denied">Deny</button></form>`;
   const lead = effect === undefined ? "" : `<p>${escape(effect)}</p>`;
-  // All of the body is in sight before the buttons: what the summary does not say, such as a new token's scopes, stands there.
+  // Shows the whole body above the buttons, because the summary omits details such as a new token's scopes.
   const lines = request.body === null || request.body === "{}" ? [] : request.body.split("\n");
   const sent = lines.length === 0 ? "" : `<h2>What was sent</h2><pre>${lines.map(escape).join("\n")}</pre>`;
   const html = `<p class="order">${orderOf(shown)}</p>${lead}${reach}<h2>Who asks</h2>${table(rows)}${sent}${form}${rawRequest(shown)}`;

@@ -27,7 +27,7 @@ export interface SignInLinks {
 
 const linkMs = 15 * 60_000;
 const mostLinks = 10_000;
-// So that no token's links push out those of others. The oldest of its own go first.
+// A limit per token, so that one token's links do not displace those of others; its oldest link goes first.
 const mostLinksOfToken = 5;
 
 /** Creates the store of sign-in links. `baseUrl` returns the control plane's current URL. */
@@ -54,8 +54,8 @@ export function createSignInLinks(baseUrl: () => string): SignInLinks {
 
 /**
  * Adds `/session`, where a browser gets its token, also after a reload. The cookie never authenticates the API: it holds the sealed token,
- * is read only here, and is exchanged here for the token, which the page keeps in memory and sends like any other client. Below the
- * path stands one page that takes the cookie itself: the one that decides an approval.
+ * and only this path exchanges it for the token, which the page keeps in memory and sends like any other client. One page below this path
+ * accepts the cookie itself: the decision page of an approval.
  */
 export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
   app.post("/session", (request, reply) => open(signIn, request, reply));
@@ -90,7 +90,7 @@ export async function sessionOf(
 async function resume(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireOwnPage(signIn, request);
   const token = tokenOfCookie(signIn, request);
-  // Not an error: this tells the page that there is no session.
+  // Not an error: the page learns that there is no session.
   if (token === undefined) return answer(reply, 200, { token: null });
   return startSession(signIn, request, reply, token);
 }
@@ -121,8 +121,8 @@ const cookieName = "berth_session";
 const sealedFor = "dashboard";
 const sessionMs = 12 * 3_600_000;
 
-// Browsers take a cookie with this prefix, which needs HTTPS and the path `/`, from this host alone. An application below the same domain
-// could otherwise plant a session of its owner's, in which a visitor of the dashboard would then work.
+// Browsers accept a cookie with this prefix, which needs HTTPS and the path `/`, from this host alone. Otherwise an application below the
+// same domain could plant a cookie of its owner's session, in which a visitor of the dashboard would then work.
 const secureName = `__Host-${cookieName}`;
 
 interface Cookie {
@@ -136,12 +136,12 @@ function cookie({ headers }: FastifyRequest, { value, ms }: Cookie): string {
   return `${place}; Max-Age=${ms / 1000}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
 }
 
-/** Returns the names that the cookie of this request may have: where it came over HTTPS, only the one that no other host can set. */
+/** Returns the names that this request's cookie may have. Over HTTPS that is only the name that no other host can set. */
 function namesOfCookie({ controlUrl }: Pick<SignIn, "controlUrl">, { headers }: FastifyRequest): readonly string[] {
   const own = [headers.origin ?? "", controlUrl()]
     .map((url) => URL.parse(url))
     .find((url) => url?.host === headers.host);
-  // Behind a proxy with a name of its own, what only opens a page does not say how the browser called it.
+  // Behind a proxy with another hostname, a request without `Origin` does not show whether the browser used HTTPS.
   if (!own) return [secureName, cookieName];
   return [own.protocol === "https:" ? secureName : cookieName];
 }

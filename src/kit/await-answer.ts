@@ -8,11 +8,11 @@ const looksAtMost = 120;
 
 /** The processes that an answer may depend on, and what to do with them. */
 export interface Answering {
-  /** Called at each look. */
+  /** Called at each check. */
   processes(): readonly ProcessIdentity[];
-  /** Called for a process that a signal had stopped and that was continued. */
+  /** Called for a process that a signal had stopped and that Berth continued. */
   continued(pid: number): void;
-  /** The pause between looks; default 250 ms. */
+  /** The pause between checks; default 250 ms. */
   readonly lookEveryMs?: number;
   /** Returns the threads of a process; by default as the kernel reports them. */
   readonly threads?: (pid: number) => readonly ThreadLook[];
@@ -29,9 +29,9 @@ export interface ThreadLook {
 }
 
 /**
- * Resolves with the answer, or with undefined when the process hangs: when it did not answer at six looks before which it could have.
- * Looks at which it waited for a processor or for the disk do not count, up to half a minute. Looks and not seconds are counted: this process
- * may be late itself, and then an answer may lie unread. A process that a signal has stopped is continued. Rejects as `ask` does.
+ * Resolves with the answer, or with undefined when the process hangs: it did not answer although it could have run before six checks.
+ * Checks before which it waited for a processor or the disk do not count, for half a minute at most. Counts checks, not seconds, because
+ * this process may itself be late and find the answer unread. Continues a process that a signal has stopped. Rejects as `ask` does.
  */
 export async function awaitAnswer<T>(
   ask: (signal: AbortSignal) => Promise<T>,
@@ -59,7 +59,7 @@ export async function awaitAnswer<T>(
   }
 }
 
-/** Continues the processes whose first thread is stopped: a signal stops all threads. */
+/** Continues the processes whose first thread is stopped, because a signal stops all threads. */
 function continueStopped(
   processes: readonly ProcessIdentity[],
   threads: readonly ThreadLook[],
@@ -70,7 +70,7 @@ function continueStopped(
     if (stopped.has(`${identity.pid}`) && sendSignal(identity, "SIGCONT")) continued(identity.pid);
 }
 
-/** Returns whether a thread wanted to run since the look before and something else kept it from running. */
+/** Returns whether a thread was kept from running since the previous check although it was ready. */
 function wasHeldUp(now: ThreadLook, before: ThreadLook | undefined, lookEveryMs: number): boolean {
   if (now.state === "D") return true;
   if (before === undefined) return false;

@@ -11,7 +11,7 @@ const blockBytes = 4096;
 export const folderBytes = (...folders: readonly string[]): Promise<number | null> =>
   measure(folders, [...background, "du"]);
 
-/** The same before the work of builds and applications, for an answer that something urgent depends on. */
+/** The same at a higher priority than builds and applications, for results that are needed urgently. */
 export const folderBytesNow = (...folders: readonly string[]): Promise<number | null> => measure(folders, ["du"]);
 
 const background = ["nice", "-n", "19"];

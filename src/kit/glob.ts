@@ -24,7 +24,7 @@ type Part =
   | { readonly kind: "folders" }
   | { readonly kind: "either"; readonly choices: readonly (readonly Part[])[] };
 
-/** Parses a pattern; whatever does not belong to the dialect stands for itself. */
+/** Parses a pattern; characters without a meaning in the dialect stand for themselves. */
 export function createGlob(pattern: string, dialect: GlobDialect): Glob {
   const parts = parse(tokensOf(pattern, dialect));
   return {

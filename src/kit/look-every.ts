@@ -1,6 +1,6 @@
 /**
- * Calls `look` in this period, but not while an earlier call is under way; a call that fails is left to the next. Returns what stops it. It
- * does not keep the process alive.
+ * Calls `look` periodically, but never while an earlier call is running; the next call makes up for one that failed. Returns a function
+ * that stops it. It does not keep the process alive.
  */
 export function lookEvery(periodMs: number, look: () => Promise<void>): () => void {
   let isLooking = false;

@@ -26,7 +26,7 @@ export interface Builder {
   diskBytes(projectId: string): Promise<number | null>;
   /** Returns whether the disk that holds images has too little space for a build. */
   isShortOfSpace(): Promise<boolean>;
-  /** Measures what a running build takes of the disk, in bytes; null if it doesn't run or measuring took too long. */
+  /** Measures how much of the disk a running build uses, in bytes; null if it doesn't run or measuring took too long. */
   takenBytes(buildId: string): Promise<number | null>;
   /** Deletes the project's build caches. */
   clearCaches(projectId: string): Promise<void>;

@@ -112,7 +112,7 @@ function html(page: Page): string {
 `;
 }
 
-/** Sets what stands between backticks as code. */
+/** Renders what stands between backticks as code. */
 function withCommands(html: string): string {
   return html.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }

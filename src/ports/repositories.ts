@@ -55,7 +55,7 @@ export interface Repositories {
   repairRef(projectId: string, ref: string): Promise<boolean>;
   /** Sets the branch (full ref name) that a clone checks out. Idempotent. The branch need not exist yet. */
   setHead(projectId: string, ref: string): Promise<void>;
-  /** Returns what the project's repository takes of the disk in bytes, 0 before the first push; null when measuring took too long. */
+  /** Returns how much disk the project's repository uses, in bytes, 0 before the first push; null when measuring took too long. */
   diskBytes(projectId: string): Promise<number | null>;
   /** Deletes the project's repository for good. Idempotent. */
   remove(projectId: string): Promise<void>;

@@ -1,8 +1,8 @@
 import type { Platform } from "./platform.ts";
 
 /**
- * Returns what a project's repository, images and build caches take of the disk in bytes: one limit bounds them together. Null when measuring
- * took too long.
+ * Returns how much disk a project's repository, images and build caches use, in bytes: one limit applies to all of them together. Null when
+ * measuring took too long.
  */
 export async function sourceAndImagesBytes(
   { builder, repositories }: Pick<Platform["ports"], "builder" | "repositories">,

@@ -2,14 +2,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { folderBytesNow } from "../../kit/folder-bytes.ts";
 
-/** What the running builds of one engine take of its disk. */
+/** How much of one engine's disk its running builds use. */
 export interface BuildDisks {
   enter(build: RunningBuild): TakenDisk;
 }
 
-/** What is known of a build while it runs. */
+/** The state of a running build. */
 export interface RunningBuild {
-  /** Names of the layers and cache folders that its commands wrote so far. */
+  /** Names of the layers and cache folders that its commands have written so far. */
   layers(): readonly string[];
   /** Whether the engine itself writes for it now: pulls an image, copies, or downloads. */
   isServed(): boolean;
@@ -22,7 +22,7 @@ export interface TakenDisk {
 }
 
 const layersFolder = "overlay2";
-/** Folders of the engine's data in which a build's entries come into being. */
+/** Folders of the engine's data in which new entries of a build appear. */
 const places = [layersFolder, "buildkit/content/blobs/sha256", "buildkit/content/ingest", "tmp"];
 const lookEveryMs = 500;
 

@@ -18,7 +18,7 @@ export interface BuildEngineOptions {
   readonly dir: string;
   readonly parts: SandboxParts;
   readonly nodeBin: string;
-  /** Memory for all commands that belong to no build, together; each build brings its own limit. */
+  /** Memory for all commands that belong to no build, together; each build has its own limit. */
   readonly memoryBytes: number;
   readonly processes: number;
   /** Largest file that a build's command may write. */
@@ -37,9 +37,9 @@ export interface BuildEngine {
   readonly dataRoot: string;
   /** The control groups of its builds. */
   readonly groups: BuildGroups;
-  /** What its builds take of its disk. */
+  /** How much of its disk its builds use. */
   readonly disks: BuildDisks;
-  /** Whether the frontend reads heredocs, which Docker 23 brought. */
+  /** Whether the frontend reads heredocs, which Docker 23 introduced. */
   readonly readsHeredocs: boolean;
   /** Resolves when the engine has exited, by itself or through `stop`. */
   readonly ended: Promise<void>;

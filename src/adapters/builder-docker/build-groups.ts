@@ -22,7 +22,7 @@ export interface BuildGroups {
 export interface BuildGroup {
   /** Processor time used by the build's commands so far; undefined if it cannot be measured. */
   cpuSeconds(): number | undefined;
-  /** Names of the layers and cache folders that the build's commands wrote so far. */
+  /** Names of the layers and cache folders that the build's commands have written so far. */
   layers(): readonly string[];
   remove(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface BuildRun {
   readonly time: TimeLimit;
   /** The build's own folder; `app/` in it holds the source. */
   readonly folder: string;
-  /** What its steps take of the engine's disk; each adds its own. */
+  /** How much of the engine's disk its steps use; each step adds its own use. */
   readonly taken: Set<TakenDisk>;
 }
 

@@ -64,7 +64,7 @@ const plannerOf = (options: DockerBuilderOptions): Planner => ({
 
 interface Shared extends Pick<BuildRun, "options" | "runEngine" | "scopesDir"> {
   readonly keeper: EngineKeeper;
-  /** Measure what the running builds take of the disk, by their ids. */
+  /** Measure how much disk the running builds use, by their ids. */
   readonly disks: Map<string, () => Promise<number | null>>;
 }
 

@@ -8,18 +8,18 @@ interface Rule {
   readonly keeps: boolean;
 }
 
-/** What each place of a pattern does, and the character or the class that it needs. */
+/** A compiled pattern: the kind of each position, and the character or class that it matches. */
 interface Pattern {
   readonly kinds: Uint8Array;
   readonly characters: readonly string[];
   readonly classes: ReadonlyMap<number, RegExp>;
 }
 
-/** `fork` goes on with the next place, or behind the two after it; the two `many` repeat; all others take one character. */
+/** `fork` continues at the next position or skips the two after it; the two `many` kinds repeat; all others match one character. */
 const kinds = { literal: 0, oneInName: 1, oneOf: 2, manyInName: 3, many: 4, fork: 5 } as const;
 
 const maxLength = 32 * 1024;
-// A few seconds of a processor: more than .dockerignore files of real projects need for 100,000 files.
+// A few seconds of processor time: more than .dockerignore files of real projects need for 100,000 files.
 const usualSteps = 4e8;
 
 /**
@@ -90,7 +90,7 @@ function classOf(word: string): RegExp {
   }
 }
 
-/** Follows all ways through the pattern at once. It matches the path, or one of the folders above it. */
+/** Follows all alternatives of the pattern at once. It matches the path, or one of the folders above it. */
 function matchPath(pattern: Pattern, path: string): { readonly matches: boolean; readonly steps: number } {
   const { kinds: kind } = pattern;
   const end = kind.length;
@@ -125,7 +125,7 @@ function matchPath(pattern: Pattern, path: string): { readonly matches: boolean;
   return { matches: seen[end] === round, steps };
 }
 
-/** Returns whether a place that takes one character takes this one. */
+/** Returns whether a position that matches one character matches this one. */
 function takes({ kinds: kind, characters, classes }: Pattern, place: number, character: string): boolean {
   if (kind[place] === kinds.literal) return characters[place] === character;
   if (kind[place] === kinds.oneInName) return character !== "/";
@@ -141,7 +141,7 @@ export async function removeIgnored(root: string, ignores: (path: string) => boo
   const walk = async (place: Buffer, folder: string): Promise<boolean> => {
     let isEmpty = true;
     for (const entry of await readdir(place, { withFileTypes: true, encoding: "buffer" })) {
-      // Lets requests of others through between files.
+      // Yields between files, so that other requests are handled meanwhile.
       if (performance.now() - turn > turnMs) turn = (await setImmediate(), performance.now());
       const path = `${folder}${entry.name.toString("utf8")}`;
       const file = Buffer.concat([place, slash, entry.name]);

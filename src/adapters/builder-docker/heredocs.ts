@@ -29,19 +29,19 @@ export interface HeredocInstruction {
   readonly line: number;
 }
 
-/** A file that a COPY or ADD written out takes from the build's context. */
+/** A file in the build's context with a heredoc's content, which a rewritten COPY or ADD copies. */
 export interface ContextFile {
   readonly path: string;
   readonly content: string;
 }
 
-/** An instruction for frontends that know no heredocs, such as Docker 20.10's. */
+/** An instruction rewritten for frontends that read no heredocs, such as Docker 20.10's. */
 export interface WrittenOut {
   readonly text: string;
   readonly files: readonly ContextFile[];
 }
 
-/** Writes an instruction with heredocs as one without. `shell` is the stage's SHELL. */
+/** Rewrites an instruction with heredocs as one without. `shell` is the stage's SHELL. */
 export function writeOutHeredocs(instruction: HeredocInstruction, shell: readonly string[]): WrittenOut {
   return instruction.name === "RUN" ? writeOutRun(instruction, shell) : writeOutCopy(instruction);
 }

@@ -19,7 +19,7 @@ export interface DockerBuilderOptions {
   readonly certificates: Buffer | null;
   /** No builds start when the run engine's disk has less free space than this. */
   readonly diskFloorBytes: number;
-  /** How much of the disk a build may take while it runs. */
+  /** How much disk a build may use while it runs. */
   readonly buildDiskBytes: number;
   readonly maxSourceBytes: number;
   readonly maxImageBytes: number;

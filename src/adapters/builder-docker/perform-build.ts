@@ -17,9 +17,9 @@ interface Performed {
   readonly folder: string;
   readonly target?: string;
   readonly args: Readonly<Record<string, string>>;
-  /** Keeps the results of its commands from other builds. */
+  /** Separates the cached results of its commands from those of other builds. */
   readonly scope: string;
-  /** Keeps its `--mount=type=cache` folders from other builds; the same as `scope` by default. */
+  /** Separates its `--mount=type=cache` folders from those of other builds; defaults to `scope`. */
   readonly cacheScope?: string;
   readonly manifest: ContainerManifest | null;
   readonly generated?: Generated;

@@ -3,7 +3,10 @@ import { heredocsOf, writeOutHeredocs, type ContextFile, type Heredoc, type Here
 
 /** What the builder must know about a project's Dockerfile before the build. */
 export interface Dockerfile {
-  /** The text to build: the source without what names a frontend, and with what the frontend cannot read written out. */
+  /**
+   * The text to build: the source without lines that name a frontend, and with instructions rewritten that the engine's frontend cannot
+   * read.
+   */
   readonly text: string;
   /** Names declared by `ARG`. */
   readonly args: readonly string[];
@@ -16,7 +19,7 @@ export interface Dockerfile {
 
 /** What an engine's frontend can read. */
 export interface Frontend {
-  /** Heredocs and `COPY --link`, which Docker 23 brought. */
+  /** Heredocs and `COPY --link`, which Docker 23 introduced. */
   readonly readsHeredocs: boolean;
 }
 
@@ -49,7 +52,7 @@ interface WrittenLine {
   readonly line: number;
 }
 
-/** Writes out what the frontend cannot read. */
+/** Rewrites the instructions that the frontend cannot read. */
 function writeText(lines: readonly string[], found: readonly Instruction[], { readsHeredocs }: Frontend) {
   const written: WrittenLine[] = [];
   const files: ContextFile[] = [];
@@ -75,7 +78,7 @@ function writeText(lines: readonly string[], found: readonly Instruction[], { re
 function writtenOut(lines: readonly string[], instruction: Instruction, shell: readonly string[]) {
   const { name, rest, start } = instruction;
   const isCopy = name === "COPY" || name === "ADD";
-  // Layers that no longer depend on those below them are only faster to build again.
+  // `--link` only makes rebuilding a layer faster, so the instruction works without it.
   const linked = isCopy ? rest.replace(/^((?:--\S+\s+)*?)--link(?:=\w+)?\s+/, "$1") : rest;
   if (instruction.heredocs.length === 0) return linked === rest ? undefined : { text: `${name} ${linked}`, files: [] };
   const heredocs = instruction.heredocs.map((each) => ({ ...each, lines: lines.slice(each.start, each.end) }));
@@ -124,7 +127,7 @@ const settingsPrefix = "BUILDKIT_";
 
 const linesOf = (source: string): string[] => source.replace(/^\uFEFF+/, "").split(/\r?\n/);
 
-// With `s`, because BuildKit's pattern also matches U+2028 in a value, and then reads on.
+// With the flag `s`, because BuildKit's pattern also matches U+2028 in a value, and then reads on.
 const directive = /^#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=(.+)$/s;
 
 interface Directives {
@@ -134,7 +137,7 @@ interface Directives {
 
 /** Reads the directives at the head as BuildKit does, and removes those that name a frontend. */
 function takeDirectives(lines: string[]): Directives {
-  // BuildKit skips a first line `#!`, and takes `// syntax=` for a directive, too.
+  // BuildKit skips a first line `#!`, and accepts `// syntax=` as a directive, too.
   if (lines[0]?.startsWith("#!")) lines[0] = "#";
   if (lines[0]?.startsWith("//")) throw invalid("Line 1 of the Dockerfile is no instruction.");
   const notes: string[] = [];
@@ -150,7 +153,7 @@ function takeDirectives(lines: string[]): Directives {
         summary: `Line ${index + 1} of the Dockerfile asks for ${value.slice(0, 200)} to read the rest of it. Berth builds with the engine's own frontend only.`,
       });
     }
-    // Remains a directive: after a plain comment BuildKit would read no others, such as `escape`.
+    // Replace it with another directive: after a plain comment, BuildKit would read no further ones, such as `escape`.
     lines[index] = "# berth=1";
     notes.push(`${line.trim()}: the engine's own frontend reads the Dockerfile`);
   }

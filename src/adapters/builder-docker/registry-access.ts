@@ -22,12 +22,12 @@ async function placesOf(host: string): Promise<readonly RegistryPlace[]> {
 }
 
 /**
- * Whether the name servers of a host that a tenant chose answer within some seconds. The system's lookup, which also knows the machine's own
- * names, occupies one of the few threads of the platform's file operations until they do.
+ * Returns whether the name servers of a host that a tenant chose answer within some seconds. Node's `lookup`, which also knows the
+ * machine's own names, blocks one of the few threads for file operations until they answer.
  */
 async function answersSoon(host: string): Promise<boolean> {
   const [name = ""] = host.split(":");
-  // No tenant has name servers for a name without a dot.
+  // A name without a dot is not in public DNS, so no tenant's name server answers for it.
   if (isIPv4(name) || !name.includes(".")) return true;
   const asked = new Resolver({ timeout: 2500, tries: 2 }).resolve4(name);
   return asked.then(

@@ -21,7 +21,7 @@ export interface VertexLog {
   failed(): FailedVertex | undefined;
   /** The instruction that currently runs. */
   running(): string | undefined;
-  /** Whether something other than a command runs, which the engine itself does: pulls, copies, downloads. */
+  /** Whether the engine itself is at work: it pulls, copies or downloads instead of running a command. */
   isServed(): boolean;
 }
 

@@ -123,7 +123,7 @@ interface Shared {
   readonly packages: PackageStore;
   readonly installStore: InstallStore | null;
   readonly code: CompiledCode;
-  /** Measure what the running builds take of the disk, by their ids. */
+  /** Measure how much disk the running builds use, by their ids. */
   readonly disks: Map<string, () => Promise<number | null>>;
 }
 

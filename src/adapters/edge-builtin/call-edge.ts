@@ -20,7 +20,7 @@ export function callEdge(
   return call(at, { method, path, signal: AbortSignal.timeout(limitMs) }, body);
 }
 
-/** Asks an edge process how it does; `signal` ends the wait. */
+/** Queries the state of an edge process; `signal` ends the wait. */
 export function askEdgeStatus(socketPath: string, signal: AbortSignal): Promise<unknown> {
   return call(socketPath, { method: "GET", path: "/status", signal });
 }

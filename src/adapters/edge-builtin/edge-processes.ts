@@ -65,11 +65,11 @@ export class EdgeProcesses {
   /** Ends the current process if it hangs. */
   async endIfHung(): Promise<void> {
     const running = this.current();
-    // A process that refuses an answer does not hang; `ensure` decides about it.
+    // A process that answers with an error does not hang; `ensure` handles it.
     if (running !== undefined && (await this.#ask(running).catch(() => true)) === undefined) await this.#kill(running);
   }
 
-  /** Resolves with undefined when the process hangs; rejects when it refuses to answer. */
+  /** Resolves with undefined when the process hangs; rejects when it answers with an error. */
   #ask({ identity }: EdgeRecord): Promise<unknown> {
     const socket = controlSocket(this.#settings.state_dir, identity.pid);
     return awaitAnswer((signal) => askEdgeStatus(socket, signal), {

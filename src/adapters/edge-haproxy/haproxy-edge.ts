@@ -379,7 +379,7 @@ class ControlledHaproxy implements HaproxyEdge {
     if (this.#saveCopy("routes", this.#table)) this.#saved = this.#table?.routes ?? [];
   }
 
-  /** A copy that can't be written, as on a full disk, keeps nothing from HAProxy. Returns whether it was written. */
+  /** Saves a copy of the table; returns whether that worked. HAProxy has the table in any case, so a full disk is not an error. */
   #saveCopy(name: "routes" | "certificates", table: RouteTable | CertificateTable | undefined): boolean {
     try {
       replaceFile(join(this.#options.stateDir, `${name}.json`), JSON.stringify(table));

@@ -97,14 +97,14 @@ export class HaproxyProcess {
   /** Kills HAProxy if its worker hangs. */
   async endIfHung(): Promise<void> {
     const record = this.current();
-    // A HAProxy that refuses an answer does not hang; the next `apply` decides about it.
+    // A HAProxy that answers with an error does not hang; the next `apply` handles it.
     if (record === undefined || (await this.#ask(adminSocket, "show info").catch(() => "")) !== undefined) return;
     if (isAlive(record.identity)) await this.kill(record);
   }
 
   /** Resolves with undefined when HAProxy hangs. */
   #ask(socket: string, line: string): Promise<string | undefined> {
-    // Looked for once: that reads all processes of the machine.
+    // Found once, because that reads all processes of the machine.
     let present: readonly ProcessIdentity[] | undefined;
     return awaitAnswer((signal) => callHaproxy(this.path(socket), line, signal), {
       processes: () => (present ??= this.#processes()),
@@ -171,7 +171,7 @@ export class HaproxyProcess {
     return this.#remember(record.identity, pool, record.started_at);
   }
 
-  /** Returns a function that says whether this time has passed since, without the time that the process has waited for a processor. */
+  /** Returns a function that says whether this much time has passed, not counting the time in which the process waited for a processor. */
   #deadline(pid: number, withinMs: number): () => boolean {
     const { waitedMs = (of: number) => readThreads(of)[0]?.waitedMs ?? 0 } = this.#programs;
     const sinceMs = performance.now() - waitedMs(pid);

@@ -13,7 +13,8 @@ const unfinishedPrefix = "data.new.";
 /** Creates the instance's data folder if it does not exist. The folder appears atomically; an interrupted attempt starts over. */
 export async function initialise(confinement: Confinement, dir: string, socketDir: string): Promise<void> {
   const files = instanceFiles(dir);
-  // Also beside finished data: without a sandbox, the program of an interrupted attempt may outlive it and create its folder again.
+  // Remove leftovers beside finished data, too: without a sandbox, an interrupted attempt's program may live on and create its folder
+  // again.
   removeUnfinished(dir);
   if (isInitialised(dir)) return;
   // A new name for each attempt: the program of an interrupted one may still be writing.

@@ -121,7 +121,7 @@ class Containers implements DockerRuntime {
 
   async describe(): Promise<RuntimeDescription> {
     const { engine, folders, options } = this.parts;
-    // Asks each time: the facts are cached, but the engine may not answer now.
+    // Queries each time: the facts are cached, but the engine may not answer now.
     const found = await this.parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
     const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath };
     return describeEngine(found as EngineFacts | Error, host);

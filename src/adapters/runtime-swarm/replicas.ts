@@ -31,7 +31,7 @@ export interface SwarmReplica {
 const beforeStart = new Set(["new", "allocated", "pending", "assigned", "accepted", "preparing", "ready"]);
 const living = new Set(["starting", "running"]);
 
-/** What earlier reads found and managers no longer tell. */
+/** What earlier reads found and managers no longer report. */
 export interface ReplicaMemory {
   /** Exits of the replicas that were given up, by their service's name. */
   readonly lost: Map<string, InstanceExit>;
@@ -112,8 +112,8 @@ const killedCode = 137;
 const inspectMs = 2000;
 
 /**
- * Completes the exit of a task that SIGKILL ended. A swarm does not report why; only the engine of its machine knows whether memory ran
- * out. An engine that Berth cannot reach reports nothing, and then it did not.
+ * Completes the exit of a task that SIGKILL ended. A swarm does not report the reason; only the engine of the task's machine knows whether
+ * memory ran out. If Berth cannot reach that engine, the exit does not count as out of memory.
  */
 async function explainKill(
   { engines }: Pick<SwarmContext, "engines">,

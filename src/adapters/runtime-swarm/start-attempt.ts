@@ -140,8 +140,8 @@ export async function awaitStarted(context: SwarmContext, name: string): Promise
 }
 
 /**
- * Returns whether the machine refused the task before the application started, such as without a network. For tasks in state `failed`, only
- * the message tells.
+ * Returns whether the machine refused the task before the application started, for example because it has no network. For a task in state
+ * `failed`, only the message shows it.
  */
 function isRefused({ Status: { State: state, Err: said = "" } }: SwarmTask): boolean {
   return state === "rejected" || (state === "failed" && said.startsWith("starting container failed"));

@@ -83,7 +83,7 @@ async function printRange(ctx: CliContext, client: Client, { slug, query }: Foll
   if (ctx.options.json === true) ctx.output.result({ source: query.source, lines: all, next_cursor: null }, () => "");
 }
 
-/** Says why nothing is printed, on standard error. */
+/** Explains on standard error why nothing is printed. */
 async function noteEmpty(ctx: CliContext, client: Client, { slug, query }: Followed): Promise<void> {
   const { process, replica, since, until, grep } = query;
   if (query.source === "runtime" && process !== undefined) {

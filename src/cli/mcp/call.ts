@@ -55,7 +55,7 @@ const beside = ["action", "wait", "dry_run", "idempotency_key"];
 
 interface Given {
   readonly given: Arguments;
-  /** The arguments by their part of the request, where the caller said it: `projects.rename` has a slug in two parts. */
+  /** The arguments by part of the request, if the caller separated them: `projects.rename` has a slug in two parts. */
   readonly placed?: Readonly<Record<Argument["where"], Arguments>>;
 }
 

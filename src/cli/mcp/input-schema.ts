@@ -54,7 +54,9 @@ export function argumentsOf(row: Row): readonly Argument[] {
   ];
 }
 
-/** Detects the argument that the server's own project fills in; a new project's slug, or an organization's, is none. */
+/**
+ * Returns whether the server's own project is the default of an argument. It is not for the slug of a new project or of an organization.
+ */
 export function isDefaultProject(row: Row, { name, where }: Argument): boolean {
   return name === "slug" && where === "params" && row.names === "project";
 }

@@ -100,7 +100,7 @@ async function run(session: Session, tool: Tool, given: Arguments): Promise<Tool
   return callRow(session, row, given);
 }
 
-// An argument of another name must not be dropped: `project` instead of `slug` would be answered about the server's own project.
+// Refuse unknown arguments: with `project` instead of `slug`, the answer would be about the server's own project.
 function checkNames({ name, inputSchema: schema }: Tool, given: Arguments): void {
   const { properties = {}, required = [] } = schema as { properties?: object; required?: readonly string[] };
   const names = Object.keys(properties);

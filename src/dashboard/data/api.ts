@@ -20,7 +20,7 @@ export function useClient(): Client {
   return client;
 }
 
-/** Every how many ms a list or thing is read again beside the stream of changes, for what is no event in it; false: never. */
+/** How often to read again, in ms, for data whose changes are not in the stream of changes; false: never. */
 export type PollMs<A> = number | ((answer: A | undefined) => number | false);
 
 interface CallOptions<A> {
@@ -58,17 +58,17 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
   });
 }
 
-/** What a change would do: the answer of its dry run. */
+/** The response of a change's dry run: what the change would do. */
 export type DryRun = z.output<typeof dryRun>;
 
-/** Asks what a change would do, without doing it. */
+/** Requests a dry run of a change. */
 export function useDryRun(name: RouteName, { params, query = {} }: AnyInput): UseQueryResult<DryRun> {
   const client = useClient();
   return useQuery({
     queryKey: [name, params, query, "dry_run"],
     queryFn: () =>
       client.send(route(name), { ...(params && { params }), query: { ...query, dry_run: true } }) as Promise<DryRun>,
-    // Asked when a dialog opens. Once the change is made, it would be refused.
+    // Requested once, when the dialog opens: after the change, the same dry run would be refused.
     staleTime: "static",
     gcTime: 0,
   });

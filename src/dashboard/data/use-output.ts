@@ -4,7 +4,7 @@ import { call, useClient } from "./api.ts";
 
 const everyMs = 700;
 
-/** When lines were written: those from the one with this index on. */
+/** A time at which lines were written; it applies from this line on. */
 export interface LineTime {
   readonly line: number;
   readonly at: string;
@@ -13,7 +13,7 @@ export interface LineTime {
 /** The output from an offset on. */
 interface Part<S> {
   readonly text: string;
-  /** By the index of a line in this part. */
+  /** Times by the index of a line in this part. */
   readonly times?: readonly LineTime[];
   readonly next_offset: number;
   readonly complete: boolean;
@@ -22,7 +22,7 @@ interface Part<S> {
 
 interface Output<S> {
   readonly text: string;
-  /** Empty where times are not known. */
+  /** Empty if times are unknown. */
   readonly times: readonly LineTime[];
   readonly complete: boolean;
   readonly error: Error | null;

@@ -15,7 +15,7 @@ const everywhere = [
 export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys" shape="wide" onClose={onClose}>
-      {/* Where it has to be scrolled, the keyboard scrolls it from here. */}
+      {/* Focusable, so that the keyboard can scroll it. */}
       <div tabIndex={0} className="grid gap-x-10 gap-y-6 rounded-sm sm:grid-cols-3">
         <Keys title="Everywhere" keys={everywhere} />
         <Keys title="Go to a page" keys={sections.map(({ key, label }) => [`g ${key}`, label])} />

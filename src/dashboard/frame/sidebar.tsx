@@ -14,7 +14,7 @@ import { standOf, type OverviewProject } from "./stand.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const mostProjects = 30;
-// The stream of changes does not name alerts, which the overview counts for the operator.
+// The stream of changes does not report alerts, but the overview counts them for the operator.
 const alertsMs = 30_000;
 
 export function Sidebar() {

@@ -25,7 +25,7 @@ export function FolderDrop({ projectFor, why }: FolderDropProps) {
   };
   const onChosen = ({ target }: ChangeEvent<HTMLInputElement>) => {
     if (target.files !== null) deploy(chosenFolder(target.files));
-    // The browser reports no change when the same folder is chosen again, as after a mistake in it was mended.
+    // The browser reports no change when the user chooses the same folder again, for example after fixing a mistake in it.
     target.value = "";
   };
   return (

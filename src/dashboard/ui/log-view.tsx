@@ -28,7 +28,7 @@ interface LogViewProps {
   readonly onSearch?: (text: string) => void;
 }
 
-// Where a line of a log is wider than the screen, reading it by scrolling sideways is the exception.
+// On screens this narrow most lines are too wide, so they wrap by default.
 const phone = "(width < 640px)";
 
 /** A log with its controls. It follows the end until the reader scrolls up. */

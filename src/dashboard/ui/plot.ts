@@ -190,7 +190,7 @@ function drawMarkers(plot: uPlot, markers: readonly Marker[], colours: MarkerCol
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.font = `${11 * devicePixelRatio}px "Geist Variable", sans-serif`;
-  // uPlot's axes leave another baseline set.
+  // uPlot's axes set another text baseline.
   ctx.textBaseline = "alphabetic";
   ctx.textAlign = "left";
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);

@@ -64,7 +64,7 @@ const states: Record<Approval["status"], readonly [Tone, string, string]> = {
 };
 const pollMs = 3000;
 
-/** Shows the decision that a step waits for, as it comes in. */
+/** Shows the decision that a step waits for, as soon as it is made. */
 function AwaitedApproval({ id }: { readonly id: string }) {
   // A token without `activity:read` gets no changes.
   const poll = (found: Approval | undefined) => (found === undefined || found.status === "pending" ? pollMs : false);

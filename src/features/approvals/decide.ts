@@ -4,7 +4,7 @@ import type { Caller, HandlerPlatform } from "../context.ts";
 import { decideApproval, selectToDecide, type LinkedApproval } from "./queries.ts";
 import { durations, linkHashOf, requestOf, summaryOf, type StoredRequest } from "./rules.ts";
 
-/** Who decides: whoever holds the link that was sent, or an owner who is signed in. */
+/** The person who decides: the holder of the link that was sent, or an owner who is signed in. */
 export type Decider =
   | { readonly link: string }
   | { readonly id: string; readonly caller: Pick<Caller, "org_id" | "token_id" | "token_name"> };

@@ -49,7 +49,7 @@ export function linkHashOf(secret: string): Buffer | undefined {
   return linkPattern.test(secret) ? sha256(secret) : undefined;
 }
 
-// More than any command line or list of scopes takes: nothing that a person approves may stay out of sight.
+// Longer than any command line or list of scopes: a person must see everything that they approve.
 const mostShownCharacters = 64 * 1024;
 
 /** Formats a request's body for people, without the values of secret fields, cut to a maximum length. */

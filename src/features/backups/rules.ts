@@ -81,14 +81,14 @@ export function expired(backups: readonly KeptBackup[], keep: Retention, now: Da
   return newestFirst.filter((backup) => !kept.has(backup)).map(({ id }) => id);
 }
 
-/** What a backup takes of the local disk. */
+/** How much of the local disk a backup uses. */
 export interface SizedBackup extends KeptBackup {
   readonly local_bytes: number;
 }
 
 /**
- * Returns the ids of one project's backups that have to go because all together take more than `limitBytes` of the local disk: automatic
- * ones before others, oldest first, and never the newest and the newest verified backup.
+ * Returns the ids of one project's backups to delete because all together use more than `limitBytes` of the local disk: automatic ones
+ * before others, oldest first, and never the newest and the newest verified backup.
  */
 export function beyondLimit(backups: readonly SizedBackup[], limitBytes: number): string[] {
   const newestFirst = backups.filter(({ status }) => status === "completed").sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -107,12 +107,15 @@ export function beyondLimit(backups: readonly SizedBackup[], limitBytes: number)
 
 /** How long the final backups of purged projects are kept, and how much of the local disk those of one organization may take. */
 export interface FinalRetention {
-  /** 0: without an end. */
+  /** 0: for ever. */
   readonly days: number;
   readonly bytes: number;
 }
 
-/** Returns the ids of one organization's final backups that are no longer kept: too old, or the oldest beyond the size, but never the newest for its size. */
+/**
+ * Returns the ids of one organization's final backups to delete: those that are too old, and the oldest ones over the size limit. The
+ * newest is never deleted for its size.
+ */
 export function endedFinals(
   finals: readonly Pick<SizedBackup, "id" | "created_at" | "local_bytes">[],
   keep: FinalRetention,

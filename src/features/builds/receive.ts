@@ -19,7 +19,7 @@ export interface Push {
   readonly actor: string;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
-  /** The client only wants to know what the push would do. */
+  /** The push only requests a plan (`-o plan`). */
   readonly isPlan: boolean;
   /** Aborts when git has ended or the right to push was lost; no branch may move afterwards. */
   readonly signal: AbortSignal;

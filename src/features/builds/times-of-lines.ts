@@ -2,7 +2,7 @@ import type { BuildTime } from "../../ports/log-store.ts";
 
 const lineFeed = 0x0a;
 
-/** When lines were written: those from the line with this index on. */
+/** A time at which lines were written; it applies from this line on. */
 export interface LineTime {
   readonly line: number;
   readonly at: string;
@@ -20,7 +20,7 @@ export function timesOfLines(text: string, offset: number, times: readonly Build
       place = bytes.indexOf(lineFeed, place) + 1;
       line += 1;
     }
-    // Of the times before this part, the newest one is that of its first line.
+    // The newest time before this part applies to its first line.
     if (found.at(-1)?.line === line) found.pop();
     found.push({ line, at });
   }

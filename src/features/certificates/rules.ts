@@ -9,8 +9,8 @@ const dayMs = 24 * hourMs;
 const mostOrders = 250;
 
 /**
- * Returns why no order may start now; null if one may. An organization may start half of what the others have left, so that one with very
- * many names leaves orders to each other one. The platform's own names, without an organization, may use what is left.
+ * Returns why no order may start now; null if one may. An organization may use half of the orders that the others have left, so that one
+ * with very many names leaves some to the others. The platform's own names, without an organization, may use all that are left.
  */
 export function whyNoOrder({ all, own, others }: RecentOrders, orgId: string | null): string | null {
   if (all >= mostOrders) return "The platform has ordered as many certificates as an authority allows in three hours.";

@@ -54,7 +54,7 @@ export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{
   };
 }
 
-/** Returns what the project's backups take of the local disk. */
+/** Returns how much of the local disk the project's backups use. */
 export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Promise<number> {
   const row = await db
     .selectFrom("backup")

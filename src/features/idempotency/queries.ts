@@ -17,7 +17,7 @@ export interface NewKey extends KeyOwner {
 
 /**
  * Claims a key that is new, has expired, or whose request ended without a trace. Returns undefined if it cannot be claimed; then
- * `selectKey` tells why.
+ * `selectKey` returns the reason.
  */
 export async function takeKey(db: Db, wanted: NewKey, now: Date): Promise<number | undefined> {
   const { request_hash, held_until, expires_at } = wanted;

@@ -11,7 +11,7 @@ import { createDatabasesComingUp } from "./databases-coming-up.ts";
 import { createKnownWorkloads, type KnownWorkloads } from "./known-workloads.ts";
 
 const periodMs = 5000;
-// A start that is under way ends within seconds. A stop may wait for open requests, and what ends the applications repeats it.
+// A start in progress ends within seconds. A stop may wait for open requests, and the code that ends the applications repeats it.
 const actionSettleMs = 10_000;
 const endingSettleMs = 250;
 // How soon to check again for a type that must not run twice and is still running elsewhere.

@@ -9,12 +9,12 @@ import type { Platform } from "../platform.ts";
 // The data disk can gain some hundred MiB in this time, and a check costs one system call; the builder's check queries a container engine.
 const diskPeriodMs = 100;
 const builderPeriodMs = 1000;
-/** How long the files of an ended build may take to go before the next build ends too. */
+/** How long an ended build's files may take to disappear before the next build is ended, too. */
 const nextAfterMs = { short: 15_000, full: 1000 } as const;
-/** The size assumed for a build that its builder cannot measure: as much as many builds take, less than what fills a disk. */
+/** The size assumed for a build that its builder cannot measure: as much as many builds use, but less than fills a disk. */
 const unmeasuredBytes = 512 * 1024 ** 2;
 
-/** The disk's room for the running builds of this control plane. */
+/** Watches the disk's free space for the running builds of this control plane. */
 export interface DiskRoom {
   /** Returns a signal that also aborts when this build has to end because the disk runs short of space. */
   enter(buildId: string, signal: AbortSignal): RoomOfBuild;
@@ -29,8 +29,8 @@ export interface RoomOfBuild {
 }
 
 /**
- * Ends builds while the disk is short of space, one after the other and the one that took most first: the mistake of one project must not
- * end its neighbours' builds.
+ * Ends builds while the disk is short of space, one after the other, the largest first: one project's mistake must not end its neighbours'
+ * builds.
  */
 export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "dataDisk" | "builder">): DiskRoom {
   const running = new Map<string, Running>();
@@ -74,7 +74,7 @@ export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "d
 
 interface Running {
   readonly linked: LinkedSignal;
-  /** Why it has to end for lack of space. */
+  /** Why the build had to end for lack of space. */
   shortage: Failure | undefined;
 }
 

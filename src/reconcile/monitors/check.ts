@@ -55,20 +55,20 @@ const order: readonly CheckStatus[] = ["fail", "unknown", "warn", "ok", "off"];
 
 /**
  * Returns the findings of a check with many subjects: the bad ones, worst first and at most 20, and a summary that opens no alert in
- * addition to theirs. `told.bad` names what is counted.
+ * addition to theirs. `texts.bad` names what is counted.
  */
 export function listed(
   bad: readonly Finding[],
-  told: { readonly ok: string; readonly bad: string },
+  texts: { readonly ok: string; readonly bad: string },
 ): readonly Finding[] {
   const sorted = [...bad].sort(
     (a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.subject < b.subject ? -1 : 1),
   );
   const [worst] = sorted;
-  if (worst === undefined) return [overall("ok", told.ok)];
+  if (worst === undefined) return [overall("ok", texts.ok)];
   const shown = sorted.slice(0, mostListed);
   const more = sorted.length > shown.length ? ` Only the first ${mostListed} are listed.` : "";
-  return [{ ...overall(worst.status, `${told.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
+  return [{ ...overall(worst.status, `${texts.bad}: ${sorted.length}.${more}`), quiet: true }, ...shown];
 }
 
 /** Formats seconds for a sentence, such as `90 s` or `2 min`. */

@@ -23,7 +23,7 @@ const leastBytes = 512 * 1024 ** 2;
 export function evaluateDisk({ total, free, available }: DiskUse, { warnPercent, failPercent }: Thresholds): Finding {
   const used = total - free;
   const percent = (100 * used) / Math.max(1, used + available);
-  // Like df: what the file system keeps back for root counts neither as used nor as free.
+  // Like df: space that the file system reserves for root counts neither as used nor as free.
   const detail = `${bytesText(available)} of ${bytesText(used + available)} is free on the data folder's disk (${percent.toFixed(0)} % used).`;
   if (percent >= failPercent || available < leastBytes) return overall("fail", detail, roomHint);
   return percent >= warnPercent ? overall("warn", detail, roomHint) : overall("ok", detail);

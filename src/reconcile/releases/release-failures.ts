@@ -123,7 +123,7 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
   }
 }
 
-/** An application that listens nowhere may also be slow: its hint names the time that it has. */
+/** An application that listens on no port may also just be slow, so its hint names the time limit. */
 function notListening(where: Asked, seconds: number): Failure {
   const summary = `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`;
   const failure = releaseFailure("health", "wrong_port", summary);

@@ -38,7 +38,7 @@ const fewProcesses = 64;
 const judgedBytes = 256 * 1024;
 
 /**
- * Runs one step in the sandbox and, if it fails in the way that calls for another one, that one. Throws `BuildRefused` with the classified
+ * Runs one step in the sandbox. If it fails in a way that `instead` can handle, runs that step. Throws `BuildRefused` with the classified
  * failure, or as `TimeLimit.check` does.
  */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
@@ -47,7 +47,7 @@ export async function runStep(context: StepContext, step: Step): Promise<void> {
   await runStep(context, step.instead.step);
 }
 
-/** Runs one step; returns false if it failed in the way that calls for another one (`instead`). */
+/** Runs one step; returns false if it failed in a way that its `instead` can handle. */
 export async function tryStep(context: StepContext, step: Step): Promise<boolean> {
   const { log, sandbox } = context;
   log.step(step.title);

@@ -12,12 +12,12 @@ import { View } from "../../ui/view.tsx";
 type Alert = Answer<"alerts.list">["alerts"][number];
 
 export interface AlertsSearch {
-  /** Also those that are resolved. */
+  /** Whether to include resolved alerts. */
   readonly all?: boolean;
 }
 
 const route = getRouteApi("/operator/status");
-// An alert is no change of an organization, so its stream does not name it.
+// Alerts belong to no organization, so its stream of changes does not report them.
 const pollMs = 15_000;
 
 export function Alerts() {

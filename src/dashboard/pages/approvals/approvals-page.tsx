@@ -30,7 +30,7 @@ const words: Record<Approval["status"], string> = {
   expired: "Expired",
 };
 
-/** The page of actions that wait for a person's approval. Each leads to the page that decides it, for a person who may. */
+/** The page of actions that wait for a person's approval. Each links to its decision page, for users who may decide. */
 export function ApprovalsPage() {
   const { status } = route.useSearch();
   const navigate = route.useNavigate();
@@ -132,7 +132,7 @@ function Request({ of }: { readonly of: Approval }) {
   );
 }
 
-/** Says who asked and when, and what came of it or until when it is open. */
+/** Shows which token requested it and when, and the outcome or the time of expiry. */
 function Course({
   of: { status, requested_by: by, created_at, expires_at, decided_at, consumed_at },
 }: {
@@ -170,7 +170,7 @@ function Course({
   );
 }
 
-/** Leads to the page that decides, which is the server's own; who may not decide reads who does. */
+/** Links to the decision page, which the server renders. A user who may not decide sees who may. */
 function Review({ of: { id, route: name, summary } }: { readonly of: Approval }) {
   const why = whyNotDecide(useMe(), name);
   if (why !== undefined)

@@ -93,7 +93,7 @@ function failingLine(lines: readonly LogLine[]): number | undefined {
   return last < 0 ? undefined : before + 1;
 }
 
-/** Shows who wrote the commit, unless it is the same name as the token's that sent it. */
+/** Shows the commit's author, unless the token that sent it has the same name. */
 function Author({ build: { author, requested_by: by } }: { readonly build: Build }) {
   if (author === null || author === by) return null;
   return (
@@ -139,7 +139,7 @@ interface ActionsProps {
   readonly status: string;
 }
 
-/** The next step: cancel what runs, look at what serves, repeat what did not go live. */
+/** The next step: cancel a running build, open a live deployment, or repeat a failed one. */
 function Actions({ build, status }: ActionsProps) {
   const { data: project } = useProject();
   if (running.includes(status)) return <Cancel build={build} />;

@@ -23,7 +23,7 @@ export function Stages({ build, log, lines }: StagesProps) {
         <li key={stage} className="flex items-start gap-1.5 whitespace-nowrap">
           {index > 0 && <span aria-hidden className="mx-1 mt-2.5 h-px w-7 bg-line max-sm:hidden" />}
           <StageIcon mark={marks[index] ?? "open"} />
-          {/* The log brings the durations after the stages: they have their place from the start. */}
+          {/* The durations arrive later, with the log, so reserve their space. */}
           <span className="flex min-w-14 flex-col">
             <span className={looks[marks[index] ?? "open"]}>{stage}</span>
             <span className="h-4 text-xs text-faint">

@@ -1,6 +1,6 @@
 import { visible } from "../../data/format.ts";
 
-/** Shows a cell's value in one line, so that null, an empty text and booleans can be told from other text. */
+/** Shows a cell's value in one line, so that null, an empty text and booleans look different from other text. */
 export function Value({ value }: { readonly value: unknown }) {
   if (value === null || value === undefined) return <span className="text-faint italic">null</span>;
   if (typeof value === "string")

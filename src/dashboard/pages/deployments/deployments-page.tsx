@@ -245,7 +245,7 @@ function Item({ slug, entry: { at, deployment, build }, onRollback }: ItemProps)
 }
 
 function took({ deployment, build }: Entry): string {
-  // When a deployment that never went live ended is not known, only when its build did.
+  // The end of a deployment that never went live is unknown; only the end of its build is known.
   const end = deployment === undefined ? (build?.finished_at ?? null) : deployment.activated_at;
   const begin = deployment === undefined || isOfBuild(deployment.trigger) ? build?.created_at : deployment.created_at;
   return end === null || begin === undefined ? "–" : duration(Math.max(0, Date.parse(end) - Date.parse(begin)));

@@ -65,7 +65,7 @@ type Compared = Answer<"deployments.compare"> | undefined;
 
 const mostNamed = 4;
 
-/** Names the commits that stop to serve, or come back. */
+/** Lists the commits that the rollback undoes or brings back. */
 function Commits({
   slug,
   active,

@@ -59,7 +59,7 @@ export function DomainsPage() {
   );
 }
 
-// What a lookup finds is in the stream of changes only where it decides something.
+// The stream of changes reports a lookup only if it changes a hostname's state, so poll while records are missing.
 const lookupsMs = (found: Answer<"domains.list"> | undefined) =>
   found?.domains.some(({ dns_status: status }) => status !== "ok") === true && 30_000;
 

@@ -75,7 +75,9 @@ function Active({ project }: { readonly project: Project }) {
   );
 }
 
-/** Goes to the newest build if it came while the page was open and nothing serves yet: a first push is watched without a click. */
+/**
+ * Opens the newest build if it came while the page was open and nothing is live yet, so that the user sees the first push without a click.
+ */
 function useShowFirst(
   { slug, active_deployment: active }: Project,
   newest: string | undefined,
