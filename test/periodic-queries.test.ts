@@ -33,7 +33,7 @@ import { takeDueProject } from "../src/features/disk/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { deleteOldFollowDeliveries, nextFetchMs, takeFollow, takeStatus } from "../src/features/follow/queries.ts";
 import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
-import { enlistLooks, takeDueLooks } from "../src/features/metrics/metrics.ts";
+import { schedulePageProbes, claimDuePageProbes } from "../src/features/metrics/metrics.ts";
 import { pruneMetrics } from "../src/features/metrics/sampling.ts";
 import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
@@ -67,7 +67,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   closeInterrupted: (db) => closeInterrupted(db, interrupted, []),
   closeLostRuns: (db) => closeLostRuns(db, now),
   deleteEndedKeys: (db) => deleteEndedKeys(db, now),
-  enlistLooks: (db) => enlistLooks(db, 300),
+  schedulePageProbes: (db) => schedulePageProbes(db, 300),
   expireApprovals: (db) => expireApprovals(db, now),
   hasOpenRequests: (db) => hasOpenRequests(db, ["127.0.0.1:3000"]),
   lockDueJobs: (db) => lockDueJobs(db as never, now, 100),
@@ -81,7 +81,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   releaseDeadLeasesOfOperations: (db) => releaseDeadLeases(db, "backup_operation"),
   takeDeployment: (db) => takeDeployment(db, owner, nothingInProgress),
   takeDueChecks: (db) => takeDueChecks(db, 10),
-  takeDueLooks: (db) => takeDueLooks(db, { everySeconds: 300, limit: 10 }),
+  claimDuePageProbes: (db) => claimDuePageProbes(db, { everySeconds: 300, limit: 10 }),
   takeNotification: (db) => takeNotification(db, owner, { notifiers: ["outbox"], underWay: [] }),
   takeOperation: (db) => takeOperation(db, owner, nothingInProgress),
   nextDeliveryMs: (db) => nextDeliveryMs(db),

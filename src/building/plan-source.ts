@@ -12,7 +12,7 @@ import type { PlannedBuild, PlannedStart, PlannedStep, PlanOutcome, PlanRequest 
 import { createBuildLog } from "./build-log.ts";
 import { chooseStart, makesWhatStarts } from "./choose-start.ts";
 import { listedFiles } from "./listed-files.ts";
-import { remarks } from "./remarks.ts";
+import { sourceWarnings } from "./source-warnings.ts";
 import { unpack } from "./unpack.ts";
 
 /** What planning needs from a builder. */
@@ -41,7 +41,7 @@ export async function planSource(request: PlanRequest, planner: Planner): Promis
     const { tree, droppedLinks } = await unpack({ ...unpacking, uid: process.getuid?.() ?? 0 });
     const plan = (await planner.planOwn(app, tree)) ?? (await planTree(request, planner, tree));
     const links = droppedLinks.map((path) => `${path} is a symbolic link out of the repository; it is dropped`);
-    return { outcome: "planned", plan: { ...plan, notes: [...plan.notes, ...links, ...remarks(tree)] } };
+    return { outcome: "planned", plan: { ...plan, notes: [...plan.notes, ...links, ...sourceWarnings(tree)] } };
   } catch (error) {
     if (request.signal.aborted) return { outcome: "cancelled" };
     const refused = !(error instanceof BuildRefused) && late.aborted ? tookTooLong(timeoutMs) : error;

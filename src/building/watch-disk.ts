@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { BuildRefused } from "../detection/failures.ts";
-import { lookEvery } from "../kit/look-every.ts";
+import { repeatEvery } from "../kit/repeat-every.ts";
 
 export interface DiskWatch {
   /** Aborts with a `BuildRefused` when the build uses more than the limit. */
@@ -39,7 +39,7 @@ export function watchDisk({ disk, measure, limitBytes }: WatchedDisk): DiskWatch
     [mostFree, measuredMs] = [free, Date.now()];
     if (taken !== null && taken > limitBytes) over.abort(refusal(limitBytes));
   };
-  return { signal: over.signal, stop: lookEvery(lookEveryMs, look) };
+  return { signal: over.signal, stop: repeatEvery(lookEveryMs, look) };
 }
 
 async function freeBytes(folder: string): Promise<number> {

@@ -75,8 +75,8 @@ function buildStep(tree: SourceTree, { tool, jdk, hasWrapper, hasOwn }: Building
   // Run the wrapper by path, from which it finds its settings, and through sh, because checkouts from other systems lose the executable
   // bit.
   const wrapped = step(["sh", `./${wrappers[tool]}`, ...task]);
-  const remark = `The wrapper could not fetch its ${programs[tool]}. The machine's own is used, whatever version it has.`;
-  return hasOwn ? { ...wrapped, instead: { fits: lacksDistribution, remark, step: own } } : wrapped;
+  const note = `The wrapper could not fetch its ${programs[tool]}. The machine's own is used, whatever version it has.`;
+  return hasOwn ? { ...wrapped, instead: { fits: lacksDistribution, note, step: own } } : wrapped;
 }
 
 const lacksDistribution = (output: string): boolean => unfetchedWrapper.test(output);

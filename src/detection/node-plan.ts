@@ -167,7 +167,7 @@ function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
   if (manager.name !== "npm" || !locked) return chosen;
   const loose = step([...installArgs(manager, { ...how, locked: false }), "--no-save"]);
   const fits = (output: string) => lacksOnlyIndirect(output, manifest);
-  return { ...chosen, instead: { fits, remark: incompleteLock, step: loose } };
+  return { ...chosen, instead: { fits, note: incompleteLock, step: loose } };
 }
 
 const incompleteLock =

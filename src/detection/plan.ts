@@ -57,7 +57,7 @@ export interface Instead {
   /** Returns whether the failed step's output calls for this step. */
   readonly fits: (output: string) => boolean;
   /** Printed before the step runs. */
-  readonly remark: string;
+  readonly note: string;
   readonly step: Step;
 }
 

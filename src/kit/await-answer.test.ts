@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
-import { awaitAnswer, type ThreadLook } from "./await-answer.ts";
+import { awaitAnswer, type ThreadState } from "./await-answer.ts";
 import { start } from "./exec.ts";
 import { identify, type ProcessIdentity } from "./processes.ts";
 import { until } from "./until.ts";
@@ -20,7 +20,7 @@ describe("the answer of a process", () => {
   const never = () => new Promise<never>(() => {});
 
   /** A thread that waits its turn, looked at often; at look `endsAt` it answers. */
-  function scheduled(look: (count: number) => ThreadLook, endsAt: number) {
+  function scheduled(look: (count: number) => ThreadState, endsAt: number) {
     const answer = Promise.withResolvers<string>();
     let looks = 0;
     const threads = () => {
@@ -36,7 +36,7 @@ describe("the answer of a process", () => {
     ["is runnable and gets no processor", () => ({ id: "1", state: "R", ranMs: 5, waitedMs: 0 })],
     ["gets little of a processor", (count) => ({ id: "1", state: "R", ranMs: count, waitedMs: count * 250 })],
     ["waits for the disk", () => ({ id: "1", state: "D", ranMs: 5, waitedMs: 0 })],
-  ] as const satisfies readonly (readonly [string, (count: number) => ThreadLook])[];
+  ] as const satisfies readonly (readonly [string, (count: number) => ThreadState])[];
   for (const [what, look] of waits) {
     test(`comes late and is taken while the process ${what}, up to half a minute`, async () => {
       assert.equal(await scheduled(look, 100).run(), "late");
@@ -47,7 +47,7 @@ describe("the answer of a process", () => {
   const hangs = [
     ["sleeps", () => ({ id: "1", state: "S", ranMs: 5, waitedMs: 0 })],
     ["computes without end", (count) => ({ id: "1", state: "R", ranMs: count * 250, waitedMs: 0 })],
-  ] as const satisfies readonly (readonly [string, (count: number) => ThreadLook])[];
+  ] as const satisfies readonly (readonly [string, (count: number) => ThreadState])[];
   for (const [what, look] of hangs) {
     test(`is given up after six looks when the process ${what}`, async () => {
       const { run, looks } = scheduled(look, 1000);

@@ -15,11 +15,11 @@ export interface Answering {
   /** The pause between checks; default 250 ms. */
   readonly lookEveryMs?: number;
   /** Returns the threads of a process; by default as the kernel reports them. */
-  readonly threads?: (pid: number) => readonly ThreadLook[];
+  readonly threads?: (pid: number) => readonly ThreadState[];
 }
 
 /** What the kernel says about a thread. */
-export interface ThreadLook {
+export interface ThreadState {
   readonly id: string;
   /** proc(5): R runnable, S sleeping, D waiting for the disk, T stopped by a signal. */
   readonly state: string;
@@ -41,7 +41,7 @@ export async function awaitAnswer<T>(
   const over = new AbortController();
   const answer = ask(over.signal).then((value) => ({ value }));
   try {
-    let before = new Map<string, ThreadLook>();
+    let before = new Map<string, ThreadState>();
     for (let looks = 0, own = 0; looks < looksAtMost && own < looksToAnswer; looks += 1) {
       const pause = sleep(lookEveryMs, undefined, { signal: over.signal }).catch(() => undefined);
       const answered = await Promise.race([answer, pause]);
@@ -62,7 +62,7 @@ export async function awaitAnswer<T>(
 /** Continues the processes whose first thread is stopped, because a signal stops all threads. */
 function continueStopped(
   processes: readonly ProcessIdentity[],
-  threads: readonly ThreadLook[],
+  threads: readonly ThreadState[],
   continued: (pid: number) => void,
 ): void {
   const stopped = new Set(threads.flatMap(({ id, state }) => (state === "T" ? [id] : [])));
@@ -71,7 +71,7 @@ function continueStopped(
 }
 
 /** Returns whether a thread was kept from running since the previous check although it was ready. */
-function wasHeldUp(now: ThreadLook, before: ThreadLook | undefined, lookEveryMs: number): boolean {
+function wasHeldUp(now: ThreadState, before: ThreadState | undefined, lookEveryMs: number): boolean {
   if (now.state === "D") return true;
   if (before === undefined) return false;
   const waits = now.state === "R" && now.ranMs === before.ranMs;
@@ -79,7 +79,7 @@ function wasHeldUp(now: ThreadLook, before: ThreadLook | undefined, lookEveryMs:
 }
 
 /** Returns what the kernel says about the threads of a process, the first one first; none when it has ended. */
-export function readThreads(pid: number): ThreadLook[] {
+export function readThreads(pid: number): ThreadState[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((id) => readThread(`/proc/${pid}/task/${id}`, id));
   } catch {
@@ -87,7 +87,7 @@ export function readThreads(pid: number): ThreadLook[] {
   }
 }
 
-function readThread(path: string, id: string): ThreadLook[] {
+function readThread(path: string, id: string): ThreadState[] {
   try {
     const stat = readFileSync(`${path}/stat`, "utf8");
     const [ran = 0, waited = 0] = readFileSync(`${path}/schedstat`, "utf8").split(" ").map(Number);

@@ -15,7 +15,7 @@ import {
   saveEdge,
   takeDeployment,
 } from "../../src/features/deployments/deployments.ts";
-import { addLook, addReplicaSamples, addTraffic, enlistLooks } from "../../src/features/metrics/metrics.ts";
+import { addPageProbe, addReplicaSamples, addTraffic, schedulePageProbes } from "../../src/features/metrics/metrics.ts";
 import type { Db } from "../../src/store/database.ts";
 import { addedDeployment, addedProject } from "./scale-rows.ts";
 import { usageOf } from "./scale-processes.ts";
@@ -114,12 +114,12 @@ function workOfEdges(): readonly PeriodicWork[] {
     {
       name: "an edge stores the probe of a page",
       perSecond: ({ projects }) => projects / 60,
-      work: (db) => addLook(db, { org_id: "org", project_id: addedProject(1) }, looked, new Date()),
+      work: (db) => addPageProbe(db, { org_id: "org", project_id: addedProject(1) }, looked, new Date()),
     },
     {
       name: "an edge looks for projects without probes",
       perSecond: ({ edges }) => edges / 15,
-      work: (db) => enlistLooks(db, 60),
+      work: (db) => schedulePageProbes(db, 60),
     },
   ];
 }

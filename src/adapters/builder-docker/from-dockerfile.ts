@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BuildLog } from "../../building/build-log.ts";
 import { isPlain } from "../../building/is-plain.ts";
-import { remarks } from "../../building/remarks.ts";
+import { sourceWarnings } from "../../building/source-warnings.ts";
 import { BuildRefused } from "../../detection/failures.ts";
 import { parseProcfile } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
@@ -26,7 +26,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   log.step("Dockerfile detected");
   const source = await readFile(join(app, dockerfileName), "utf8");
   const { args: named, notes } = readDockerfile(source);
-  for (const note of [...notes, ...remarks(tree)]) log.detail(note);
+  for (const note of [...notes, ...sourceWarnings(tree)]) log.detail(note);
   if (web !== null) log.detail(`The web command comes from the Procfile: ${web}`);
   if (isPlain(app, ignoreName, "file"))
     await removeIgnored(app, ignoring(await readFile(join(app, ignoreName), "utf8")));
@@ -53,7 +53,7 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   const own = commandOf(image);
   if (web === null && own === null) throw new BuildRefused("no_start_command", ownCommandMissing);
   const port = exposedPort(image);
-  remarkOnImage(log, image, port);
+  logImageNotes(log, image, port);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
   return port === undefined ? published : { ...published, port };
 }
@@ -108,7 +108,7 @@ function exposedPort({ Config }: EngineImage): number | undefined {
   return ports.map((port) => Number.parseInt(port, 10)).toSorted((a, b) => a - b)[0];
 }
 
-function remarkOnImage(log: BuildLog, { Config }: EngineImage, port: number | undefined): void {
+function logImageNotes(log: BuildLog, { Config }: EngineImage, port: number | undefined): void {
   if (port !== undefined)
     log.detail(`EXPOSE: requests go to port ${port}, unless the project or berth.json sets another`);
   const check = Config.Healthcheck?.Test ?? [];

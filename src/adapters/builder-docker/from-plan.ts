@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import type { BuildLog } from "../../building/build-log.ts";
 import { chooseStart, makesWhatStarts, needsTree } from "../../building/choose-start.ts";
 import { listedFiles as filesOf } from "../../building/listed-files.ts";
-import { remarks } from "../../building/remarks.ts";
+import { sourceWarnings } from "../../building/source-warnings.ts";
 import { besideApp, siteCommand, siteServerFile } from "../../building/site-server.ts";
 import { detect, type Detected } from "../../detection/detect.ts";
 import { planBuild } from "../../detection/plan-build.ts";
@@ -27,7 +27,7 @@ export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> 
   const detected = detect(tree, request.commands);
   const plan = planBuild(detected, tree, machineOf(options));
   announce(log, detected, plan);
-  for (const remark of remarks(tree)) log.detail(remark);
+  for (const warning of sourceWarnings(tree)) log.detail(warning);
   await copyFile(siteServerFile, join(folder, "static-server.mjs"));
   const scope = await cacheScope(run.scopesDir, request.project_id);
   const planned: Planned = { run, tree, detected, plan, scope };

@@ -14,7 +14,7 @@ import { builtFiles } from "../../building/built-files.ts";
 import { chooseStart, needsTree } from "../../building/choose-start.ts";
 import { outcomeOfError } from "../../building/outcome-of-error.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
-import { remarks } from "../../building/remarks.ts";
+import { sourceWarnings } from "../../building/source-warnings.ts";
 import { siteCommand } from "../../building/site-server.ts";
 import {
   defaultBuildDiskBytes,
@@ -208,7 +208,7 @@ async function makeImage(run: Run): Promise<Image> {
   const plan = planBuild(detected, tree, await machineFor(run.options, detected.kind));
   const tools = await run.time.race(provideTools(run.options, plan));
   announce(run.log, detected, plan, tools);
-  for (const remark of remarks(tree)) run.log.detail(remark);
+  for (const warning of sourceWarnings(tree)) run.log.detail(warning);
   const context = await stepContext(run, tools);
   run.after.push(async () => run.code.make(tools.inBuild));
   const installed = await installAndBuild(context, plan);

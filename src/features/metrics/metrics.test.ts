@@ -6,7 +6,7 @@ import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { addLook, addReplicaSamples, addTraffic, enlistLooks, pruneMetrics, takeDueLooks } from "./metrics.ts";
+import { addPageProbe, addReplicaSamples, addTraffic, schedulePageProbes, pruneMetrics, claimDuePageProbes } from "./metrics.ts";
 import { quantile } from "./rules.ts";
 
 let api: TestApi;
@@ -163,26 +163,26 @@ describe("first pages", () => {
     const { db } = api.database;
     const { id } = await testProject(api.platform, org);
     const { owner } = await deployed();
-    await enlistLooks(db, 60);
+    await schedulePageProbes(db, 60);
     await sql`update page_look set next_at = now() - interval '1 second'`.execute(db);
-    const taken = await Promise.all([1, 2, 3, 4].map(() => takeDueLooks(db, { everySeconds: 60, limit: 100 })));
+    const taken = await Promise.all([1, 2, 3, 4].map(() => claimDuePageProbes(db, { everySeconds: 60, limit: 100 })));
     const projects = taken.flat().map((look) => look.project_id);
     assert.equal(projects.filter((project) => project === owner.project_id).length, 1);
     assert.ok(!projects.includes(id));
-    assert.deepEqual(await takeDueLooks(db, { everySeconds: 60, limit: 100 }), []);
+    assert.deepEqual(await claimDuePageProbes(db, { everySeconds: 60, limit: 100 }), []);
   });
 
   test("are shown as the newest look and as means without the failed ones", async () => {
     const { db } = api.database;
     const { slug, owner } = await deployed();
-    await enlistLooks(db, 60);
+    await schedulePageProbes(db, 60);
     const times = { dns_ms: null, connect_ms: 1, tls_ms: null, first_byte_ms: 20, total_ms: 30 };
     const seen = { http_status: 200, failure: null, ...times };
     const now = new Date();
-    await addLook(db, owner, seen, now);
-    await addLook(db, owner, { ...seen, tls_ms: 4, first_byte_ms: 40, total_ms: 50 }, now);
+    await addPageProbe(db, owner, seen, now);
+    await addPageProbe(db, owner, { ...seen, tls_ms: 4, first_byte_ms: 40, total_ms: 50 }, now);
     const none = { dns_ms: null, connect_ms: null, tls_ms: null, first_byte_ms: null, total_ms: null };
-    await addLook(db, owner, { http_status: null, failure: "timeout", ...none }, now);
+    await addPageProbe(db, owner, { http_status: null, failure: "timeout", ...none }, now);
     const { total, page } = await metricsOf(slug);
     assert.deepEqual(total.page_load, {
       ...{ looks: 3, failed: 1, dns_ms: null, connect_ms: 1, tls_ms: 4 },

@@ -1,6 +1,6 @@
 import { diskUseOf, imagesOverLimit } from "../../features/disk/disk.ts";
 import { linkSignals, type LinkedSignal } from "../../kit/link-signals.ts";
-import { lookEvery } from "../../kit/look-every.ts";
+import { repeatEvery } from "../../kit/repeat-every.ts";
 import { until } from "../../kit/until.ts";
 import type { Failure } from "../../ports/failure.ts";
 import { sourceAndImagesBytes } from "../images-bytes.ts";
@@ -57,7 +57,7 @@ export function createDiskRoom({ dataDisk, builder }: Pick<Platform["ports"], "d
   return {
     enter(buildId, signal) {
       const build: Running = { linked: linkSignals(signal), shortage: undefined };
-      if (running.size === 0) looking = [lookEvery(diskPeriodMs, look), lookEvery(builderPeriodMs, lookAtImages)];
+      if (running.size === 0) looking = [repeatEvery(diskPeriodMs, look), repeatEvery(builderPeriodMs, lookAtImages)];
       running.set(buildId, build);
       return {
         signal: build.linked.signal,

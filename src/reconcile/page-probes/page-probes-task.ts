@@ -1,4 +1,4 @@
-import { addLook, enlistLooks, takeDueLooks, type DueLook } from "../../features/metrics/metrics.ts";
+import { addPageProbe, schedulePageProbes, claimDuePageProbes, type DuePageProbe } from "../../features/metrics/metrics.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import { probePage } from "./probe-page.ts";
@@ -16,12 +16,12 @@ export function pageProbesTask(platform: Platform): Task {
 
   async function begin(): Promise<number> {
     if (performance.now() - enlistedAtMs > enlistEveryMs) {
-      await enlistLooks(platform.db, everySeconds);
+      await schedulePageProbes(platform.db, everySeconds);
       enlistedAtMs = performance.now();
     }
     const entrance = await platform.ports.edge.entrance();
     if (entrance === null || running.size >= atOnce) return 0;
-    const due = await takeDueLooks(platform.db, { everySeconds, limit: atOnce - running.size });
+    const due = await claimDuePageProbes(platform.db, { everySeconds, limit: atOnce - running.size });
     for (const project of due) {
       const probing: Promise<void> = probe(platform, project, entrance).finally(() => running.delete(probing));
       running.add(probing);
@@ -44,12 +44,12 @@ export function pageProbesTask(platform: Platform): Task {
   };
 }
 
-async function probe(platform: Platform, project: DueLook, entrance: EdgeEntrance): Promise<void> {
+async function probe(platform: Platform, project: DuePageProbe, entrance: EdgeEntrance): Promise<void> {
   const { timeoutMs } = platform.settings.metrics.pageLooks;
   const overHttps = entrance.tls_port !== null && platform.httpsNames.has(project.hostname);
   try {
     const result = await probePage({ hostname: project.hostname, entrance, overHttps, timeoutMs }, platform.ports.dns);
-    await addLook(platform.db, project, result, platform.clock.now());
+    await addPageProbe(platform.db, project, result, platform.clock.now());
   } catch (error) {
     platform.log.warn({ err: error, project: project.project_id }, "could not store the result of a page probe");
   }

@@ -1,6 +1,6 @@
 import { get, type IncomingMessage } from "node:http";
 import { get as secureGet } from "node:https";
-import type { PageLook } from "../../features/metrics/metrics.ts";
+import type { PageProbeResult } from "../../features/metrics/metrics.ts";
 import type { Dns } from "../../ports/dns.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
 
@@ -20,7 +20,7 @@ const mostBytes = 4 * 1024 * 1024;
  * Requests an application's first page through the edge, as a visitor would, over a new connection, and measures each phase. Redirects
  * count as responses and are not followed. Never rejects: errors are part of the result.
  */
-export async function probePage(page: Page, dns: Pick<Dns, "addresses">): Promise<PageLook> {
+export async function probePage(page: Page, dns: Pick<Dns, "addresses">): Promise<PageProbeResult> {
   const dns_ms = await timeLookup(page.hostname, dns);
   return { ...(await timeRequest(page)), dns_ms };
 }
@@ -33,7 +33,7 @@ async function timeLookup(hostname: string, dns: Pick<Dns, "addresses">): Promis
   return answer.outcome === "found" ? performance.now() - begunAtMs : null;
 }
 
-function timeRequest({ hostname, entrance, overHttps, timeoutMs }: Page): Promise<Omit<PageLook, "dns_ms">> {
+function timeRequest({ hostname, entrance, overHttps, timeoutMs }: Page): Promise<Omit<PageProbeResult, "dns_ms">> {
   return new Promise((resolve) => {
     const begunAtMs = performance.now();
     const since = () => performance.now() - begunAtMs;

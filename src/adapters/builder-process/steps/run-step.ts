@@ -43,7 +43,7 @@ const judgedBytes = 256 * 1024;
  */
 export async function runStep(context: StepContext, step: Step): Promise<void> {
   if ((await tryStep(context, step)) || step.instead === undefined) return;
-  context.log.detail(step.instead.remark);
+  context.log.detail(step.instead.note);
   await runStep(context, step.instead.step);
 }
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 
 /** An application whose first page is due to be probed. */
-export interface DueLook {
+export interface DuePageProbe {
   readonly org_id: string;
   readonly project_id: string;
   readonly hostname: string;
@@ -12,11 +12,11 @@ export interface DueLook {
  * Claims pages that are due, so that no other process probes them; the next probe is about `everySeconds` later. Returns only pages of
  * projects that are served.
  */
-export async function takeDueLooks(
+export async function claimDuePageProbes(
   db: Db,
   options: { readonly everySeconds: number; readonly limit: number },
-): Promise<readonly DueLook[]> {
-  const { rows } = await sql<DueLook & { serves: boolean }>`
+): Promise<readonly DuePageProbe[]> {
+  const { rows } = await sql<DuePageProbe & { serves: boolean }>`
     with due as (
       select project_id from page_look where next_at <= now() order by next_at limit ${options.limit} for update skip locked)
     update page_look l set next_at = now() + make_interval(secs => ${options.everySeconds} * (0.9 + 0.2 * random()))
@@ -28,7 +28,7 @@ export async function takeDueLooks(
 }
 
 /** Adds every served project to the schedule, at a random time within the period. */
-export async function enlistLooks(db: Db, everySeconds: number): Promise<void> {
+export async function schedulePageProbes(db: Db, everySeconds: number): Promise<void> {
   await sql`
     insert into page_look (project_id, org_id, next_at)
     select p.id, p.org_id, now() + make_interval(secs => ${everySeconds} * random())
@@ -38,7 +38,7 @@ export async function enlistLooks(db: Db, everySeconds: number): Promise<void> {
 }
 
 /** The result of probing a page. `failure` is null after a response with a status below 500. */
-export interface PageLook {
+export interface PageProbeResult {
   readonly http_status: number | null;
   readonly failure: string | null;
   readonly dns_ms: number | null;
@@ -50,10 +50,10 @@ export interface PageLook {
 }
 
 /** Stores a probe result as the newest and adds it to the buckets at `at`. */
-export async function addLook(
+export async function addPageProbe(
   db: Db,
-  project: Pick<DueLook, "org_id" | "project_id">,
-  look: PageLook,
+  project: Pick<DuePageProbe, "org_id" | "project_id">,
+  look: PageProbeResult,
   at: Date,
 ): Promise<void> {
   const { project_id, org_id } = project;

@@ -1,7 +1,7 @@
 import type { SourceTree } from "../detection/source-tree.ts";
 
 /** Returns warnings about things that work but are rarely intended. */
-export function remarks(tree: SourceTree): string[] {
+export function sourceWarnings(tree: SourceTree): string[] {
   const hasModules = tree.paths.some((path) => path.startsWith("node_modules/"));
   return [
     ...(tree.has(".env")
