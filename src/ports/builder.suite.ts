@@ -4,13 +4,13 @@ import { after, before, describe, it } from "node:test";
 import { newId } from "../kit/ids.ts";
 import type { Builder, BuildOutcome, BuildRequest } from "./builder.ts";
 
-/** What an adapter's test gives the suite: a builder without images. */
+/** What an adapter's test provides to the suite: a builder without images. */
 export interface BuilderSubject {
   readonly builder: Builder;
   close(): Promise<void>;
 }
 
-/** A source tree: paths to texts. */
+/** A source tree: file contents by path. */
 export type SourceFiles = Readonly<Record<string, string>>;
 
 const site: SourceFiles = { "index.html": "<h1>Ahoy</h1>\n" };
@@ -21,7 +21,7 @@ const app: SourceFiles = {
   "work.sh": "#!/bin/sh\n",
 };
 
-/** The rules every adapter of `Builder` keeps. */
+/** The rules that every adapter of `Builder` obeys. */
 export function builderSuite(name: string, open: () => Promise<BuilderSubject>): void {
   describe(`${name} keeps the rules of builders`, () => {
     let subject: BuilderSubject;
@@ -197,7 +197,7 @@ function planRules(builder: () => Builder): void {
   });
 }
 
-/** Builds files as if they had been pushed. */
+/** Builds files as a push would. */
 export async function attempt(builder: Builder, files: SourceFiles, request: Partial<BuildRequest> = {}) {
   const lines: string[] = [];
   const outcome = await builder.build({
@@ -219,13 +219,13 @@ export async function attempt(builder: Builder, files: SourceFiles, request: Par
   return { outcome, lines };
 }
 
-/** The image of a build that must have succeeded. */
+/** Returns the image of a build; fails the test if the build did not succeed. */
 export function imageOf(outcome: BuildOutcome) {
   assert.ok(outcome.outcome === "built", JSON.stringify(outcome, null, 2));
   return outcome.image;
 }
 
-/** A tar archive (ustar) of files, as `git archive` makes it; names ending in `.sh` are executable. */
+/** Creates a tar archive (ustar) of files, as `git archive` does; names ending in `.sh` are executable. */
 function tarOfFiles(files: SourceFiles): Buffer {
   const members = Object.entries(files).map(([path, text]) => {
     const content = Buffer.from(text);
@@ -268,7 +268,7 @@ function tarHeader({ path, mode, size, link }: Member): Buffer {
   return header;
 }
 
-/** A tar archive with symbolic links (paths to targets) beside a page. */
+/** Creates a tar archive with a page and symbolic links (targets by path). */
 export function tarWithLinks(links: Readonly<Record<string, string>>): Buffer {
   const members = Object.entries(links).map(([path, link]) => tarHeader({ path, mode: 0o777, size: 0, link }));
   return Buffer.concat([...members, tarOfFiles(site)]);

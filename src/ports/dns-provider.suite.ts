@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { DnsProvider } from "./dns-provider.ts";
 
-/** A zone on a real server that a provider may change. */
+/** A zone on a real server, and a provider that may change it. */
 export interface TestZone {
   readonly provider: DnsProvider;
-  /** A provider whose key the server does not accept. */
+  /** A provider whose key the server refuses. */
   readonly stranger: DnsProvider;
   readonly zone: string;
-  /** The TXT records of a name, as the zone's server answers. */
+  /** Returns the TXT records of a name from the zone's server. */
   texts(name: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What every DNS provider promises. */
+/** The rules that every DNS provider obeys. */
 export function dnsProviderSuite(adapter: string, start: () => Promise<TestZone>): void {
   let zone: TestZone;
   before(async () => {

@@ -3,7 +3,9 @@ import { after, before, describe, test } from "node:test";
 import { startDnsServer, type TestDnsServer } from "../../test/support/dns-server.ts";
 import type { Dns } from "./dns.ts";
 
-/** Every rule a DNS adapter must keep. `makeDns` gives one that asks the server at this address, with a time limit in milliseconds. */
+/**
+ * The rules that every DNS adapter obeys. `makeDns` creates one that queries the server at this address, with a time limit in milliseconds.
+ */
 export function dnsSuite(name: string, makeDns: (server: string, timeoutMs: number) => Dns): void {
   describe(`dns ${name}`, () => {
     let server: TestDnsServer;

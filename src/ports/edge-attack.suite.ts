@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { Target } from "./edge.ts";
 
-// Applications and clients that mean harm to an edge, for its suite and for the bench.
+// Applications and clients that attack an edge, for its suite and for the bench.
 
-/** Where an edge listens, and what for. */
+/** Where an edge listens, and for which protocol. */
 export interface EdgeAddress {
   readonly host: string;
   readonly port: number;
@@ -19,7 +19,7 @@ function newAgent({ over }: EdgeAddress, maxSockets = Number.POSITIVE_INFINITY):
   return over === "http" ? new Agent(options) : new TlsAgent({ ...options, rejectUnauthorized: false });
 }
 
-/** A request for `host`, not yet sent. */
+/** Returns a request for `host` that is not sent yet. */
 function begin(edge: EdgeAddress, host: string, options: RequestOptions): ClientRequest {
   const { over, ...address } = edge;
   const headers = { host, ...(options.headers as Record<string, string> | undefined) };
@@ -27,7 +27,10 @@ function begin(edge: EdgeAddress, host: string, options: RequestOptions): Client
   return over === "http" ? request(named) : requestTls(named);
 }
 
-/** An application of bare bytes: `respond` gets each connection once its first request has come. By default on any port of loopback. */
+/**
+ * Starts an application that sends raw bytes: `respond` gets each connection after its first request. By default it listens on any loopback
+ * port.
+ */
 export async function startRawApp(
   respond: (socket: Socket, head: string) => void,
   at = { host: "127.0.0.1", port: 0 },
@@ -50,7 +53,7 @@ export interface RawApp {
   close(): void;
 }
 
-/** Answers every request with one-byte chunks for as long as anything takes them. */
+/** Answers every request with an endless stream of one-byte chunks. */
 export const startChunkFlood = (): Promise<RawApp> => startRawApp(pourChunks);
 
 const chunks = Buffer.from("1\r\nx\r\n".repeat(10_000));
@@ -64,7 +67,7 @@ export function pourChunks(socket: Socket): void {
   pour();
 }
 
-/** Answers every request with bytes that are nearly HTTP, cut anywhere, followed by more, by silence, by an end or by a reset. */
+/** Answers every request with almost valid HTTP, cut anywhere, then sends more, falls silent, ends or resets the connection. */
 export const startHostileApp = (random: Random): Promise<RawApp> =>
   startRawApp((socket) => answerHostilely(socket, random));
 
@@ -81,10 +84,10 @@ export function answerHostilely(socket: Socket, random: Random): void {
   }, random(5));
 }
 
-/** A whole number from 0 to below `limit`. */
+/** Returns a random whole number from 0 to below `limit`. */
 export type Random = (limit: number) => number;
 
-/** Mulberry32: the same seed gives the same numbers. */
+/** Mulberry32: the same seed yields the same numbers. */
 export function randomFrom(seed: number): Random {
   let state = seed;
   return (limit) => {
@@ -153,7 +156,7 @@ const bodies = [
 ];
 const damage = ["", "\r", "\n", "\r\n", "\0", " ", ":", "x", "9", "ff", "\x80"];
 
-/** An answer that is wrong in some way, or nearly. */
+/** Returns a response that is malformed, or almost. */
 function hostileAnswer(random: Random): string {
   const pick = (list: readonly string[]) => list[random(list.length)] as string;
   const head = [pick(statusLines), ...Array.from({ length: random(5) }, () => pick(fields))].join("\r\n");
@@ -163,10 +166,10 @@ function hostileAnswer(random: Random): string {
   return text.slice(0, place) + pick(damage) + text.slice(place + random(4));
 }
 
-/** Clients that ask for an endless answer and never read it. */
+/** Starts clients that request an endless response and never read it. */
 export function startSilentReaders(edge: EdgeAddress, host: string, count: number): () => void {
   const sockets = Array.from({ length: count }, () => {
-    // Paused before it is connected: Node would read the first 64 KiB.
+    // Pause before connecting; otherwise Node would read the first 64 KiB.
     const socket = open(edge, host).pause();
     socket.on("error", () => {}).write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
     return socket;
@@ -180,10 +183,10 @@ function open({ over, ...address }: EdgeAddress, host: string): Socket {
 
 const methods = ["GET", "GET", "HEAD", "POST", "PUT", "OPTIONS"];
 const giveUpMs = 2000;
-// On a machine that does much else, an answer may take long; one that hangs takes for ever.
+// On a busy machine a response may take long, so only one that takes longer than this counts as hanging.
 const hangMs = 120_000;
 
-/** Asks a hostile application over and over, `workers` requests at a time, in all ways; resolves with their number once stopped. */
+/** Sends requests of all kinds to a hostile application, `workers` at a time; resolves with their number once stopped. */
 export function startHostileTraffic(edge: EdgeAddress, host: string, random: Random, workers = 8) {
   let running = true;
   let count = 0;
@@ -214,7 +217,7 @@ function askOnce(edge: EdgeAddress, host: string, random: Random, agent: Agent):
   });
 }
 
-/** Asks an innocent application 50 times a second for so long, over a few kept connections. */
+/** Sends 50 requests a second to an innocent application for this long, over a few kept connections. */
 export async function visitNeighbour(edge: EdgeAddress, host: string, forMs: number): Promise<Visits> {
   const agent = newAgent(edge, 50);
   const visits: Promise<number | string>[] = [];
@@ -230,7 +233,7 @@ export async function visitNeighbour(edge: EdgeAddress, host: string, forMs: num
 }
 
 export interface Visits {
-  /** Ascending. */
+  /** In ascending order. */
   readonly latenciesMs: readonly number[];
   readonly failures: readonly string[];
 }

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import type { Stage } from "./edge-stage.suite.ts";
 
-/** What an edge counts of the traffic, and what it doesn't. A part of its suite. */
+/** A part of the edge's suite: which traffic an edge counts, and which it doesn't. */
 export function counting(stage: Stage): void {
   test("requests, classes, bytes and latency are counted per project", async () => {
     await stage.serve({

@@ -14,12 +14,12 @@ import {
 } from "./edge-attack.suite.ts";
 import type { Stage } from "./edge-stage.suite.ts";
 
-/** What one answer may become: these statuses, with this body; or `cut`, which is a connection that breaks off. */
+/** What a client may get for one response: one of these statuses with this body, or `cut`, a connection that breaks off. */
 interface Outcome {
   readonly statuses: readonly number[];
   readonly body?: string;
   readonly cut?: boolean;
-  /** An edge that does not read answers that closely may pass it on, and the client refuses it. */
+  /** An edge that does not check responses this strictly may forward it; the client then rejects it. */
   readonly mayPass?: boolean;
 }
 
@@ -61,12 +61,15 @@ const hostile: readonly (readonly [what: string, bytes: string, outcome: Outcome
   ],
 ];
 
-// Encryption changes how an answer leaves the edge, not how the edge reads it.
+// TLS changes how an edge sends a response, not how it reads one, so a few cases suffice.
 const drawnOverTls = 3;
 
 const fine: RequestListener = (_request, response) => void response.end("fine");
 
-/** An application can break its own answers only. A part of the edge's suite; `peakMemoryMb` reads the edge's processes. */
+/**
+ * A part of the edge's suite: an application can break only its own responses. `peakMemoryMb` reads the peak memory of the edge's
+ * processes.
+ */
 export function hostility(stage: Stage, peakMemoryMb: () => Promise<number>): void {
   const apps: RawApp[] = [];
   after(() => apps.forEach((app) => app.close()));

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { route, suiteMaxBodyBytes, type Stage } from "./edge-stage.suite.ts";
 
-/** What holds for the size of a request's body. */
+/** A part of the edge's suite: the size limit of a request's body. */
 export function bodyLimit(stage: Stage): void {
-  /** An application that counts the bodies it received whole. */
+  /** Starts an application that counts the bodies that it received completely. */
   const receiver = async () => {
     const whole = { count: 0 };
     const app = await stage.app((req, res) => {

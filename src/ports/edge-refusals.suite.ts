@@ -4,7 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { say, text, type Stage } from "./edge-stage.suite.ts";
 
-/** What an edge refuses: requests that two servers could read in two ways, and more open ones than a project may have. */
+/**
+ * A part of the edge's suite: an edge refuses requests that two servers could read differently, and more open ones than a project may have.
+ */
 export function refusals(stage: Stage): void {
   const smuggled = {
     "both a length and chunks":
@@ -37,7 +39,7 @@ export function refusals(stage: Stage): void {
       });
       const answer = await stage.raw(bytes);
       if (what === "both a length and chunks" && stage.allows.readsChunksBesideLength) {
-        // RFC 9112 §6.1: by the chunks alone, and the connection ends with the answer.
+        // RFC 9112 §6.1: read by its chunks alone, and the connection closes after the response.
         assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*reached$/i);
         assert.ok(!seen.includes("/evil"));
         return;
@@ -57,7 +59,7 @@ export function refusals(stage: Stage): void {
       return text(answer);
     };
     const held: Promise<string>[] = [];
-    // A few at a time: this process is client and application of them all, and asks the edge meanwhile.
+    // Open a few at a time: this process is both their client and their application, and sends requests to the edge meanwhile.
     while (held.length < 1000) {
       for (let i = 0; i < 100; i += 1) held.push(hold());
       await stage.until(async () => (await stage.open(full)) === held.length);

@@ -14,7 +14,7 @@ import { runOk } from "../kit/exec.ts";
 import type { EdgeAddress } from "./edge-attack.suite.ts";
 import type { Edge, EdgeCertificate, Route, Target } from "./edge.ts";
 
-/** What a test asks for. */
+/** A request that a test sends. */
 export interface Asked {
   readonly host: string;
   readonly path?: string;
@@ -24,27 +24,33 @@ export interface Asked {
   readonly agent?: Agent;
 }
 
-/** The limit of bodies that an edge under test has: more than any other test sends. */
+/** The limit of bodies for an edge under test: larger than all bodies of the other tests. */
 export const suiteMaxBodyBytes = 8 * 1024 * 1024;
 
-/** What HTTP leaves to an adapter. */
+/** Behaviour that HTTP leaves to an adapter. */
 export interface EdgeAllowances {
   /**
-   * RFC 9110 §9.2.2: a kept connection over which an application failed may be closed without an answer, so that the client repeats the request;
-   * over a new connection the answer is a 502 always.
+   * RFC 9110 §9.2.2: after a failure of the application, the edge may close a kept connection without a response, so that the client
+   * repeats the request. Over a new connection the response is always 502.
    */
   readonly closesKeptOnFailure?: boolean;
-  /** RFC 9112 §6.1: a request with a length and chunks is read by its chunks alone, and its connection closed, instead of refused. */
+  /**
+   * RFC 9112 §6.1: instead of refusing a request with a length and chunks, the edge reads it by its chunks alone and closes the connection.
+   */
   readonly readsChunksBesideLength?: boolean;
-  /** A head with a control character, a status below 100 or too many interim ones may reach the client of that application, as broken as it is. */
+  /**
+   * The edge may forward a head with a control character, a status below 100 or too many interim responses to that application's client.
+   */
   readonly passesBrokenHeads?: boolean;
-  /** An answer that comes before the request's body was read may be lost with its connection, when the rest of the body does not fit the buffers. */
+  /**
+   * A response that comes before the request's body was read may be lost with its connection, if the rest of the body exceeds the buffers.
+   */
   readonly cutsEarlyAnswers?: boolean;
-  /** A body that does not state its length has no limit. */
+  /** A body that does not state its length has no size limit. */
   readonly passesLongChunks?: boolean;
 }
 
-/** How `edgeSuite` meets an adapter. */
+/** What an adapter's test provides to `edgeSuite`. */
 export interface EdgeSuiteOptions {
   readonly peakMemoryMb: () => Promise<number>;
   readonly over: "http" | "https";
@@ -68,12 +74,12 @@ export class Stage {
     this.agent = this.newAgent({ keepAlive: true });
   }
 
-  /** Connections of its own. */
+  /** Returns an agent with connections of its own. */
   newAgent(options: { keepAlive?: boolean; maxSockets?: number } = {}): Agent {
     return this.over === "http" ? new Agent(options) : new TlsAgent({ ...options, rejectUnauthorized: false });
   }
 
-  /** Connections for requests that an application fails. */
+  /** Returns the agent for requests that fail in the application. */
   agentForFailures(): Agent {
     return this.allows.closesKeptOnFailure === true ? this.newAgent() : this.agent;
   }
@@ -91,7 +97,7 @@ export class Stage {
     return edge;
   }
 
-  /** Takes over another edge for what follows, such as a control plane that was started again. */
+  /** Uses another edge from now on, such as that of a restarted control plane. */
   use(edge: Edge): void {
     this.#edge = Promise.resolve(edge);
   }
@@ -103,14 +109,14 @@ export class Stage {
 
   async webSocket(host: string): Promise<WebSocket> {
     const url = `${this.over === "http" ? "ws" : "wss"}://${await this.listen()}/chat`;
-    // ws hands it to tls.connect(), but its types do not know it.
+    // ws passes this to tls.connect(), but its types lack it.
     const named = { servername: host } as object;
     const socket = new WebSocket(url, [], { headers: { host }, rejectUnauthorized: false, ...named });
     await once(socket, "open");
     return socket;
   }
 
-  /** Starts an application; with `echo` it also answers WebSockets with what they send. `at` names another address of loopback. */
+  /** Starts an application; with `echo` it also echoes WebSocket messages. `at` names another loopback address. */
   async app(listener: RequestListener, echo = false, at?: Target): Promise<Target> {
     const server = createServer(listener);
     this.#servers.push(server);
@@ -121,12 +127,12 @@ export class Stage {
     return listening(server, at);
   }
 
-  /** An address at which nothing listens. */
+  /** Returns an address on which nothing listens. */
   async deadTarget(): Promise<Target> {
     return { host: "127.0.0.1", port: await freePort() };
   }
 
-  /** Puts these hosts in force, each a project of its own; resolves with the table's version. */
+  /** Applies routes for these hosts, each a project of its own; resolves with the table's version. */
   serve(hosts: Record<string, readonly Target[]>): Promise<number> {
     return this.serveRoutes(Object.entries(hosts).map(([hostname, targets]) => route(hostname, targets)));
   }
@@ -142,7 +148,7 @@ export class Stage {
     return (await (await this.edge()).openRequests()).get(`${target.host}:${target.port}`) ?? 0;
   }
 
-  /** Begins a request whose body the test writes itself. The edge must have been asked to `listen` or `serve` before. */
+  /** Starts a request whose body the test writes itself. Call `listen` or `serve` first. */
   begin(asked: Asked) {
     const [host, port] = this.#address();
     const headers = { host: asked.host, ...asked.headers };
@@ -157,10 +163,10 @@ export class Stage {
     });
   }
 
-  /** Sends a request and gives its response as soon as its head is there. */
+  /** Sends a request and resolves with its response once the head has arrived. */
   async open_(asked: Asked): Promise<IncomingMessage> {
     await this.learnAddress();
-    // Node's client sends the body of a DELETE without any framing of its own.
+    // Node's client would send the body of a DELETE without any framing.
     const framed =
       asked.body === undefined || asked.headers?.["transfer-encoding"]
         ? {}
@@ -169,7 +175,7 @@ export class Stage {
     const response = once(outgoing, "response") as Promise<[IncomingMessage]>;
     outgoing.end(asked.body);
     const [answer] = await response;
-    // An answer may come before the request's body was written, and the connection be closed.
+    // A response may come, and the connection close, before the whole body was written.
     outgoing.on("error", () => {});
     return answer;
   }
@@ -179,16 +185,16 @@ export class Stage {
     return { status: response.statusCode as number, headers: response.headers, body: await text(response) };
   }
 
-  /** Sends bytes as they are and gives all that comes back until the edge closes. */
+  /** Sends raw bytes and resolves with everything that the edge sends until it closes the connection. */
   async raw(bytes: string): Promise<string> {
     await this.learnAddress();
     const [host, port] = this.#address();
     const socket = this.#connect(host, port);
     const chunks: Buffer[] = [];
-    // An answer arrives in one piece, however late; then a connection may stay open.
+    // A response may be late but arrives in one piece; afterwards the connection may stay open.
     socket.setTimeout(20_000, () => socket.destroy());
     socket.on("data", (chunk: Buffer) => (chunks.push(chunk), socket.setTimeout(1500)));
-    // A refusal may reset the connection while the client still writes.
+    // A refusal may reset the connection while the client is still writing.
     socket.on("error", () => {});
     socket.write(bytes);
     await once(socket, "close").catch(() => {});
@@ -214,7 +220,7 @@ export class Stage {
     return { host, port, over: this.over };
   }
 
-  /** Looks up where the edge listens now. */
+  /** Updates the address on which the edge listens. */
   async learnAddress(): Promise<void> {
     this.#listen = (await this.listen()) ?? this.#listen;
   }
@@ -232,7 +238,7 @@ export class Stage {
   }
 }
 
-/** Sends requests one after the other over a few connections, kept or new for each request, until it is stopped. */
+/** Sends requests one after the other over a few connections, kept or new for each request, until stopped. */
 export function startLoad(stage: Stage, host: string, { connections = 8, keepAlive = true } = {}) {
   const failures: string[] = [];
   let answered = 0;
@@ -245,7 +251,7 @@ export function startLoad(stage: Stage, host: string, { connections = 8, keepAli
       answered += 1;
     }
   });
-  /** Resolves when this many more requests have been answered. */
+  /** Resolves after this many further responses. */
   const passed = async (more: number) => {
     const goal = answered + more;
     await stage.until(async () => answered >= goal);
@@ -259,10 +265,7 @@ export function startLoad(stage: Stage, host: string, { connections = 8, keepAli
   return { passed, stop };
 }
 
-/**
- * Puts a listener that never answers in the place of a Unix socket: calls of its owner hang as if the owner did. Resolves with what gives the
- * socket back.
- */
+/** Replaces a Unix socket by one that never answers, so that calls of its owner hang. Resolves with a function that restores the socket. */
 export async function silenceSocket(path: string): Promise<() => void> {
   renameSync(path, `${path}.aside`);
   const sockets = new Set<Socket>();
@@ -276,27 +279,27 @@ export async function silenceSocket(path: string): Promise<() => void> {
   };
 }
 
-/** An application that always says this. */
+/** Returns a handler that always responds with this text. */
 export function say(words: string): RequestListener {
   return (_req, res) => void res.end(words);
 }
 
-/** The whole body as text. */
+/** Returns the whole body as text. */
 export async function text(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
 
-/** A route without a redirect, of a project of its own. */
+/** Returns a route without a redirect, for a project of its own. */
 export function route(hostname: string, targets: readonly Target[]): Route {
   return { hostname, project_id: `prj_${hostname}`, state: "serving", targets, ...plain };
 }
 
-/** What a route without a redirect says of HTTPS. */
+/** The HTTPS fields of a route without a redirect. */
 export const plain = { https: "on", hsts: false } as const;
 
-/** What a client names in its handshake for a `Host`. */
+/** Returns the server name that a client sends in its handshake for a `Host`. */
 function serverName(host: string): string {
   return host.toLowerCase().replace(/:\d*$|\.$/, "");
 }
@@ -306,7 +309,7 @@ async function listening(server: Server, at: Target = { host: "127.0.0.1", port:
   return { host: at.host, port: (server.address() as AddressInfo).port };
 }
 
-/** A certificate of its own authority for these names, for tests. */
+/** Creates a self-signed certificate for these names. */
 export async function makeCertificate(names: readonly string[], days = 30): Promise<EdgeCertificate> {
   const dir = await mkdtemp(join(tmpdir(), "berth-certificate-"));
   const [key, chain] = [join(dir, "key.pem"), join(dir, "chain.pem")];

@@ -6,7 +6,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { makeCertificate, route, say, startLoad, text, type Stage } from "./edge-stage.suite.ts";
 import type { CertificateTable, EdgeCertificate, RouteHttps, Target } from "./edge.ts";
 
-/** TLS, redirects and challenges. A part of the edge's suite; leaves a certificate for `*.test` in force. */
+/** A part of the edge's suite: TLS, redirects and challenges. Leaves a certificate for `*.test` active. */
 export function encryption(stage: Stage): void {
   let [wide, exact]: EdgeCertificate[] = [];
   let version = 100;
@@ -29,7 +29,7 @@ export function encryption(stage: Stage): void {
   }
   const subjectOf = async (servername: string) => (await handshake(servername)).getPeerCertificate().subject.CN;
 
-  /** A request over plain HTTP. */
+  /** Sends a request over plain HTTP. */
   async function plainly(host: string, path: string, method = "GET", fields = {}): Promise<IncomingMessage> {
     const listen = (await (await stage.edge()).observe()).listen as string;
     const at = listen.lastIndexOf(":");

@@ -13,8 +13,8 @@ import { encryption } from "./edge-tls.suite.ts";
 import type { Edge, RouteState, Target } from "./edge.ts";
 
 /**
- * Every rule an edge adapter must keep. `makeEdge` gives one that listens on loopback, on any free ports, for TLS too; the suite stops it.
- * `peakMemoryMb` is the most that its processes have taken so far. `over`: what clients speak to it.
+ * The rules that every edge adapter obeys. `makeEdge` creates one that listens on any free loopback ports, for TLS too; the suite stops it.
+ * `peakMemoryMb` returns the peak memory of its processes so far. `over` is the protocol of the clients.
  */
 export function edgeSuite(
   name: string,
@@ -31,7 +31,7 @@ export function edgeSuite(
   });
 }
 
-/** An edge that has opened what is encrypted treats it like the rest. */
+/** After decryption, an edge handles a request like any other, so over TLS some parts suffice. */
 const partsOverTls = 4;
 
 function routing(stage: Stage): void {
@@ -159,7 +159,7 @@ function routing(stage: Stage): void {
     const seen: string[] = [];
     const rude = await stage.app((req, res) => (seen.push(`rude ${req.method} ${req.headers.host}`), res.destroy()));
     const good = await stage.app((req, res) => (seen.push(`good ${req.method} ${req.headers.host}`), res.end("good")));
-    // A replica that failed may be left out for a while, so each request is the first one of a project.
+    // An edge may avoid a failed replica for a while, so each request here is the first one of its project.
     const hosts = Array.from({ length: 12 }, (_, i) => `again-${i}.test`);
     await stage.serve(Object.fromEntries(hosts.map((host) => [host, [rude, good]])));
     for (const [i, host] of hosts.entries()) {
@@ -292,7 +292,7 @@ function forwarding(stage: Stage): void {
     assert.deepEqual([seen["x-forwarded-host"], seen["forwarded"]], ["fwd.test", undefined]);
     assert.match(seen["x-request-id"] as string, /^\S{8,}$/);
     assert.ok(!answer.body.includes("6.6.6.6") && !answer.body.includes("evil") && !("x-secret" in seen));
-    // Each alone too: an edge may look for them only where one of them is.
+    // Each of them alone, too: an edge may look for all of them only if a request has one.
     for (const name of [
       "x-forwarded-prefix",
       "x_forwarded-for",
@@ -492,7 +492,7 @@ function ending(stage: Stage): void {
     await stage.serve({
       "stop.test": [await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")))],
     });
-    // A connection that has rested may be closed at this moment.
+    // Use a new connection, because an idle one may be closing.
     const response = await stage.open_({ host: "stop.test", agent: stage.newAgent() });
     const edge = await stage.edge();
     const listen = await stage.listen();

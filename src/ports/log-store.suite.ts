@@ -4,18 +4,18 @@ import { newId } from "../kit/ids.ts";
 import type { LogStore, RuntimeLine, RuntimeQuery } from "./log-store.ts";
 import type { InstanceKey } from "./runtime.ts";
 
-/** What the suite needs to be told by the adapter's test. */
+/** What an adapter's test provides to the suite. */
 export interface LogStoreFixture {
   readonly store: LogStore;
-  /** The same store, opened anew as after a restart. */
+  /** Opens the same store again, as after a restart. */
   reopen(): Promise<LogStore>;
-  /** The size limit of a build's log, small enough to be reached by a test. */
+  /** The size limit of a build's log, small enough for a test to reach. */
   readonly buildLimitBytes: number;
-  /** More bytes than are kept of a project's output. */
+  /** A number of bytes that exceeds what the store keeps of a project's output. */
   readonly moreThanKeptBytes: number;
 }
 
-/** Every rule of the port that can be seen from outside. `make` is called once. */
+/** The rules that every adapter of the port obeys. `make` is called once. */
 export function logStoreSuite(make: () => Promise<LogStoreFixture>): void {
   describe("log store", () => {
     let fixture: LogStoreFixture;

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Message, Notifier } from "./notifier.ts";
 
-/** What the suite needs to be told by the adapter's test. */
+/** What an adapter's test provides to the suite. */
 export interface NotifierFixture {
   readonly notifier: Notifier;
-  /** What arrived so far, as its receiver reads it: everything in one text each. */
+  /** Returns the messages received so far, each as one text. */
   received(): Promise<readonly string[]>;
-  /** From now on the other side takes nothing. */
+  /** From now on the receiver refuses everything. */
   breakDown(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Every rule of the port that can be seen from outside. `make` is called for each group of tests. */
+/** The rules that every adapter of the port obeys. `make` is called for each group of tests. */
 export function notifierSuite(make: () => Promise<NotifierFixture>): void {
   describe("notifier", () => {
     let fixture: NotifierFixture;

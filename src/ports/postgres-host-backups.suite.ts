@@ -8,7 +8,7 @@ import { loginOf, newDatabaseSpec, type PostgresHostFixture, type SuiteSession }
 import { DatabaseWorkFailed, type DatabaseEndpoint, type DumpSummary } from "./postgres-host.ts";
 import { eventually } from "../../test/support/eventually.ts";
 
-/** The port's rules about dumps, restores and counts. `make` is called once. */
+/** The port's rules for dumps, restores and counts. `make` is called once. */
 export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture>): void {
   describe("dumps and restores of a postgres host", () => {
     const spec = newDatabaseSpec();
@@ -205,7 +205,7 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       try {
         const { archive, summary } = await dump();
         await restored(archive, async (name) => {
-          // The traps write into that table while they are restored, as they may.
+          // The traps may write to that table while they are restored.
           const others = (all: DumpSummary["counts"]) => all.filter(({ table }) => table !== "public.witness");
           assert.deepEqual(others(await counted(name)), others(summary.counts));
           const ran = await query("select distinct session_user_name as s, current_user_name as c from witness", name);
@@ -303,7 +303,7 @@ const schema = `
   create publication everything for table items;
 `;
 
-/** Everything that runs code of the owner's when it is read, written, restored or analysed; the code tries to become more. */
+/** Returns everything that runs an owner's code when it is read, written, restored or analysed; the code tries to gain rights. */
 function traps(role: string, planted: string): string {
   const attempts = [
     "reset role",

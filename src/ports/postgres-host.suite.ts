@@ -5,10 +5,10 @@ import { newId } from "../kit/ids.ts";
 import type { DatabaseEndpoint, DatabaseSpec, PostgresHost } from "./postgres-host.ts";
 import { guardMs } from "../../test/support/eventually.ts";
 
-/** What the suite needs to be told by the adapter's test. */
+/** What an adapter's test provides to the suite. */
 export interface PostgresHostFixture {
   readonly host: PostgresHost;
-  /** Projects' databases lie on one server, beside each other. */
+  /** Whether the projects' databases share one server. */
   readonly isShared?: boolean;
   /** Logs in at the endpoint, over TCP or through its socket. Rejects with the server's error, which carries `code`. */
   login(endpoint: DatabaseEndpoint, login: SuiteLogin): Promise<SuiteSession>;
@@ -28,7 +28,7 @@ export interface SuiteSession {
 
 let lastNumber = 0;
 
-/** A database's row as the store would give it, with names and a password of its own. */
+/** Returns a database's row as the store would, with its own names and password. */
 export function newDatabaseSpec(): DatabaseSpec {
   lastNumber += 1;
   const random = () => randomBytes(8).toString("hex");
@@ -40,12 +40,12 @@ export function newDatabaseSpec(): DatabaseSpec {
   return { id: newId("dbs"), project_id: newId("prj"), project_number: lastNumber, access: "open", ...names };
 }
 
-/** The way in that the project's application has. */
+/** Returns the login that the project's application has. */
 export function loginOf(spec: DatabaseSpec, way: "tcp" | "socket" = "tcp"): SuiteLogin {
   return { user: spec.role_name, password: spec.password, database: spec.database_name, way };
 }
 
-/** Every rule of the port that can be seen from outside. `make` is called once. */
+/** The rules that every adapter of the port obeys. `make` is called once. */
 export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): void {
   describe("postgres host", () => {
     const first = newDatabaseSpec();
@@ -331,7 +331,7 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
   });
 }
 
-/** What an owner may do to its own role, by accident or to lock others out. */
+/** Returns what an owner may do to its own role, by accident or to lock others out. */
 function selfInflicted({ database_name }: DatabaseSpec): readonly string[] {
   return [
     "alter role current_user password 'mine'",

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { tarOf } from "../../test/support/tar.ts";
 import type { NewCommit, Quarantine, Repositories } from "./repositories.ts";
 
-/** What an adapter's test gives the suite: fresh repositories, and real git to put commits into them. */
+/** What an adapter's test provides to the suite: empty repositories, and real git to create commits in them. */
 export interface RepositoriesSubject {
   readonly repositories: Repositories;
   /** Runs git in `dir` and returns its trimmed stdout; throws when it fails. */
@@ -19,7 +19,7 @@ export interface RepositoriesSubject {
 const limits = { entries: 200_000, bytes: 1024 ** 3 };
 const project = "prj_suite";
 
-/** The rules every adapter of `Repositories` keeps. */
+/** The rules that every adapter of `Repositories` obeys. */
 export function repositoriesSuite(name: string, open: () => Promise<RepositoriesSubject>): void {
   describe(`${name} keeps the rules of repositories`, () => {
     let subject: RepositoriesSubject;
@@ -36,7 +36,7 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
     const git = (args: readonly string[], options?: { input?: string; env?: object }) =>
       subject.git(dir, args, options);
     const author = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.org"];
-    /** A commit of the tree that `mktree` lines describe. */
+    /** Creates a commit of the tree that these `mktree` lines describe. */
     async function commit(lines: string, message = "Say hello", env: object = {}): Promise<string> {
       const tree = await git(["mktree", "--missing"], { input: lines, env });
       return git([...author, "commit-tree", tree, "-m", message], { env });
@@ -200,7 +200,7 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       assert.ok(await readdir(pushed.GIT_QUARANTINE_PATH));
     });
 
-    /** A commit made of files that came without git; `more` says otherwise. */
+    /** Creates a commit from files without git; `more` overrides the defaults. */
     const write = (content: NewCommit["content"], more: Partial<NewCommit> = {}) =>
       repositories.write(project, {
         ...{ parent: null, base: null, removed: [], message: "Uploaded", author: "ada" },

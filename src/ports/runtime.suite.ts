@@ -20,19 +20,22 @@ process.on("SIGINT", () => console.log("interrupted"));
 process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">", size())).on("end", () => process.exit(7));
 `;
 
-/** What an adapter brings to be tried: a runtime with nothing in it, and ways to make images and to start the runtime anew on the same state. */
+/**
+ * What an adapter's test provides to the suite: an empty runtime, and functions that create images and reopen the runtime on the same
+ * state.
+ */
 export interface RuntimeFixture {
   readonly runtime: Runtime;
-  /** What all workloads have that ask for nothing else, such as none of the storage. */
+  /** Fields of every workload that does not set them itself, such as its storage. */
   readonly workload?: Partial<Workload>;
-  /** An image with these files in its working folder; `node` and a POSIX shell are there. Answers its `image_ref`. */
+  /** Creates an image with these files in its working folder, with `node` and a POSIX shell; resolves with its `image_ref`. */
   makeImage(
     projectId: string,
     files: Readonly<Record<string, string>>,
     webCommand: string,
     processes?: Readonly<Record<string, string>>,
   ): Promise<string>;
-  /** The runtime as a control plane that was just started finds it. The one before is no longer used. */
+  /** Returns the runtime as a restarted control plane opens it. The previous one is not used any more. */
   reopen(): Promise<Runtime>;
   close(): Promise<void>;
 }
@@ -52,12 +55,12 @@ http.createServer((request, response) => {
 }).listen(Number(process.env.PORT), process.env.HOST);
 `;
 const stubborn = `process.on("SIGTERM", () => {}); require("node:http").createServer((q, r) => r.end("{}")).listen(Number(process.env.PORT));`;
-// Leaves its process group and closes nothing, as daemons of the old kind do.
+// Leaves its process group and closes nothing, as old daemons do.
 const daemon = `require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => console.log('still here'), 20)"], { detached: true, stdio: "inherit" }).unref(); ${stubborn}`;
 const graceMs = 10_000;
 const waitMs = guardMs;
 
-/** States what every runtime promises. Registers tests; `makeFixture` is called once. */
+/** The rules that every runtime obeys. `makeFixture` is called once. */
 export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFixture>): void {
   describe(`${name} keeps the promises of a runtime`, () => {
     let fixture: RuntimeFixture;
@@ -146,7 +149,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
         ],
       );
       const answers = await Promise.all(instances.map((instance) => answerOf(instance)));
-      // On the host's network other addresses than the loopback's would be open to all processes of the host.
+      // On the host's network, an address other than the loopback's would be open to every process of the host.
       const everywhere = (await runtime.describe()).network === "shared" ? "127.0.0.1" : "0.0.0.0";
       assert.deepEqual(
         answers.map(({ greeting, host }) => [greeting, host]),
@@ -266,7 +269,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const linesSince = async (cursor: string | null) => runtime.readOutput(instance as Seen, cursor);
       assert.ok(await until(async () => (await linesSince(null)).lines.length > 0 || undefined, { timeoutMs: waitMs }));
       await runtime.stop(wanted.id, 200);
-      // What it wrote before its end may still be on its way; a process that lives writes 25 lines in this time, again and again.
+      // Output written before the end may still arrive. A living process would write 25 lines in this time.
       const isSilent = async () => {
         const { cursor } = await linesSince(null);
         await sleep(500);
@@ -509,14 +512,14 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
 }
 
 interface Answer {
-  /** Differs in every process, also where process ids repeat in their own namespaces. */
+  /** Differs between processes, even if their pids are equal in their namespaces. */
   readonly started: string;
   readonly greeting: string;
   readonly host: string;
   readonly storage: string;
 }
 
-/** Asks an instance, for as long as it has not begun to listen. */
+/** Sends a request to an instance, and repeats it until the instance listens. */
 async function answerOf(instance: Seen | undefined, path = "/", headers: Record<string, string> = {}): Promise<Answer> {
   assert.ok(instance?.address, "the instance has an address");
   const url = `http://${instance.address.host}:${instance.address.port}${path}`;
@@ -533,7 +536,7 @@ async function answerOf(instance: Seen | undefined, path = "/", headers: Record<
   return ask();
 }
 
-/** A workload's instances by their ordinals. */
+/** Returns a workload's instances by ordinal. */
 async function instancesIn(runtime: Runtime, workloadId: string): Promise<readonly Seen[]> {
   const found = (await runtime.observe()).filter(({ workload_id }) => workload_id === workloadId);
   return found.toSorted((one, other) => one.ordinal - other.ordinal).map(withoutMark);
@@ -547,7 +550,7 @@ function withoutMark(instance: Instance): Seen {
   return seen;
 }
 
-/** What the first replica wrote, once some of it matches. */
+/** Returns the first replica's output once some of it matches. */
 async function readUntil(runtime: Runtime, workloadId: string, wanted: RegExp): Promise<string> {
   const read = async () => {
     const [instance] = await instancesIn(runtime, workloadId);
@@ -557,7 +560,10 @@ async function readUntil(runtime: Runtime, workloadId: string, wanted: RegExp): 
   return (await until(read, { timeoutMs: waitMs })) ?? "";
 }
 
-/** What an instance wrote after the cursor, once there are so many lines: an engine takes them up a moment after they were written. */
+/**
+ * Returns an instance's output after the cursor once it has this many lines, because an engine delivers them a moment after they were
+ * written.
+ */
 async function readLines(runtime: Runtime, instance: Seen, cursor: string | null, count: number) {
   const read = async () => {
     const chunk = await runtime.readOutput(instance, cursor);
@@ -575,7 +581,7 @@ async function exited(runtime: Runtime, workloadId: string): Promise<Seen> {
   return found;
 }
 
-/** Listens as a project's PostgreSQL server does: on a Unix socket in the folder, and on the same port of 127.0.0.1. */
+/** Listens like a project's PostgreSQL server: on a Unix socket in the folder, and on the same port of 127.0.0.1. */
 async function listenAsDatabase(folder: string): Promise<{ address: ServerAddress; close(): void }> {
   chmodSync(folder, 0o711);
   const onTcp = await listenOn({ host: "127.0.0.1", port: 0 });

@@ -4,19 +4,19 @@ import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { StorageMissing, type Storage } from "./storage.ts";
 
-/** What the suite needs to be told by the adapter's test. */
+/** What an adapter's test provides to the suite. */
 export interface StorageFixture {
   readonly storage: Storage;
-  /** Leaves behind what a `put` leaves that was killed in the middle. */
+  /** Leaves behind what a `put` leaves that is killed in the middle. */
   interruptPut(key: string): Promise<void>;
-  /** How many unfinished files there are. */
+  /** Returns the number of unfinished files. */
   unfinished(): Promise<number>;
   close(): Promise<void>;
 }
 
 const mib = 1024 * 1024;
 
-/** Every rule of the port that can be seen from outside. `make` is called once. */
+/** The rules that every adapter of the port obeys. `make` is called once. */
 export function storageSuite(make: () => Promise<StorageFixture>): void {
   describe("storage", () => {
     let fixture: StorageFixture;

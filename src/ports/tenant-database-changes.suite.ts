@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Asking, found, type TenantDatabaseFixture } from "./tenant-database.suite.ts";
 
-/** The rules of adding and deleting single rows. `make` is called once. */
+/** The rules for adding and deleting single rows. `make` is called once. */
 export function tenantDatabaseChangesSuite(make: () => Promise<TenantDatabaseFixture>): void {
   describe("changes in a tenant database", () => {
     let ask: Asking;

@@ -3,12 +3,12 @@ import { after, before, describe, it } from "node:test";
 import { Asking, found, type TenantDatabaseFixture } from "./tenant-database.suite.ts";
 import { eventually } from "../../test/support/eventually.ts";
 
-/** What the hostile suite needs beside: which sessions the platform had to end. */
+/** What the hostile suite needs in addition: the sessions that the platform had to terminate. */
 export interface TrappedFixture extends TenantDatabaseFixture {
   readonly ended: readonly number[];
 }
 
-/** The rules against an owner who has prepared traps in the schema for those who browse it. `make` is called once. */
+/** The rules against an owner who has prepared traps in the schema for people who browse it. `make` is called once. */
 export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): void {
   describe("a tenant database full of traps", () => {
     let ask: Asking;
@@ -21,7 +21,7 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
     });
     after(() => fixture.close());
 
-    /** Everything that the functions of the traps saw themselves running as, and what they gained. */
+    /** Returns the roles under which the traps' functions ran, and what they gained. */
     const gained = async () =>
       (await sql("SELECT DISTINCT who, what FROM public.loot ORDER BY 1, 2")) as { who: string; what: string }[];
 
@@ -140,7 +140,7 @@ export function tenantDatabaseTrapsSuite(make: () => Promise<TrappedFixture>): v
   });
 }
 
-/** A statement has 5 s, of which this one needs most beside other work. */
+/** A statement has 5 s, and beside other work this one needs most of them. */
 export function tenantDatabaseHugeValueSuite(make: () => Promise<TenantDatabaseFixture>): void {
   describe("a value as large as PostgreSQL allows", () => {
     let fixture: TenantDatabaseFixture;
@@ -164,7 +164,7 @@ async function sessions(sql: (text: string) => Promise<readonly Record<string, u
   return rows.length;
 }
 
-// Each function tries what would be an escalation if another role than the owner ran it, and records the result.
+// Each function tries something that would be an escalation if another role than the owner ran it, and records the result.
 const traps = `
   CREATE TABLE loot (who text, what text);
   CREATE FUNCTION try(statement text) RETURNS void LANGUAGE plpgsql SET search_path = public AS $$ BEGIN

@@ -10,7 +10,7 @@ import type {
   TenantLogin,
 } from "./tenant-database.ts";
 
-/** What the suites need to be told by the adapter's test. */
+/** What an adapter's test provides to the suites. */
 export interface TenantDatabaseFixture {
   readonly database: TenantDatabase;
   readonly login: TenantLogin;
@@ -19,7 +19,7 @@ export interface TenantDatabaseFixture {
   close(): Promise<void>;
 }
 
-/** The shortest way to ask, for the suites: everything but the names has a default. */
+/** Short forms of the port's calls for the suites: everything but the names has a default. */
 export class Asking {
   readonly fixture: TenantDatabaseFixture;
   constructor(fixture: TenantDatabaseFixture) {
@@ -39,7 +39,7 @@ export class Asking {
   insert(table: string, values: Record<string, unknown>, schema = "public"): Promise<Looked<ShownRow>> {
     return this.fixture.database.insertRow(this.fixture.login, { schema, table }, values);
   }
-  /** Looks for the row before, which must find what is then deleted, missing or wrong. */
+  /** Checks the key first, because the check must have the same outcome as the deletion. */
   async delete(table: string, key: Record<string, unknown>, schema = "public"): Promise<Looked<null>> {
     const { database, login } = this.fixture;
     const seen = await database.findRow(login, { schema, table }, key);
@@ -49,13 +49,13 @@ export class Asking {
   }
 }
 
-/** What was found; fails the test when there is nothing. */
+/** Returns the result of a call; fails the test if there is none. */
 export function found<T>(looked: Looked<T>): T {
   assert.ok(looked.outcome === "done", JSON.stringify(looked));
   return looked.found;
 }
 
-/** The rules of looking and changing, with every type and oddity that an honest schema may have. `make` is called once. */
+/** The rules for reading and changing rows, with every type and oddity that an honest schema may have. `make` is called once. */
 export function tenantDatabaseSuite(make: () => Promise<TenantDatabaseFixture>): void {
   describe("tenant database", () => {
     let ask: Asking;

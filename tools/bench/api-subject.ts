@@ -11,8 +11,8 @@ const columns = `select p.id, p.slug, p.name, p.hostname, p.port, p.health_path,
 const query = `${columns} where p.org_id = $1 and p.slug = $2`;
 const listQuery = `${columns} where p.org_id = $1 and p.deleted_at is null order by p.id desc`;
 
-// One of the two servers that the bench of the API compares, in a process of its own; prints how it is reached and serves
-// until its stdin ends. Anything written there before is answered with where the next two seconds went (`profileFor`).
+// One of the two servers that the API bench compares, in its own process. Prints its address and serves until its stdin ends. For each line
+// on stdin, prints where it spends the next two seconds (`profileFor`).
 const subjects = { ours: startOurs, bare: startBare };
 const [, , which, asked] = process.argv;
 const isList = asked === "list";
@@ -37,7 +37,7 @@ async function startOurs(): Promise<Started> {
   return { url: `${api.baseUrl}${path}`, token: org.member, stop: () => api.close() };
 }
 
-/** Fastify and the same query: no token, no rights, no schema, nothing stripped. */
+/** Fastify with the same query, but without tokens, rights, schemas and stripping of fields. */
 async function startBare(): Promise<Started> {
   const api = await testApi();
   const org = await testOrganization(api.database.db, "bench");

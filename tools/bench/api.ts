@@ -12,13 +12,13 @@ const connections = 64;
 const goal = 0.75;
 const subject = fileURLToPath(new URL("api-subject.ts", import.meta.url));
 
-/** What the machine lacks for `measureApi`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureApi`, as a sentence; undefined if nothing. */
 export function apiBenchLacks(): string | undefined {
   const found = systemPath.split(":").some((folder) => existsSync(`${folder}/wrk`));
   return found ? undefined : "The API is not measured: wrk is not installed.";
 }
 
-/** Loads authenticated GETs of the real API and the same queries behind bare Fastify in turn. Throws when `apiBenchLacks` something. */
+/** Loads the real API with authenticated GETs, and bare Fastify with the same queries, in turn. Throws if `apiBenchLacks` something. */
 export async function measureApi(): Promise<BenchRow[]> {
   return [
     ...(await compare("one", "API, GET of a project with a token", goal)),
@@ -38,7 +38,7 @@ async function compare(asked: "one" | "list", name: string, wanted: number | nul
       rates[which].push(rate);
       used[which].push((secondsOfTree(subject.pid) - before) / (rate * seconds));
     };
-    // Once each unmeasured: the first requests run before the compiler has looked at them.
+    // Warm up first: the first requests run before the code is compiled.
     for (const each of [bare, ours]) await load(each, 2);
     for (let round = 0; round < rounds; round += 1) {
       await measure("bare", bare);
@@ -76,7 +76,7 @@ async function open(which: "ours" | "bare", asked: "one" | "list"): Promise<Subj
   return { ...reached, pid: child.pid ?? 0, profile, stop: () => child.stdin.end() };
 }
 
-/** Where a subject spends its time under load, as parts of 1. */
+/** Returns where a subject spends its time under load, as fractions of 1. */
 async function parts(subject: Subject): Promise<ReadonlyMap<string, number>> {
   const loading = load(subject, 3);
   const found = await subject.profile();

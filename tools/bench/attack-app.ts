@@ -1,11 +1,11 @@
-// An application that harms the edge, to be pushed with `edge-attack.suite.ts`: `node attack-app.ts flood` or `hostile`.
+// An application that attacks the edge, to be pushed with `edge-attack.suite.ts`: `node attack-app.ts flood` or `hostile`.
 import { answerHostilely, pourChunks, randomFrom, startRawApp } from "../../src/ports/edge-attack.suite.ts";
 
 const random = randomFrom(1);
 const isFlood = process.argv[2] === "flood";
 await startRawApp(
   (socket, head) => {
-    // The platform starts only what it finds healthy.
+    // The platform routes requests only to a healthy application.
     if (head.includes("berth-health")) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     else if (isFlood) pourChunks(socket);
     else answerHostilely(socket, random);

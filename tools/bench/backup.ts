@@ -18,15 +18,15 @@ const rounds = 5;
 const rowCount = 2_000_000;
 const goal = 1.1;
 
-/** What is missing here to measure backups; undefined when nothing is. */
+/** Returns what this machine lacks to measure backups; undefined if nothing. */
 export function backupBenchLacks(): string | undefined {
   if (missingPart !== false) return missingPart;
   return existsSync(zstd) ? undefined : "the zstd program, which compresses the bare dumps";
 }
 
 /**
- * A backup as the platform makes it (dump, counts of every table in the same snapshot, checksum, durable file) against pg_dump and
- * zstd alone, of the same format and compression into the same folder; and the way back against pg_restore.
+ * Compares the platform's backup (dump, counts of all tables in the same snapshot, checksum, durable file) with pg_dump and zstd alone, in
+ * the same format into the same folder; and a restore with pg_restore.
  */
 export async function measureBackups(): Promise<readonly BenchRow[]> {
   const place = makeTestPlace();
@@ -86,7 +86,7 @@ async function measureDump(host: ReturnType<typeof createLocalPostgresHost>, bar
   return { ...timeRow(name, "pg_dump -Fc -Z0 | zstd -3", times), steps: await measureParts(host, bare) };
 }
 
-/** Each part alone, not one after the other as in a backup: counting goes on beside the dump. */
+/** Measures each part alone; in a backup, counting runs beside the dump. */
 async function measureParts(host: ReturnType<typeof createLocalPostgresHost>, bare: Bare): Promise<BenchStep[]> {
   const drain = async (archive: Readable) => void (await finished(archive.resume()));
   const thrownAway = (isCompressed: boolean) => () => host.dump(bare.spec, { signal, isCompressed, consume: drain });
@@ -140,7 +140,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - from;
 }
 
-// A shell's pipe is what this is measured against; its text is fixed, and what differs comes as arguments.
+// A shell's pipe is the reference; its text is fixed, and variable parts are passed as arguments.
 async function dumpBare(bare: Bare, path: string, program = zstd): Promise<void> {
   const how = program === zstd ? ["-3", "-q", "-c"] : [];
   const script = 'dump=$1 path=$2; shift 2; "$dump" -Fc -Z0 | "$@" > "$path"';

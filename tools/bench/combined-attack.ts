@@ -18,8 +18,8 @@ const p99Goal = 5;
 const memoryGoalMb = 300;
 
 /**
- * Asks an application of a whole platform 50 times a second, alone and beside three other projects at once: one gives hostile answers, one
- * floods 200 clients that do not read, one is pushed again and again and leaves a file of 12 TiB in its build. On each edge.
+ * Sends 50 requests a second to an application of a whole platform, alone and beside three attacking projects: one sends hostile responses,
+ * one floods 200 clients that do not read, one is pushed repeatedly and leaves a file of 12 TiB in its build. Measures both edges.
  */
 export async function measureCombinedAttack(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
@@ -60,13 +60,13 @@ async function attack(kind: Edge["kind"]): Promise<BenchRow[]> {
   }
 }
 
-/** The state folder of a platform's edge. */
+/** Returns the state folder of a platform's edge. */
 export function edgeFolder(kind: Edge["kind"], dataDir: string): string {
   const { edge, haproxy } = pathsIn(dataDir);
   return kind === "builtin" ? edge : haproxy;
 }
 
-/** Pushes the neighbour and both attackers; resolves with the project of the builds. */
+/** Pushes the neighbour and both attackers; resolves with the project for the builds. */
 async function startApps(platform: TestPlatform): Promise<TestApp> {
   const pushed = [
     await createApp(platform, "neighbour", nodeApp("fine")),
@@ -94,7 +94,7 @@ function attackApp(what: "hostile" | "flood"): Record<string, string> {
   };
 }
 
-/** Pushes one after the other; resolves with their number. */
+/** Pushes repeatedly until the time is over; resolves with the number of pushes. */
 async function buildUntil(huge: TestApp, endsAt: number): Promise<number> {
   let builds = 0;
   for (; performance.now() < endsAt; builds += 1) {

@@ -1,4 +1,4 @@
-// In a network namespace that stands for the machine: an edge, visitors, and one application whose replicas are killed again and again.
+// Runs in a network namespace that stands for the machine: an edge, visitors, and one application whose replicas are killed repeatedly.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
@@ -9,11 +9,11 @@ import type { Edge } from "../../src/ports/edge.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { createTestEdge } from "../../test/support/edges.ts";
 
-/** What visitors got while replicas died. */
+/** What visitors received while replicas were killed. */
 export interface CrashCounts {
   readonly kills: number;
   readonly requests: number;
-  /** Answers of the application, of the edge (502, 504), and of anybody else. */
+  /** Responses of the application, of the edge (502, 504), and of anything else. */
   readonly own: number;
   readonly refused: number;
   readonly strange: number;
@@ -22,7 +22,7 @@ export interface CrashCounts {
 const hostname = "app.example.test";
 const replicas = 3;
 const visitors = 8;
-/** How much later than the crash the edge learns of it: longer than in the platform. */
+/** How long after the crash the edge gets the new routes: longer than in the platform. */
 const edgeLateMs = 300;
 const server = `require("node:http").createServer((q, r) => r.end("own")).listen(Number(process.env.PORT), "0.0.0.0")`;
 
@@ -51,7 +51,7 @@ async function main(folder: string, kills: number, kind: Edge["kind"]): Promise<
     const visits = visitFrom(Number((await edge.observe()).listen?.split(":").at(-1)));
     for (let kill = 0; kill < kills; kill += 1) {
       const [id] = fleet.keys();
-      // All at once, as a crash of a careless runtime would have it: the process, its network and its address.
+      // Removes the process, its network and its address at once, as a crash of a careless runtime would.
       sandbox.kill(id as string);
       await sandbox.remove(id as string);
       fleet.delete(id as string);
@@ -76,7 +76,7 @@ async function startReplica(sandbox: Sandbox, { id, app, log }: { id: string; ap
   return address;
 }
 
-/** Visitors that ask one after the other until `end`. */
+/** Starts a visitor that sends one request after the other until `end`. */
 function visitFrom(port: number) {
   const counts = { requests: 0, own: 0, refused: 0, strange: 0 };
   let isOver = false;

@@ -12,14 +12,14 @@ import { benchSize } from "./size.ts";
 const kills = benchSize("kills", 1000);
 const sandboxes = "10.64.0.0/10";
 
-/** Why it cannot be measured here. */
+/** Returns why this machine can't measure crashes. */
 export function crashBenchLacks(): string | undefined {
   return process.geteuid?.() === 0 ? undefined : "network namespaces of a machine and of the world around it take root";
 }
 
 /**
- * Kills an application's replicas while visitors ask for it, on each edge. The world behind the machine's gateway has every address of
- * sandboxes too and answers there: what reaches it has left the machine.
+ * Kills an application's replicas while visitors send requests, on each edge. A network behind the machine's gateway also has every address
+ * of the sandboxes and answers there, so it sees every request that leaves the machine.
  */
 export async function measureCrashes(): Promise<readonly BenchRow[]> {
   const rows: BenchRow[] = [];

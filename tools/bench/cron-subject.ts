@@ -1,8 +1,8 @@
-// An application in a process of its own that writes down when it was called for which run, and tells it when its input ends.
+// An application in its own process that records each run's call and its time, and prints them when its input ends.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What the application tells: each call's run and when it came. */
+/** What the application prints: each call's run and time of arrival. */
 export type CronHits = readonly (readonly [run: string, atMs: number])[];
 
 if (import.meta.main) {

@@ -27,8 +27,8 @@ const beforeMs = 4000;
 const subject = fileURLToPath(new URL("cron-subject.ts", import.meta.url));
 
 /**
- * Lets 10,000 jobs of 100 projects come due in one minute of the machine's clock and measures how late each call reaches the
- * application, against the same number of bare calls at the time that each of them ends. Throws when a run is lost or doubled.
+ * Lets 10,000 jobs of 100 projects come due in one minute and measures how late each call reaches the application. Compares with the same
+ * number of direct calls. Throws if a run is lost or doubled.
  */
 export async function measureCron(): Promise<BenchRow[]> {
   const bare = await bareCalls();
@@ -44,7 +44,7 @@ export async function measureCron(): Promise<BenchRow[]> {
   });
 }
 
-/** How long after the start of all each bare call arrives, sorted. */
+/** Returns how long after the common start each direct call arrives, sorted. */
 async function bareCalls(): Promise<number[]> {
   const app = await startApp();
   const agent = new Agent({ keepAlive: false, maxSockets: atOnce });
@@ -60,7 +60,7 @@ async function bareCalls(): Promise<number[]> {
   return (await app.end()).map(([, atMs]) => atMs - startMs).sort((a, b) => a - b);
 }
 
-/** How late each scheduled call arrives, sorted. */
+/** Returns how late each scheduled call arrives, sorted. */
 async function scheduled(): Promise<number[]> {
   const app = await startApp();
   const database = await testDatabase();
@@ -69,7 +69,7 @@ async function scheduled(): Promise<number[]> {
   try {
     const vault = openVault({ keyFile: join(folder, "key") });
     await fill(database, vault, { host: "127.0.0.1", port: app.port });
-    // The clock is put to a little before a full minute, instead of waiting for one.
+    // Set the clock to just before a full minute instead of waiting for one.
     const offsetMs = 60_000 - (Date.now() % 60_000) - beforeMs;
     const dueMs = Date.now() + offsetMs + beforeMs;
     await database.db
@@ -150,7 +150,7 @@ function checked(hits: CronHits, ids: ReadonlySet<string>, dueMs: number): numbe
   return hits.map(([, atMs]) => atMs - dueMs).sort((a, b) => a - b);
 }
 
-/** The application, in a process of its own. */
+/** Starts the application in its own process. */
 async function startApp(): Promise<{ port: number; end: () => Promise<CronHits> }> {
   const child = start({ file: process.execPath, args: [subject] });
   child.stderr.pipe(process.stderr);

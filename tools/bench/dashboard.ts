@@ -10,7 +10,7 @@ import { benchSize } from "./size.ts";
 const slowdown = 4;
 const rounds = 5;
 const settleMs = 1000;
-// Fewer of both show whether the bench itself works.
+// Smaller numbers suffice to test the bench itself.
 const logLines = benchSize("lines", 100_000);
 const lineHeight = 20;
 const tableRows = benchSize("rows", 10_000_000);
@@ -24,15 +24,18 @@ const goals = {
 } as const;
 const lookedAt = ["/", "/projects/demo", "/projects/demo/deployments", "/projects/demo/metrics"];
 
-/** What the machine lacks for `measureDashboard`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureDashboard`, as a sentence; undefined if nothing. */
 export function dashboardBenchLacks(): string | undefined {
   if (noBrowser !== undefined) return `The dashboard is not measured: ${noBrowser}.`;
   return missingPart === false ? undefined : `The dashboard is not measured: ${missingPart}.`;
 }
 
-/** What somebody waits for in a browser: paint on a processor that is slowed down, script, shifts, and the frames of long scrolling. Needs 1 GB of disk. */
+/**
+ * Measures what a person waits for in a browser: paint on a slowed-down processor, script, layout shifts, and the frames of long scrolling.
+ * Needs 1 GB of disk.
+ */
 export async function measureDashboard(): Promise<readonly BenchRow[]> {
-  // All lines of the log at once instead of a thousand a second.
+  // Accept all lines of the log at once instead of a thousand a second.
   const platform = await startPlatform({ BERTH_LOG_LINES_PER_SECOND: "1000000", BERTH_LOG_LINES_BURST: "1000000" });
   try {
     await eventually(async () => (await visit(platform, "/")).ok, "the dashboard is built", 900_000);
@@ -68,7 +71,7 @@ const visit = (platform: TestPlatform, path: string) =>
 const files = {
   "package.json": JSON.stringify({ name: "demo", private: true, dependencies: { pg: "8.23.1" } }),
   Procfile: "web: node server.js\n",
-  // Prints what is asked for, a little at a time, as an application does.
+  // Prints the requested number of lines in small batches, as an application does.
   "server.js": `
 let left = 0;
 setInterval(() => {
@@ -86,7 +89,7 @@ const { Client } = require("pg");
   await client.query("create table customers (id int, name text, score int, joined timestamptz, note text)");
   await client.query("insert into customers select n, 'Customer ' || n, (n::bigint * 7919) % 1000003, timestamptz '2020-01-01' + n * interval '1 s', case when n % 3 = 0 then 'a note' end from generate_series(1, ${tableRows}) n");
   await client.query("alter table customers add primary key (id)");
-  // Else PostgreSQL does it by itself in the middle of the measurement.
+  // Otherwise autovacuum would run in the middle of the measurement.
   await client.query("vacuum (analyze) customers");
   await client.end();
 })();`,
@@ -123,7 +126,7 @@ async function scriptKb(platform: TestPlatform): Promise<number> {
   return bytes / 1000;
 }
 
-/** Runs in the page before anything of it does. */
+/** Runs in the page before the page's own scripts. */
 const observe = `
 window.largest = 0;
 window.shift = 0;
@@ -139,7 +142,7 @@ async function measurePaint(page: Page, platform: TestPlatform): Promise<BenchRo
   const look = async (path: string, cache: string) => {
     const paints: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      // The stream of changes is never idle.
+      // Don't wait for an idle network: the stream of changes never ends.
       await page.goto(`${platform.api}${path}`, { waitUntil: "load" });
       await page.locator("main h1").first().waitFor();
       await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
@@ -155,7 +158,7 @@ async function measurePaint(page: Page, platform: TestPlatform): Promise<BenchRo
     );
   };
   for (const path of lookedAt) await look(path, "a warm");
-  // As for a person who was never here.
+  // Measure without a cache, as for a first visit.
   await session.send("Network.enable");
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
   await look("/", "no");
@@ -189,7 +192,7 @@ const scrollMs = 4000;
 
 interface Frames {
   readonly perSecond: number;
-  /** 99 % of the frames came within this time. */
+  /** 99 % of the frames took at most this long. */
   readonly lateMs: number;
   readonly processorMs: number;
 }
@@ -209,7 +212,7 @@ function framesRows(name: string, ours: Frames, empty: Frames): BenchRow[] {
   ];
 }
 
-/** What this browser and this machine give at this moment: a page without anything in it, scrolled in the same way. */
+/** Scrolls an empty page in the same way, to measure the browser and the machine alone. */
 async function measureEmptyPage(page: Page, speed: number): Promise<Frames> {
   const empty = await page.context().newPage();
   await empty.setContent(`<div id="log" style="height:90vh;overflow:auto"><div style="height:2000000px"></div></div>`);
@@ -218,7 +221,10 @@ async function measureEmptyPage(page: Page, speed: number): Promise<Frames> {
   return frames;
 }
 
-/** Scrolls by the wheel's own path through the browser and takes the time of every frame meanwhile. `speed` in pixels a second; below 0 towards the start. */
+/**
+ * Scrolls with real wheel events and records the time of every frame. `speed` is in pixels a second; negative values scroll towards the
+ * start.
+ */
 async function measureScroll(page: Page, selector: string, speed: number): Promise<Frames> {
   const session = await page.context().newCDPSession(page);
   const box = await page.locator(selector).first().boundingBox();
@@ -226,7 +232,7 @@ async function measureScroll(page: Page, selector: string, speed: number): Promi
   const at = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   await page.evaluate(`window.frames_ = []; window.goes = true;
     requestAnimationFrame(function note(now) { window.frames_.push(now); if (window.goes) requestAnimationFrame(note); })`);
-  // The processor's own time does not depend on what else the machine does.
+  // CPU time, unlike wall time, does not depend on other work of the machine.
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const before = await taskMs(session);
   await session.send("Input.synthesizeScrollGesture", {
@@ -246,7 +252,7 @@ async function measureScroll(page: Page, selector: string, speed: number): Promi
   };
 }
 
-/** The processor time of the page's main thread. */
+/** Returns the CPU time of the page's main thread. */
 async function taskMs(session: CDPSession): Promise<number> {
   const { metrics } = await session.send("Performance.getMetrics");
   return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1000;

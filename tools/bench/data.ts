@@ -10,12 +10,14 @@ import { median, timeRow, type BenchRow } from "./row.ts";
 const rounds = 15;
 const tableRows = 10_000_000;
 
-/** What the machine lacks for `measureData`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureData`, as a sentence; undefined if nothing. */
 export function dataBenchLacks(): string | undefined {
   return missingPart === false ? undefined : `The table browser is not measured: ${missingPart}.`;
 }
 
-/** A page of a table of 10 million rows through the API, against its query by pg with a connection of its own. Needs 1 GB of disk. */
+/**
+ * Compares a page of a table of 10 million rows through the API with its query alone, by pg over its own connection. Needs 1 GB of disk.
+ */
 export async function measureData(): Promise<readonly BenchRow[]> {
   const ground = await openGround();
   try {
@@ -62,7 +64,7 @@ async function measurePage({ get, ask }: Ground, { name, query, sql, goal }: Pag
   for (let round = -2; round < rounds; round += 1) {
     const theirs = await timed(() => ask(sql));
     const ours = await timed(() => get(query));
-    // The first ones warm the server's cache and the compiler.
+    // The first rounds only warm up the server's cache and the compiler.
     if (round < 0) continue;
     times.ours.push(ours);
     times.theirs.push(theirs);

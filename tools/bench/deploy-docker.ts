@@ -13,7 +13,7 @@ import { benchSize } from "./size.ts";
 
 const rounds = benchSize("rounds", 5);
 
-// The client of Debian's docker.io: newer ones need a plugin to build.
+// The client of Debian's docker.io; newer clients need a plugin to build.
 const client = "/usr/bin/docker";
 
 export function dockerBenchLacks(): string | undefined {
@@ -22,8 +22,8 @@ export function dockerBenchLacks(): string | undefined {
 }
 
 /**
- * From `git push` to the first 200 of an application with a Dockerfile: Berth on a Docker engine against the same steps by hand on another one
- * (push to a bare repository, checkout, `docker build`, `docker run`, first 200).
+ * Measures an application with a Dockerfile from `git push` to the first 200: Berth on a Docker engine against the same steps by hand on
+ * another engine (push to a bare repository, checkout, `docker build`, `docker run`, first 200).
  */
 export async function measureDockerDeploys(): Promise<BenchRow[]> {
   const platform = await startVisitedPlatform({ runtime: "docker", edge: "builtin", over: "http" }, []);
@@ -42,7 +42,7 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
       const app = await prepare(slug);
       const theirs = await hand(app, slug, ["--no-cache"]);
       const ours = total(await pushLive(platform, app, { slug, text: slug }));
-      // The first build starts Berth's engine for builds.
+      // Not counted: the first build also starts Berth's build engine.
       if (round > 0) add(cold, ours, theirs);
     }
     const app = await prepare("warm");

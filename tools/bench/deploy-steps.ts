@@ -10,10 +10,10 @@ const names = [
 ] as const;
 type StepName = (typeof names)[number];
 
-/** Milliseconds by step. By hand there is nothing to publish. */
+/** Milliseconds by step. The manual deploy has no publishing step. */
 export type StepTimes = Partial<Record<StepName, number>>;
 
-// The line of a push's output that ends a step.
+// The line of a push's output at which a step ends.
 const ends: readonly (readonly [StepName, RegExp])[] = [
   ["git, checkout, what it takes", /-----> (?:Installing|Using) /],
   ["installing", /-----> Building/],
@@ -23,11 +23,11 @@ const ends: readonly (readonly [StepName, RegExp])[] = [
 ];
 
 export interface StepClock {
-  /** Hears what a push prints. */
+  /** Reads a push's output. */
   hear(chunk: Buffer): void;
-  /** Ends a step now. */
+  /** Ends this step now. */
   end(name: StepName): void;
-  /** What was ended, each since the one before. */
+  /** Returns the duration of each ended step. */
   times(): StepTimes;
 }
 
@@ -49,10 +49,10 @@ export function stepClock(): StepClock {
   };
 }
 
-/** From the beginning to the first answer. */
+/** Returns the time from the start to the first response. */
 export const total = (times: StepTimes): number => Object.values(times).reduce((sum, each) => sum + each, 0);
 
-/** The medians of several rounds, step by step. */
+/** Returns the medians of several rounds, step by step. */
 export function stepRows(ours: readonly StepTimes[], theirs: readonly StepTimes[]): BenchStep[] {
   const of = (rounds: readonly StepTimes[], name: StepName) => {
     const found = rounds.map((each) => each[name]).filter((time) => time !== undefined);

@@ -12,8 +12,8 @@ const warmRounds = 5;
 const coldVersions = ["5.0.0", "5.0.1", "5.1.0"];
 
 /**
- * From `git push` to the first 200: Berth against the same steps by hand (push to a bare repository, checkout, `npm ci`,
- * `npm run build`, start, first 200), each with an npm cache of its own, on the same app in the same run.
+ * Measures an application from `git push` to the first 200: Berth against the same steps by hand (push to a bare repository, checkout, `npm
+ * ci`, `npm run build`, start, first 200). Each has its own npm cache.
  */
 export async function measureDeploys(): Promise<BenchRow[]> {
   const platform = await startPlatform();
@@ -28,7 +28,7 @@ export async function measureDeploys(): Promise<BenchRow[]> {
 async function measureCold(platform: TestPlatform): Promise<BenchRow> {
   const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
   for (let round = 0; round < coldRounds; round += 1) {
-    // Packages of its own, so that nothing is there of the round before.
+    // Use new packages in each round, so that nothing of the previous one is cached.
     const app = await createApp(platform, `cold-${round}`, sourceOf(`cold ${round}`, coldVersions[round]));
     await lock(app);
     theirs.push(await byHand(app, freshFolder("hand"), `cold ${round}`));
@@ -37,7 +37,10 @@ async function measureCold(platform: TestPlatform): Promise<BenchRow> {
   return compared("push to first 200, cold caches", "the same steps by hand", { ours, theirs, goal: 1.15 });
 }
 
-/** A project whose packages another project of the machine has already brought. By hand npm's cache is that of the first. */
+/**
+ * Measures a project whose packages another project of the machine has fetched already. The manual deploy uses the first project's npm
+ * cache.
+ */
 async function measureSecond(platform: TestPlatform): Promise<BenchRow> {
   const hand = freshFolder("hand");
   const [ours, theirs]: [StepTimes[], StepTimes[]] = [[], []];
@@ -70,7 +73,7 @@ async function measureWarm(platform: TestPlatform): Promise<BenchRow> {
   return compared("push to first 200, only the source changed", "the same steps by hand", { ours, theirs, goal: 0.6 });
 }
 
-/** Nothing to install or to build: what is left is the platform's own time. */
+/** Measures an application that needs no install and no build, so only the platform's own time is left. */
 async function measureBare(platform: TestPlatform): Promise<BenchRow> {
   const app = await createApp(platform, "bare", nodeApp("bare"));
   await pushLive(platform, app, { slug: "bare", text: "bare" });
@@ -86,7 +89,7 @@ async function measureBare(platform: TestPlatform): Promise<BenchRow> {
   return compared(name, "git push, checkout and start by hand", { ours, theirs, goal: null });
 }
 
-/** The medians of all rounds, and where their time goes. */
+/** Returns the medians of all rounds, and how they divide into steps. */
 function compared(
   name: string,
   against: string,
@@ -96,7 +99,7 @@ function compared(
   return { ...timeRow(name, against, { ours: own, theirs: other, goal }), steps: stepRows(ours, theirs) };
 }
 
-/** A server with dependencies of the usual kind and a build step. */
+/** Returns the source of a server with usual dependencies and a build step. */
 export function sourceOf(text: string, express = "^5.0.0"): Record<string, string> {
   const scripts = { build: "node build.js", start: "node server.js" };
   return {
@@ -179,7 +182,7 @@ async function answer(port: number): Promise<string | undefined> {
   return response?.text();
 }
 
-/** The npm that Berth finds too, run by the same Node. */
+/** Returns the npm that Berth finds, too; the same Node runs it. */
 function npm(): string {
   const folders = [dirname(process.execPath), ...(process.env["PATH"] ?? systemPath).split(":")];
   const found = folders.map((folder) => join(folder, "npm")).find((file) => existsSync(file));

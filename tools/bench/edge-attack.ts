@@ -21,7 +21,7 @@ const measureMs = 10_000;
 const p99Goal = 5;
 const memoryGoalMb = 300;
 
-/** Attacks the built-in edge with hostile answers and clients that do not read, and visits an innocent application beside it. */
+/** Attacks the built-in edge with hostile responses and clients that do not read, and visits an innocent application meanwhile. */
 export async function measureEdgeUnderAttack(): Promise<BenchRow[]> {
   return [...(await attack(40)), ...(await attack(200))];
 }

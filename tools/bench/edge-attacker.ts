@@ -10,11 +10,11 @@ import {
   type EdgeAddress,
 } from "../../src/ports/edge-attack.suite.ts";
 
-/** What the thread is started with. */
+/** The thread's input. */
 export interface AttackPlan {
   /** The number of clients that do not read. */
   readonly readers: number;
-  /** Names of applications that already run; left out: it starts its own. */
+  /** Names of applications that already run; by default the thread starts its own. */
   readonly hosts?: Hosts;
 }
 
@@ -23,10 +23,10 @@ interface Hosts {
   readonly flood: string;
 }
 
-// Runs in a thread of its own, so that the attack does not hold up the client that is measured. Sends the targets of its applications,
-// receives the edge's address, and attacks until it is ended.
+// Runs in its own thread, so that the attack does not delay the measured client. Sends the targets of its applications, receives the edge's
+// address, and attacks until it is terminated.
 
-// Of this thread alone: the client that is measured shares its processor.
+// Lowers only this thread's priority, because the measured client shares its processor.
 setPriority(10);
 
 const random = randomFrom(1);

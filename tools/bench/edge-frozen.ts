@@ -17,8 +17,8 @@ const longestMs = 60_000;
 const gdb = findProgram("gdb", "");
 
 /**
- * Freezes the process that serves visitors, who ask 50 times a second: by SIGSTOP, and by a debugger that holds it (where gdb is installed),
- * which no SIGCONT ends. On each edge of a whole platform.
+ * Freezes the process that serves visitors while they send 50 requests a second: by SIGSTOP, and by a debugger that holds it (if gdb is
+ * installed), which no SIGCONT ends. Measures both edges of a whole platform.
  */
 export async function measureFrozenEdge(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
@@ -53,7 +53,7 @@ async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
   }
 }
 
-/** Resolves with the process that serves visitors. Its record may come a moment after its first answer. */
+/** Resolves with the process that serves visitors. Its record may appear a moment after its first response. */
 async function findServing(kind: Edge["kind"], { dataDir }: TestPlatform): Promise<number> {
   const find = () => {
     try {
@@ -68,7 +68,7 @@ async function findServing(kind: Edge["kind"], { dataDir }: TestPlatform): Promi
 }
 
 interface Outage {
-  /** From the freeze to the first answer to a visitor who asked after it. */
+  /** The time from the freeze to the first response to a request sent after it. */
   readonly ms: number;
   readonly asked: number;
   readonly failed: number;
@@ -113,7 +113,7 @@ function ask(port: number): Promise<boolean> {
   });
 }
 
-/** Resolves once the debugger holds the process, which it does until that ends. */
+/** Resolves once the debugger holds the process, until the debugger ends. */
 async function holdWithDebugger(pid: number): Promise<void> {
   const quick = ["--nx", "--batch", "-iex", "set auto-solib-add off", "-iex", "set debuginfod enabled off"];
   start({ file: gdb as string, args: [...quick, "-p", `${pid}`, "-ex", "shell sleep 60"] }).unref();

@@ -14,7 +14,7 @@ import { secondsOfTree } from "./processor-time.ts";
 import { costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
 import { benchSizes } from "./size.ts";
 
-// HAProxy as Berth runs it, beside a bare nginx and a bare HAProxy that do nothing but route by host, before the same upstream.
+// Compares HAProxy as Berth runs it with a bare nginx and a bare HAProxy that only route by host, in front of the same upstream.
 
 const rounds = 3;
 const seconds = 3;
@@ -23,13 +23,16 @@ const host = "127.0.0.1";
 const changes = 40;
 const sizes = benchSizes("hosts", [1, 1000, 10_000]);
 
-/** What the machine lacks for `measureHaproxy`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureHaproxy`, as a sentence; undefined if nothing. */
 export function haproxyBenchLacks(): string | undefined {
   const missing = ["haproxy", "nginx", "wrk"].filter((name) => programPath(name) === undefined);
   return missing.length === 0 ? undefined : `HAProxy is not measured: ${missing.join(" and ")} not installed.`;
 }
 
-/** Requests spread over 1, 1,000 and 10,000 hosts, kept and new connections, TLS; and the time of a route's change with 10,000 hosts. */
+/**
+ * Measures requests to 1, 1,000 and 10,000 hosts over kept connections, new connections and TLS, and how long a route's change takes with
+ * 10,000 hosts.
+ */
 export async function measureHaproxy(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-haproxy-"));
   const upstream = await freePort();
@@ -55,7 +58,7 @@ interface Subject {
 interface Rival {
   readonly plain: number;
   readonly tls: number;
-  /** The process whose children, if any, answer. */
+  /** The process; if it has children, they serve the requests. */
   readonly pid: number;
 }
 
@@ -102,7 +105,7 @@ const countingGoal = 0.9;
 
 type Way = "plain" | "new" | "tls";
 
-/** Puts Berth's beside each of the others: the rate, and the processor time of a request. */
+/** Compares Berth's edge with each of the others: request rate, and CPU time of a request. */
 async function compare(name: string, dir: string, all: Readonly<Record<string, Rival>>, way: Way) {
   const loads = new Map<string, Load[]>();
   for (let round = 0; round < rounds; round += 1) {
@@ -126,7 +129,7 @@ interface Load {
   readonly secondsEach: number;
 }
 
-/** What wrk counted; any answer but a good one spoils the measurement. */
+/** Returns wrk's counts; throws if any response was an error. */
 async function load(dir: string, { plain, tls, pid }: Rival, way: Way): Promise<Load> {
   // wrk sends the server's name (SNI) only when it is not an IP address.
   const url = way === "tls" ? `https://localhost:${tls}/` : `http://${host}:${plain}/`;
@@ -142,7 +145,7 @@ async function load(dir: string, { plain, tls, pid }: Rival, way: Way): Promise<
   };
 }
 
-/** From `apply` of one changed route to its end: from then on new requests go by it. */
+/** Measures `apply` of one changed route; once it resolves, new requests follow the route. */
 async function measureChange(edge: HaproxyEdge, upstream: number, hosts: number): Promise<BenchRow> {
   const routes = routesTo(upstream, hosts);
   const times: number[] = [];
@@ -173,7 +176,7 @@ function spreadScript(hosts: number): string {
 end\n`;
 }
 
-/** A server for each host, as is usual with nginx. */
+/** One server block for each host, as is usual with nginx. */
 function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): string {
   const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`;
   const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl; ssl_certificate ${dir}/pem; ssl_certificate_key ${dir}/pem;`;
@@ -186,7 +189,7 @@ function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Ri
   return `${sizes} upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; } ${servers.join("\n")}`;
 }
 
-/** A backend for each host in a map, and nothing else. */
+/** One backend for each host in a map, and nothing else. */
 async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
   const file = join(dir, `bare-${hosts}.cfg`);
   const all = Array.from({ length: hosts }, (_, i) => i);
@@ -208,7 +211,7 @@ ${backends.join("")}`,
   return startedHaproxy(file, plain);
 }
 
-/** Berth's own configuration, but for the rules that count, on other ports. */
+/** Starts Berth's own configuration without the counting rules, on other ports. */
 async function startUncounted(folder: string, ours: Rival, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
   const text = (await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
     .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")

@@ -14,7 +14,10 @@ const goalMs = 50;
 const firstTableMs = 600_000;
 const confirmMs = 30_000;
 
-/** From the commit of one route's change in the control plane's database to the edge's confirmation, with 10,000 hosts as rows, on both edges. */
+/**
+ * Measures the time from the commit of one route's change in the control plane's database to the edge's confirmation, with 10,000 hosts as
+ * rows, on both edges.
+ */
 export async function measureEdgeRows(): Promise<BenchRow[]> {
   const grown = await startGrownPlatform({ BERTH_EDGE: "builtin" });
   try {
@@ -36,7 +39,7 @@ async function measureOn(grown: GrownPlatform, kind: Edge["kind"]): Promise<Benc
     await moveReplica(grown, each);
     const committedAtMs = performance.now();
     await confirmed(grown, confirmMs);
-    // The first changes find code that is not compiled yet.
+    // Skip the first changes, which run before the code is compiled.
     if (each >= changes / 4) times.push(performance.now() - committedAtMs);
   }
   times.sort((one, other) => one - other);
@@ -50,13 +53,13 @@ async function measureOn(grown: GrownPlatform, kind: Edge["kind"]): Promise<Benc
   );
 }
 
-/** Another address for one of the projects, as a switch commits it. */
+/** Moves one project's replica to another address, as a switch does. */
 async function moveReplica({ db }: GrownPlatform, each: number): Promise<void> {
   const deployment = addedDeployment(1 + ((each * 97) % hosts));
   await sql`update replica set port = ${3001 + each} where deployment_id = ${deployment}`.execute(db);
 }
 
-/** Waits also for an edge that its first table keeps busy for so long that it counts as gone. */
+/** Also waits for an edge that is busy with its first table for so long that it counts as dead. */
 async function confirmed({ db, wakeups }: GrownPlatform, timeoutMs: number): Promise<void> {
   const isConfirmed = async () =>
     (await awaitEdges({ db, wakeups }, { timeoutMs })) === "confirmed" ? true : undefined;

@@ -18,15 +18,15 @@ const connections = 64;
 const host = "127.0.0.1";
 const goal = 0.35;
 
-/** What the machine lacks for `measureEdge`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureEdge`, as a sentence; undefined if nothing. */
 export function edgeBenchLacks(): string | undefined {
   const missing = ["nginx", "wrk"].filter((name) => programPath(name) === undefined);
   return missing.length === 0 ? undefined : `The edge is not measured: ${missing.join(" and ")} not installed.`;
 }
 
 /**
- * Puts the built-in edge and an nginx that does the same before one upstream (another nginx), and loads them in turn over kept connections:
- * with one host and with 10,000. Throws when `edgeBenchLacks` something.
+ * Compares the built-in edge with an nginx that does the same, in front of the same upstream (another nginx), over kept connections: with
+ * one host and with 10,000. Throws if `edgeBenchLacks` something.
  */
 export async function measureEdge(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-edge-"));
@@ -44,7 +44,7 @@ export async function measureEdge(): Promise<BenchRow[]> {
 
 interface Rival {
   readonly listen: string;
-  /** The process, whose children answer if it has any. */
+  /** The process; if it has children, they serve the requests. */
   readonly pid: number;
 }
 
@@ -74,11 +74,11 @@ async function compare(dir: string, hosts: number, upstream: number, nginx: Riva
 
 interface Load {
   readonly perSecond: number;
-  /** Of processor time. */
+  /** In CPU time. */
   readonly secondsEach: number;
 }
 
-/** What wrk counted; any answer but a good one spoils the measurement. */
+/** Returns wrk's counts; throws if any response was an error. */
 async function load({ listen, pid }: Rival): Promise<Load> {
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-H", "Host: bench.test", `http://${listen}/`];
   const before = secondsOfTree(pid);
@@ -104,7 +104,7 @@ export function answering(port: number): string {
   return `server { listen ${host}:${port}; location / { default_type text/plain; return 200 "hello world\\n"; } }`;
 }
 
-/** The same work as the edge's: kept connections to the upstream, forwarding fields replaced. */
+/** Configures the same work as the edge's: kept connections to the upstream, and replaced forwarding fields. */
 function proxying(port: number, upstream: number): string {
   return `upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; }
   server { listen ${host}:${port}; server_name bench.test; location / {
@@ -112,7 +112,7 @@ function proxying(port: number, upstream: number): string {
     proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Real-IP $remote_addr; } }`;
 }
 
-/** Ends a program that a bench started; its process, of which the workers are children. */
+/** Ends a program that a bench started; `pid` is its main process, whose children are the workers. */
 export type Stop = (() => void) & { readonly pid: number };
 
 export async function startNginx(dir: string, name: string, servers: string): Promise<Stop> {

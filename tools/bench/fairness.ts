@@ -7,7 +7,7 @@ const pushes = 20;
 const pauseMs = 1000;
 const quietMs = 10_000;
 
-/** How long 200 clients, each of whom asks once a second, wait for the API: alone, and beside 20 pushes at once. */
+/** Measures how long 200 clients, each sending one request a second, wait for the API: alone, and beside 20 concurrent pushes. */
 export async function measureFairness(): Promise<BenchRow[]> {
   const settings = { BERTH_READS_PER_MINUTE: "1000000", BERTH_WRITES_PER_MINUTE: "1000000", BERTH_ON_STOP: "stop" };
   const platform = await startPlatform(settings);
@@ -37,7 +37,7 @@ export async function measureFairness(): Promise<BenchRow[]> {
   }
 }
 
-/** Lets the clients ask until `over` has settled; resolves with how long each answer took. */
+/** Lets the clients send requests until `over` has settled; resolves with the time of each response. */
 async function askUntil(platform: TestPlatform, over: Promise<unknown>): Promise<number[]> {
   let isOver = false;
   void over.finally(() => (isOver = true));

@@ -20,7 +20,7 @@ const sizeBytes = 50_000_000;
 const rounds = 3;
 const sshdBin = "/usr/sbin/sshd";
 
-/** Pushes 50 MB over Berth's SSH, and over OpenSSH's where it is installed, else over git's file transport. */
+/** Pushes 50 MB over Berth's SSH and over OpenSSH's; without OpenSSH, over git's file transport. */
 export async function measureGitPush(): Promise<BenchRow> {
   const gate = new ScriptedGate();
   const host = await startGitHost(gate);
@@ -54,7 +54,7 @@ async function timePush({ root }: Host, work: string, { keyFile, url, ref }: Pus
   return performance.now() - from;
 }
 
-/** Each round must send everything again. */
+/** Removes all objects, so that each round sends everything again. */
 async function dropPacks({ root, repositoryDir }: Host): Promise<void> {
   await git(root, ["-C", repositoryDir, "repack", "-a", "-d", "-q"]);
   await git(root, ["-C", repositoryDir, "prune", "--expire=now"]);
@@ -62,7 +62,7 @@ async function dropPacks({ root, repositoryDir }: Host): Promise<void> {
 
 interface Rival {
   readonly name: string;
-  /** A fresh repository's address for each round. */
+  /** Returns the URL of a new repository for each round. */
   readonly url: (round: number) => Promise<string>;
   readonly close: () => void;
 }
@@ -71,7 +71,7 @@ async function openRival(host: Host, keyFile: string): Promise<Rival> {
   const fresh = async (round: number) => {
     const dir = join(host.root, "rival", `${round}.git`);
     await git(host.root, ["init", "-q", "--bare", dir]);
-    // The same work for both: check every object, keep the pack as it came.
+    // Gives both the same work: check every object, keep the pack as received.
     for (const [key, value] of [
       ["receive.fsckObjects", "true"],
       ["receive.unpackLimit", "1"],

@@ -12,13 +12,13 @@ import type { TestOrganization } from "../../test/support/test-platform.ts";
 import { testProject } from "../../test/support/fixtures.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 
-/** A whole platform with one application that was pushed, and its database, to which more projects are added than could be pushed. */
+/** A whole platform with one pushed application and its database, to which more projects are added than could be pushed. */
 export interface GrownPlatform {
   readonly platform: TestPlatform;
   readonly db: Db;
   readonly wakeups: Wakeups;
   readonly vault: Vault;
-  /** The application that was pushed. */
+  /** The slug of the pushed application. */
   readonly slug: string;
   /** Adds projects whose active deployment is a copy of the pushed one; returns their slugs. */
   add(count: number, where: "running here" | "running elsewhere"): Promise<readonly string[]>;
@@ -59,7 +59,7 @@ export async function startGrownPlatform(settings: Record<string, string> = {}):
   };
 }
 
-/** A project of its own with the pushed application's active image. Without `isHere` another machine's replica serves it. */
+/** Creates a project with the pushed application's active image. Without `isHere`, a replica on another machine serves it. */
 async function copyProject(platform: HandlerPlatform, releases: string, isHere: boolean): Promise<string> {
   const { db, vault } = platform;
   const source = await db

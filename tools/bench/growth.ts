@@ -18,12 +18,12 @@ const idleSeconds = 30;
 const restMs = 10_000;
 const startMs = 600_000;
 
-/** What the platform's own work costs when there are many projects instead of a few, and many running applications instead of one. */
+/** Measures the platform's own work with many projects instead of a few, and with many running applications instead of one. */
 export async function measureGrowth(): Promise<readonly BenchRow[]> {
   return [...(await measureRows()), ...(await measureRunning())];
 }
 
-/** Projects as rows: they serve, and run on another machine. */
+/** Measures projects that exist as rows: active, but running on another machine. */
 async function measureRows(): Promise<readonly BenchRow[]> {
   const grown = await startGrownPlatform();
   try {
@@ -55,7 +55,7 @@ async function measureSwitches(grown: GrownPlatform, slug: string) {
   return { switchMs: median(switchTimes), rollbackMs: median(rollbackTimes) };
 }
 
-/** Another address for the project, as a switch commits it. */
+/** Moves the project to another address, as a switch does. */
 async function moveRoute({ db, wakeups }: GrownPlatform, slug: string, each: number): Promise<void> {
   await sql`update replica set port = ${3001 + each} where deployment_id =
     (select d.id from deployment d join project p on p.id = d.project_id where p.slug = ${slug})`.execute(db);
@@ -68,7 +68,7 @@ async function rollBack({ platform, slug }: GrownPlatform, deployment: number): 
   if (status !== 200) throw new Error(`the rollback failed: ${JSON.stringify(body)}`);
 }
 
-/** Applications that really run here. */
+/** Measures applications that really run here. */
 async function measureRunning(): Promise<readonly BenchRow[]> {
   const grown = await startGrownPlatform();
   try {
@@ -120,7 +120,7 @@ async function measureIdle({ platform, db }: GrownPlatform) {
   };
 }
 
-/** PostgreSQL's own counts; each session reports them when it goes idle, at most once a second. */
+/** Reads PostgreSQL's own counts; each session reports them when it goes idle, at most once a second. */
 async function databaseCounts(db: GrownPlatform["db"]): Promise<{ commits: number; rows: number }> {
   const { rows } = await sql<{ commits: number; rows: number }>`
     select xact_commit::float8 as commits, (tup_returned + tup_fetched)::float8 as rows

@@ -24,13 +24,16 @@ const goalMs = 2000;
 const backWithinMs = 60_000;
 const confirmMs = 600_000;
 
-/** What the machine lacks for `measureKilledHaproxy`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureKilledHaproxy`, as a sentence; undefined if nothing. */
 export function haproxyKilledLacks(): string | undefined {
   const lacks = edgeLacks("haproxy");
   return lacks === false ? undefined : `A killed HAProxy is not measured: ${lacks}.`;
 }
 
-/** From `kill -9` of HAProxy's worker, and of its main process, to the next answer over HTTPS, with 1 and 1,000 hosts that have a certificate each. */
+/**
+ * Measures the time from `kill -9` of HAProxy's worker, and of its main process, to the next response over HTTPS, with 1 and 1,000 hosts
+ * that have one certificate each.
+ */
 export async function measureKilledHaproxy(): Promise<BenchRow[]> {
   const certificate = await makeCertificate(["*.apps.test"]);
   const edge = { port: await freePort(), ca: [certificate.chain_pem] };
@@ -61,11 +64,11 @@ export async function measureKilledHaproxy(): Promise<BenchRow[]> {
   }
 }
 
-/** Lets the added hosts lead to this process' application, and waits until the edge serves that with every certificate. */
+/** Routes the added hosts to this process, and waits until the edge serves them with every certificate. */
 async function lead({ db, wakeups }: GrownPlatform, port: number): Promise<void> {
   await sql`update replica set host = '127.0.0.1', port = ${port} where machine = 'elsewhere'`.execute(db);
   for (const version of ["route_version", "certificate_version"] as const) {
-    // An edge that loads a thousand certificates reports nothing meanwhile, and counts as gone.
+    // While an edge loads a thousand certificates it reports nothing, so it counts as dead.
     const isConfirmed = async () => {
       const state = await awaitEdges({ db, wakeups }, { timeoutMs: confirmMs, of: version });
       return state === "confirmed" ? true : undefined;
@@ -108,7 +111,7 @@ async function measureKills({ platform }: GrownPlatform, edge: EdgeAddress, host
   return [...rows, countRow("hosts did not answer over HTTPS then", `${kills * 2 * hosts}`, unanswered)];
 }
 
-/** Its main process ends with a killed worker, and one that was killed leaves its worker for a moment. */
+/** The main process ends with a killed worker; a killed main process leaves its worker for a moment. */
 async function isReplaced(stateDir: string, master: number): Promise<void> {
   const replaced = () => (edgePid(stateDir) === master ? undefined : true);
   if ((await until(replaced, { timeoutMs: backWithinMs, atMostMs: 20 })) === undefined)

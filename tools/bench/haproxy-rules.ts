@@ -11,18 +11,18 @@ import { until } from "../../src/kit/until.ts";
 import { accepts, answering, freePort, programPath, startNginx } from "./edge.ts";
 import { instructionsRow, type BenchRow } from "./row.ts";
 
-// What the parts of Berth's rules cost HAProxy in instructions of its own a request, which other load on the machine does not change.
+// Counts HAProxy's instructions for each part of Berth's rules; other load on the machine does not change them.
 
 const host = "127.0.0.1";
-// The first hundred requests of a second are repeated, so they are not counted.
+// HAProxy keeps the first hundred requests of a second for a possible repetition, so they are not counted.
 const [warmUp, requests] = [150, 1000];
 
-// Below valgrind, beside other load, a start takes minutes.
+// A start under valgrind, beside other load, takes minutes.
 const startMs = 300_000;
 
 type Change = readonly [what: RegExp, to: string];
 
-/** Parts of the configuration, and what leaves each of them out alone. */
+/** Parts of the configuration, each with the changes that leave out only that part. */
 const parts: Readonly<Record<string, readonly Change[]>> = {
   "the client's address, the host and the protocol in five fields": [without("http-request add-header")],
   "a request id": [without("http-request set-header X-Request-Id")],
@@ -59,13 +59,13 @@ function without(...beginnings: readonly string[]): Change {
   return [new RegExp(String.raw`^ *(?:${beginnings.join("|")}).*\n`, "gm"), ""];
 }
 
-/** What the machine lacks for `measureHaproxyRules`, as a sentence; undefined when nothing. */
+/** Returns what the machine lacks for `measureHaproxyRules`, as a sentence; undefined if nothing. */
 export function haproxyRulesLack(): string | undefined {
   const missing = ["haproxy", "nginx", "valgrind"].filter((name) => programPath(name) === undefined);
   return missing.length === 0 ? undefined : `The rules are not measured: ${missing.join(" and ")} not installed.`;
 }
 
-/** Counts the configuration as it is, without each of its parts, and a bare one. */
+/** Counts the whole configuration, the configuration without each of its parts, and a bare one. */
 export async function measureHaproxyRules(): Promise<BenchRow[]> {
   const dir = await mkdtemp(join(tmpdir(), "berth-bench-rules-"));
   const upstream = await freePort();
@@ -87,9 +87,9 @@ export async function measureHaproxyRules(): Promise<BenchRow[]> {
     await edge.apply({ version: 1, routes: [route], challenge: null });
     const folder = join(runFolder(stateDir), "haproxy");
     const text = (await readFile(join(folder, "haproxy.cfg"), "utf8"))
-      // As for a project with so many requests that none is repeated.
+      // Treat the project as busy, so that no request is repeated.
       .replaceAll(/(use_backend busy if) .*/g, "$1 { sc0_http_req_rate ge 0 } or TRUE")
-      // Callgrind makes each response late, which would count it after many comparisons with bounds of latency.
+      // Callgrind slows down each response; without this, latency would be compared with many more bounds.
       .replaceAll("sub(txn.begun)", "sub(txn.begun),mul(0)");
     const fixed = (config: string) => config.replaceAll("UPSTREAM", `${host}:${upstream}`);
     const whole = await instructionsEach(folder, text);
@@ -129,7 +129,7 @@ backend app
   server s UPSTREAM
 `;
 
-/** What HAProxy executes for a request. */
+/** Returns how many instructions HAProxy executes for one request. */
 async function instructionsEach(folder: string, config: string): Promise<number> {
   const port = await freePort();
   const text = config.replace(/^ {2}bind .*$/m, `  bind ${host}:${port}`).replace("admin.sock", "rules.sock");
@@ -157,7 +157,7 @@ async function instructionsEach(folder: string, config: string): Promise<number>
   }
 }
 
-/** One request after the other over one connection. */
+/** Sends one request after the other over one connection. */
 async function ask(port: number, count: number): Promise<void> {
   const socket = connect({ host, port });
   for (let i = 0; i < count; i += 1) {

@@ -9,8 +9,8 @@ const attackedMs = 30_000;
 const p99Goal = 5;
 
 /**
- * Asks an application 50 times a second, alone and beside builds of another project: one that leaves a file of 12 TiB, and one whose eight
- * processes compute for as long as the neighbour is asked.
+ * Sends 50 requests a second to an application, alone and beside builds of another project: one that leaves a file of 12 TiB, and one whose
+ * eight processes compute for the whole time.
  */
 export async function measureHugeBuild(): Promise<BenchRow[]> {
   const platform = await startPlatform({});
@@ -37,7 +37,7 @@ const spin = `for i in 1 2 3 4 5 6 7; do timeout ${attackedMs / 1000} sh -c "whi
 
 interface Attack {
   readonly build: string;
-  /** What the push must say in the end. */
+  /** What the push's output must contain at the end. */
   readonly fails: RegExp;
 }
 

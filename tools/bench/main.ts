@@ -24,7 +24,7 @@ import { measureScale } from "./scale.ts";
 
 interface Bench {
   readonly name: string;
-  /** Why it cannot be measured here; undefined when it can. */
+  /** Returns why this machine can't run it; undefined if it can. */
   readonly lacks?: () => string | undefined;
   readonly measure: () => Promise<readonly BenchRow[]>;
 }
@@ -55,7 +55,7 @@ const benches: readonly Bench[] = [
 ];
 
 /**
- * Runs all benches, or those named, one after the other, and prints a line for each row. Exit code 1 when one could not be run. Arguments with
+ * Runs all benches, or those named, one after the other, and prints a line for each row. Exits with 1 if one could not run. Arguments with
  * `=` are sizes, see `benchSize`.
  */
 async function main(given: readonly string[]): Promise<void> {

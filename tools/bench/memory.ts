@@ -7,8 +7,8 @@ const restMs = 15_000;
 const mostMb = 150;
 
 /**
- * What an idle platform without projects keeps in memory: all of Berth's own processes, with the pages that they share divided among
- * them (PSS), without its PostgreSQL. At the third start, when compiled code is kept.
+ * Measures the memory of an idle platform without projects: all of Berth's own processes, with shared pages divided among them (PSS),
+ * without its PostgreSQL. Measures the third start, when compiled code is cached.
  */
 export async function measureMemory(): Promise<BenchRow> {
   const platform = await startPlatform();
@@ -31,7 +31,7 @@ export async function measureMemory(): Promise<BenchRow> {
   }
 }
 
-/** The control plane and the Node processes that name its data folder: the edge. */
+/** Returns the control plane and the Node processes whose arguments contain its data folder: the edge. */
 function processesOf(dataDir: string, controlPlane: number): number[] {
   const others = readdirSync("/proc").filter((name) => {
     const words = /^\d+$/.test(name) ? readText(`/proc/${name}/cmdline`).split("\0") : [];
@@ -40,12 +40,12 @@ function processesOf(dataDir: string, controlPlane: number): number[] {
   return [...new Set([controlPlane, ...others.map(Number)])];
 }
 
-/** proc(5): smaps_rollup has kibibytes. */
+/** proc(5): smaps_rollup is in kibibytes. */
 function proportionalMb(pid: number): number {
   return Number(/^Pss:\s+(\d+)/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1]) / 1024;
 }
 
-/** Memory of its own (heaps, stacks), and its share of mapped files: Node.js itself, libraries. */
+/** Divides a process's memory into its own (heaps, stacks) and its share of mapped files (Node.js itself, libraries). */
 function partsOf(pid: number, name: string): BenchStep[] {
   const rollup = readText(`/proc/${pid}/smaps_rollup`);
   const mb = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(rollup)?.[1]) / 1024;

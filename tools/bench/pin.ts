@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { run } from "../../src/kit/exec.ts";
 
 /**
- * Gives `pid` a processor of its own and this process the others, so that a measurement shows what `pid` costs and not what the scheduler does.
- * Resolves with what undoes the second, or with undefined where there is no taskset(1) or only one processor.
+ * Gives `pid` a processor of its own and this process the others, so that a measurement shows the cost of `pid` and not the scheduler's.
+ * Resolves with a function that lets this process use all processors again; undefined without taskset(1) or with only one processor.
  */
 export async function separateProcessors(pid: number): Promise<(() => Promise<void>) | undefined> {
   const before = /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { listProcesses } from "../../test/e2e/processes.ts";
 import type { TestPlatform } from "../../test/e2e/platform.ts";
 
-/** Processor seconds that the platform's own processes have used: the control plane, the edge, and its PostgreSQL. */
+/** Returns the CPU seconds that the platform's own processes have used: the control plane, the edge, and its PostgreSQL. */
 export function processorSeconds({ dataDir, pid }: Pick<TestPlatform, "dataDir" | "pid">): number {
   const all = listProcesses();
   const isOwn = (line: string) => line.includes(`${dataDir}/edge`) || line.includes(`${dataDir}/control-database`);
@@ -15,20 +15,20 @@ export function processorSeconds({ dataDir, pid }: Pick<TestPlatform, "dataDir" 
   return [pid, ...own].reduce((sum, each) => sum + ownSeconds(each), 0);
 }
 
-/** Processor seconds that a process and its present children have used, to the nanosecond, since they started. */
+/** Returns the CPU seconds that a process and its present children have used since their start, to the nanosecond. */
 export function secondsOfTree(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
   return [pid, ...children.map(Number)].reduce((sum, each) => sum + scheduledSeconds(each), 0);
 }
 
-/** Of all its threads (proc(5): the first field, in nanoseconds). */
+/** Returns the CPU seconds of all threads (proc(5): the first field, in nanoseconds). */
 export function scheduledSeconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const times = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
   return times.reduce((sum, time) => sum + Number(time) / 1e9, 0);
 }
 
-/** Of the process and the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */
+/** Returns the CPU seconds of a process and the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */
 function ownSeconds(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -1,6 +1,8 @@
 import { Session } from "node:inspector/promises";
 
-/** Where a process spends its busy time: parts of 1 by package of others, by folder of our own, the largest first. */
+/**
+ * Returns where a process spends its busy time, as fractions of 1: by package for foreign code, by folder for Berth's own, largest first.
+ */
 export async function profileFor(milliseconds: number): Promise<[string, number][]> {
   const session = new Session();
   session.connect();

@@ -1,4 +1,4 @@
-/** One line of the bench: what was measured against what in the same run. */
+/** One line of the bench: two measurements of the same run. */
 export interface BenchRow {
   readonly name: string;
   readonly against: string;
@@ -16,22 +16,22 @@ export interface BenchRow {
     | "s a minute"
     | "a second"
     | "a minute";
-  /** Ours divided by theirs. */
+  /** Berth's value divided by the other. */
   readonly ratio: number;
-  /** What the ratio ought to be at most (times) or at least (rates); null: only shown. */
+  /** The maximum (times) or minimum (rates) of the ratio; null: no goal. */
   readonly goal: number | null;
-  /** Where the time of both goes. */
+  /** How both values divide into steps. */
   readonly steps?: readonly BenchStep[];
 }
 
-/** A part of what was measured, in the row's unit; null where that side has no such part. */
+/** A part of a measurement, in the row's unit; null if that side has no such part. */
 export interface BenchStep {
   readonly name: string;
   readonly ours: number | null;
   readonly theirs: number | null;
 }
 
-/** The rate of both, higher is better. */
+/** Compares rates; higher is better. */
 export function rateRow(
   name: string,
   against: string,
@@ -48,7 +48,7 @@ export function rateRow(
   };
 }
 
-/** The time of both, lower is better. */
+/** Compares times; lower is better. */
 export function timeRow(
   name: string,
   against: string,
@@ -65,18 +65,18 @@ export function timeRow(
   };
 }
 
-/** The processor time that one request takes of both, lower is better; other load on the machine hardly changes it. */
+/** Compares the CPU time of one request; lower is better. Other load on the machine hardly changes it. */
 export function costRow(name: string, against: string, seconds: { ours: number; theirs: number }): BenchRow {
   const [ours, theirs] = [seconds.ours * 1e6, seconds.theirs * 1e6];
   return { name, against, ours, theirs, unit: "µs", ratio: ours / theirs, goal: null };
 }
 
-/** What a program executes, lower is better. */
+/** Compares executed instructions; lower is better. */
 export function instructionsRow(name: string, against: string, counts: { ours: number; theirs: number }): BenchRow {
   return { name, against, ...counts, unit: "instructions", ratio: counts.ours / counts.theirs, goal: null };
 }
 
-/** The memory of both, lower is better. */
+/** Compares memory; lower is better. */
 export function memoryRow(
   name: string,
   against: string,
@@ -93,7 +93,7 @@ export function memoryRow(
   };
 }
 
-/** What both use of something, lower is better. */
+/** Compares the use of something; lower is better. */
 export function usageRow(
   name: string,
   against: string,
@@ -102,7 +102,7 @@ export function usageRow(
   return { name, against, ...used, ratio: used.ours / used.theirs };
 }
 
-/** What has a goal in numbers of its own; frames a second at least, everything else at most. */
+/** Compares a value with an absolute goal: frames a second at least, everything else at most. */
 export function goalRow(
   name: string,
   measured: number,
@@ -119,7 +119,7 @@ export function goalRow(
   };
 }
 
-/** What must not happen at all. */
+/** Counts something that must not happen at all. */
 export function countRow(name: string, against: string, count: number): BenchRow {
   return { name, against, ours: count, theirs: 0, unit: "count", ratio: count, goal: 0 };
 }
@@ -129,7 +129,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] as number;
 }
 
-/** A row as a line of text, with a line below for each of its steps: ours, theirs. */
+/** Formats a row as a line of text, with a line below for each of its steps. */
 export function formatRow(row: BenchRow): string {
   if (row.unit === "count") return `${row.ours}  ${row.name}, of ${row.against} (goal ${row.goal})`;
   const sign = row.unit === "requests/s" || row.unit === "frames/s" ? "≥" : "≤";

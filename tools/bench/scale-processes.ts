@@ -15,14 +15,14 @@ import { addedProject } from "./scale-rows.ts";
 interface ProcessOptions {
   readonly name: string;
   readonly roles: readonly Role[];
-  /** How many projects had visitors since an edge was asked last. */
+  /** How many projects have had visitors since the last query of the edge. */
   readonly visited: number;
 }
 
-// Fewer than a process may open, because the server of the tests takes 300 in all.
+// Fewer connections than a process may open, because the tests' server accepts 300 in all.
 const connections = { edge: 3, other: 1 };
 
-/** All that a process of Berth with these roles does by itself, on connections of its own. Its edge takes every table. */
+/** Starts everything that a process of Berth with these roles does by itself, with its own connections. Its edge accepts every table. */
 export async function startProcess(
   { platform, api }: ReleasePlatform,
   { name, roles, visited }: ProcessOptions,
@@ -50,7 +50,7 @@ export async function startProcess(
   };
 }
 
-/** What the primary stores of its applications' use, which the platform of tests leaves out. */
+/** Starts the task that stores the usage of the primary's applications, which the tests' platform leaves out. */
 export async function startMetrics({ platform }: ReleasePlatform): Promise<Driver> {
   const measure = async (workload_id: string) => [
     { workload_id, ordinal: 0, attempt: 1, cpu_seconds: performance.now() / 1e6, memory_bytes: 5e7, processes: 1 },
@@ -64,7 +64,7 @@ export async function startMetrics({ platform }: ReleasePlatform): Promise<Drive
 
 let requests = 0;
 
-/** Counts of a project that had visitors again. */
+/** Returns the counts of a project that has had more visitors. */
 export function usageOf(counter: string, number: number): EdgeUsage {
   requests += 1;
   const latency_buckets = [...latencyBucketsMs, Infinity].map(() => requests);

@@ -2,20 +2,20 @@ import { sql } from "kysely";
 import type { Instance } from "../../src/ports/runtime.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 
-// Short, because one process of the bench holds what 20 edges hold.
+// Short, because one process of the bench holds the certificates of 20 edges.
 const chain = "c".repeat(100);
 const key = "k".repeat(240);
 const startedAt = new Date();
 
-/** What is in the certificate of each project. */
+/** The content of each project's certificate. */
 export interface RowCertificate {
   readonly chain_pem: string;
   readonly key_pem: string;
 }
 
 /**
- * Copies of the first project by number: history, an active deployment whose replica runs at the primary, and a certificate of its own with
- * the same content (null: none). Rows alone.
+ * Adds numbered copies of the first project as rows: history, an active deployment whose replica runs on the primary, and a certificate
+ * with the same content (null: none).
  */
 export async function addProjects(
   { db, vault, machine }: Pick<Platform, "db" | "vault" | "machine">,
@@ -29,7 +29,7 @@ export async function addProjects(
     vault.seal(`crt_scale_${from + at}`, "certificate_key", certificate?.key_pem ?? "").toString("hex"),
   );
   await db.transaction().execute(async (tx) => {
-    // Without triggers and foreign keys, which would take long; what triggers write follows below.
+    // Without triggers and foreign keys, which would take long; the triggers' rows are inserted below.
     await sql`set local session_replication_role = replica`.execute(tx);
     await sql`insert into project overriding system value select (jsonb_populate_record(p.t, jsonb_build_object(
         'id', 'prj_scale_' || n, 'number', 1000000 + n, 'slug', 'scale-' || n, 'hostname', 'scale-' || n || '.apps.test'))).*
@@ -39,7 +39,8 @@ export async function addProjects(
       from (select t from build t where status = 'succeeded' limit 1) b ${copies} cross join generate_series(1, 3) as build_number(k)`.execute(
       tx,
     );
-    // Later than the platform started: it compares the branches of older ones with repositories, which these do not have.
+    // Later than the platform's start: for older deployments the platform would compare branches with repositories, which these projects
+    // lack.
     await sql`insert into deployment select (jsonb_populate_record(d.t, jsonb_build_object(
         'id', 'dep_scale_' || n || '_' || k, 'project_id', 'prj_scale_' || n, 'number', k, 'build_id', 'bld_scale_' || n || '_' || k,
         'status', case k when 3 then 'active' else 'retired' end, 'activated_at', now() + interval '1 day'))).*
@@ -63,7 +64,7 @@ export async function addProjects(
   await sql`analyze`.execute(db);
 }
 
-/** The replica of such a project as the runtime sees it. */
+/** Returns the replica of such a project as the runtime reports it. */
 export function addedInstance(number: number): Instance {
   return {
     ...{ workload_id: addedDeployment(number), project_id: addedProject(number), image_ref: "sha256:0", ordinal: 0 },

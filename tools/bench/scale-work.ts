@@ -21,7 +21,7 @@ import { addedDeployment, addedProject } from "./scale-rows.ts";
 import { usageOf } from "./scale-processes.ts";
 import { nothingInProgress } from "../../test/support/nothing-in-progress.ts";
 
-/** An installation as the model sees it. */
+/** The parameters of an installation in the model. */
 export interface Installation {
   readonly projects: number;
   readonly machines: number;
@@ -29,20 +29,20 @@ export interface Installation {
   readonly deploysPerMinute: number;
 }
 
-/** Something that the processes of an installation ask of the database again and again. */
+/** A query that the processes of an installation send periodically. */
 export interface PeriodicWork {
   readonly name: string;
-  /** By all processes together. */
+  /** How often all processes together send it. */
   readonly perSecond: (of: Installation) => number;
   readonly work: (db: Db) => Promise<unknown>;
 }
 
-/** How often a deploy changes what edges route by, and wakes the primary's task: start, readiness, switch, end of the old one. */
+/** How often one deploy changes an edge's routes and wakes the primary's task: start, readiness, switch, end of the old replica. */
 const wakesPerDeploy = 5;
 const wakes = ({ deploysPerMinute }: Installation) => (wakesPerDeploy * deploysPerMinute) / 60;
-/** Processes with the role `reconcile`. */
+/** The number of processes with the role `reconcile`. */
 export const reconcilers = 3;
-/** Of the projects have visitors at an edge in a quarter of a minute. */
+/** The share of projects that have visitors at an edge within 15 seconds. */
 export const visitedShare = 0.1;
 const batch = 100;
 
@@ -151,7 +151,7 @@ function workOfPrimary(machine: string): readonly PeriodicWork[] {
 
 const numbers = Array.from({ length: batch }, (_, at) => at + 1);
 
-/** A project changed since this snapshot. */
+/** Returns a snapshot after which one project has changed. */
 async function snapshotBeforeChange(db: Db): Promise<string> {
   const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(db);
   await sql`select mark_route_changed(${addedProject(1)})`.execute(db);

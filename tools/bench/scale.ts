@@ -24,8 +24,9 @@ const deploying = 10;
 const settleMs = 10_000;
 
 /**
- * An installation whose rows are real, and all that its processes do by themselves, on one PostgreSQL: first what each piece of work costs with
- * a tenth of the projects and with all, then all of it at once, with deploys. Builds and applications cost nothing here, machines are processes.
+ * Measures an installation with real rows and everything that its processes do by themselves, on one PostgreSQL. First measures each piece
+ * of work with a tenth of the projects and with all, then everything at once, with deploys. Builds and applications cost nothing here, and
+ * machines are processes.
  */
 export async function measureScale(): Promise<readonly BenchRow[]> {
   const { projects, machines, edges, deploysPerMinute } = installation;
@@ -34,7 +35,7 @@ export async function measureScale(): Promise<readonly BenchRow[]> {
   const releases = await startReleasePlatform({ others: cached(others, () => added) });
   const { platform } = releases;
   const grow = async (to: number) => {
-    // Rows without what they say runs would be taken for crashes.
+    // The applications of these rows don't run yet, so running tasks would record crashes.
     await releases.pause();
     await addProjects(platform, added + 1, to);
     added = to;
@@ -89,11 +90,11 @@ type Costs = readonly { readonly name: string; readonly ms: number; readonly per
 
 const repeats = 30;
 
-/** The database's processor time for each piece of work, which other load on the machine hardly changes. */
+/** Measures the database's CPU time for each piece of work, which other load on the machine hardly changes. */
 async function measureWork({ db, machine }: Platform): Promise<Costs> {
   const costs: { name: string; ms: number; perSecond: number }[] = [];
   for (const { name, perSecond, work } of periodicWork(machine)) {
-    // Plans are made with the first few.
+    // The first runs create the query plans.
     for (let each = 0; each < 6; each += 1) await work(db);
     const { used } = await usedDuring(db, async () => {
       for (let each = 0; each < repeats; each += 1) await work(db);
@@ -103,7 +104,7 @@ async function measureWork({ db, machine }: Platform): Promise<Costs> {
   return costs;
 }
 
-/** The database's seconds in a minute. */
+/** Returns the database's CPU seconds in a minute. */
 function loadOf(costs: Costs, deploysPerMinute: number): number {
   const rates = periodicWork("").map(({ perSecond }) => perSecond({ ...installation, deploysPerMinute }));
   return costs.reduce((sum, { ms }, at) => sum + (ms * (rates[at] ?? 0) * 60) / 1000, 0);
@@ -116,7 +117,7 @@ interface Used {
 }
 
 async function simulate(releases: ReleasePlatform, deployed: readonly ReleaseProject[]) {
-  // The primary's own connections are busy.
+  // Use another connection, because the primary's own are busy.
   const { connection } = releases.api.database;
   const { db, close } = openDatabase({ connection: { ...connection, max: 1 }, log: silentLog });
   const started: { stop(): Promise<void> }[] = [await startMetrics(releases)];
@@ -139,7 +140,7 @@ const perMinute = ({ database, processes, minutes }: Used) => ({
   processes: processes / minutes,
 });
 
-/** The processes besides the primary. */
+/** Returns the processes besides the primary. */
 function processes() {
   const { machines, edges, projects } = installation;
   return Array.from({ length: machines - 1 }, (_, each) => {
@@ -150,7 +151,7 @@ function processes() {
   });
 }
 
-/** Deploys in turn, at the rate, each followed to its end. */
+/** Starts deploys in turn, at the given rate, and waits for the end of each. */
 async function paced(deployed: readonly ReleaseProject[], forSeconds: number) {
   const times: number[] = [];
   let refused = 0;
@@ -171,7 +172,7 @@ async function paced(deployed: readonly ReleaseProject[], forSeconds: number) {
   return { times, refused };
 }
 
-/** Each project deploys again as soon as it is live; the rate in a minute. */
+/** Deploys each project again as soon as it is live; returns the number of deploys in a minute. */
 async function unpaced(deployed: readonly ReleaseProject[], forSeconds: number): Promise<number> {
   const startedAtMs = performance.now();
   const isOver = () => performance.now() - startedAtMs > forSeconds * 1000;
@@ -184,7 +185,7 @@ async function unpaced(deployed: readonly ReleaseProject[], forSeconds: number):
   return (done * 60_000) / (performance.now() - startedAtMs);
 }
 
-/** Processor time in seconds: of the database's sessions, and of this process, which is all of the installation's. */
+/** Returns CPU seconds: of the database's sessions, and of this process, which runs all of the installation. */
 async function usedDuring<Result>(db: Db, work: () => Promise<Result>): Promise<{ used: Used; result: Result }> {
   const [sessions, own, startedAtMs] = [await sessionSeconds(db), process.cpuUsage(), performance.now()];
   const result = await work();
@@ -202,7 +203,7 @@ async function sessionSeconds(db: Db): Promise<ReadonlyMap<number, number>> {
   return new Map(rows.map(({ pid }) => [pid, scheduledSeconds(pid)]));
 }
 
-/** Makes the same list anew only when its length changed. */
+/** Creates the list again only if its length has changed. */
 function cached<Value>(make: () => readonly Value[], length: () => number): () => readonly Value[] {
   let made: readonly Value[] = [];
   return () => (made.length === length() ? made : (made = make()));

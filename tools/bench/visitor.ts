@@ -10,8 +10,8 @@ interface VisitPlan {
 }
 
 /**
- * Like `visitNeighbour`, in a thread of its own that goes before other work of this machine (root only; an ordinary user's thread keeps the
- * usual priority): what delays the bench itself, such as the start of a `git push`, must not count as the edge's latency.
+ * Like `visitNeighbour`, in its own thread at a high priority (only for root; for an ordinary user the priority does not change). Delays of
+ * the bench itself, such as the start of a `git push`, must not count as the edge's latency.
  */
 export async function visitFromOwnThread(plan: VisitPlan): Promise<Visits> {
   const visitor = new Worker(new URL(import.meta.url), { workerData: plan });
@@ -24,7 +24,7 @@ export async function visitFromOwnThread(plan: VisitPlan): Promise<Visits> {
 }
 
 if (!isMainThread) {
-  // The calling thread's alone (setpriority(2), Linux).
+  // Changes only the calling thread's priority (setpriority(2), Linux).
   if (process.geteuid?.() === 0) setPriority(-19);
   const { edge, host, forMs } = workerData as VisitPlan;
   parentPort?.postMessage(await visitNeighbour(edge, host, forMs));

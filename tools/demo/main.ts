@@ -7,7 +7,10 @@ import { startPebble, withoutPebble } from "../../test/support/pebble.ts";
 
 const zone = "shop.test";
 
-/** npm run demo:https: a platform on this machine that orders certificates from a test authority for the names of a zone. Ends with Ctrl-C. */
+/**
+ * npm run demo:https: starts a platform on this machine that orders certificates from a test authority for the names of a zone. Ctrl-C ends
+ * it.
+ */
 async function main(): Promise<void> {
   if (withoutPebble !== false) throw new Error("pebble is not installed: apt-get install pebble");
   const given = process.env;
@@ -30,7 +33,7 @@ async function main(): Promise<void> {
   const child = start({ file: berthd, args: ["start"] }, { env });
   child.stdout.pipe(process.stdout);
   child.stderr.pipe(process.stderr);
-  // Ctrl-C reaches the platform too, which ends its applications first.
+  // Ctrl-C reaches the platform, too; wait until it has ended its applications.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
   await new Promise((resolve) => child.once("close", resolve));
   await Promise.all([pebble.stop(), dns.close()]);

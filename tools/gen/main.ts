@@ -12,7 +12,7 @@ import { tablesText } from "./tables.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Writes every generated file, or with `--check` only says which ones differ from what would be written (exit code 1). */
+/** Writes every generated file; with `--check`, only lists those that differ and returns false if there are any. */
 async function generate(check: boolean): Promise<boolean> {
   const files: readonly (readonly [string, string])[] = [
     ["openapi.json", `${JSON.stringify(openapi(await version()), null, 2)}\n`],

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { findPostgres } from "../template-db/find-postgres.ts";
 
-/** The text of `sql/schema.sql`: what a fresh migrate makes, as pg_dump writes it, without what differs between machines. */
+/** Returns the text of `sql/schema.sql`: the schema after all migrations, as pg_dump writes it, without what differs between machines. */
 export async function schemaText(connection: pg.ClientConfig): Promise<string> {
   const { host = "", port = 5432, user = "", database = "" } = connection;
   const args = [
@@ -28,7 +28,7 @@ export async function schemaText(connection: pg.ClientConfig): Promise<string> {
   return `-- Generated from the migrations by \`npm run gen\`. Do not edit.\n\n${normalise(stdout)}`;
 }
 
-// Comments, session settings and psql's own commands depend on versions and say nothing about the schema.
+// Removes comments, session settings and psql's own commands: they depend on versions and are not part of the schema.
 function normalise(dump: string): string {
   const kept = dump.split("\n").filter((line) => !/^(?:--|SET |SELECT pg_catalog\.set_config|\\)/.test(line));
   return `${kept

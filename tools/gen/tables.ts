@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** The TypeScript text of `src/store/tables.ts`: one interface a table, as the migrated schema of this connection has them. */
+/** Returns the TypeScript text of `src/store/tables.ts`: one interface for each table of the migrated schema. */
 export async function tablesText(client: pg.Client): Promise<string> {
   const { rows } = await client.query<Column>(columnsQuery);
   const tables = Map.groupBy(rows, (column) => column.table);
@@ -16,7 +16,7 @@ interface Column {
   readonly nullable: boolean;
   readonly has_default: boolean;
   readonly always_generated: boolean;
-  /** The check constraint on this column alone, if it lists allowed words. */
+  /** The check constraint of this column alone, if it lists allowed words. */
   readonly words: string | null;
 }
 
@@ -55,7 +55,7 @@ export interface ImageColumn {
   readonly size_bytes: number;
 }`;
 
-// What is in a jsonb column, by the column's name.
+// The content of a jsonb column, by the column's name.
 const jsonColumns: Readonly<Record<string, string>> = {
   failure: "FailureColumn",
   image: "ImageColumn",
@@ -100,7 +100,7 @@ function plainType(column: Column): string {
   return type;
 }
 
-/** `project_variable` to `ProjectVariableTable`. */
+/** Converts `project_variable` to `ProjectVariableTable`. */
 function typeName(table: string): string {
   return `${table.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Table`;
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
-# finish-root.sh ROOT: what mmdebstrap's hook does to a root folder before it is packed. NODE_BIN and NPM_DIR add Node.js.
+# finish-root.sh ROOT: the hook that mmdebstrap runs on a root folder before packing it. NODE_BIN and NPM_DIR add Node.js.
 set -eu
 root=$1
 
-# `extract` runs no script of a package: users, the shell and the certificates are made here.
+# `extract` runs no package's scripts, so users, the shell and the certificates are created here.
 if [ ! -e "$root/etc/passwd" ]; then
   printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n' >"$root/etc/passwd"
   printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"

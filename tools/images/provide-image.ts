@@ -10,12 +10,12 @@ import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { javaTrustStore } from "../../src/sandbox/java-trust-store.ts";
 import { recipes, type Recipe } from "./recipes.ts";
 
-/** The names of the images that can be made: `debian`, `node` … */
+/** The names of the images that can be created: `debian`, `node` … */
 export const imageNames: readonly string[] = Object.keys(recipes);
 
 /**
- * Gives an engine one of our parent images, as `berth-parent/<name>:<digest of what it is made of>`, and resolves with that name.
- * The first time on a machine it is made from Debian's packages, which takes 10 to 60 seconds; later its archive is taken from the cache.
+ * Loads one of Berth's parent images into an engine as `berth-parent/<name>:<digest of its recipe>` and resolves with that name. The first
+ * time on a machine, creates it from Debian's packages, which takes 10 to 60 seconds; later uses the cached archive.
  */
 export async function provideImage(socketPath: string, name: string): Promise<string> {
   const recipe = recipes[name];
@@ -27,7 +27,7 @@ export async function provideImage(socketPath: string, name: string): Promise<st
   return tag;
 }
 
-/** Outside of the checkout: a fresh one need not make the images again. */
+/** Outside of the checkout, so that a fresh one need not create the images again. */
 function cacheDir(): string {
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   return join(cache, "berth", "images");
@@ -42,14 +42,14 @@ function keyOf(recipe: Recipe): string {
   return hash("sha256", JSON.stringify([process.arch, ...parts, ...node])).slice(0, 12);
 }
 
-/** Two makers at once make it twice; each moves a whole archive into place. */
+/** Two processes may create it at once; each moves a complete archive into place. */
 async function archiveOf(recipe: Recipe, archive: string): Promise<string> {
   if (existsSync(archive)) return archive;
   await mkdir(dirname(archive), { recursive: true });
   const made = `${archive}.${process.pid}.tar`;
-  // `extract` ends before it would run a customize hook.
+  // `extract` ends before it would run a customize hook, so use its own.
   const hook = `--${recipe.variant === "extract" ? "extract" : "customize"}-hook=${finisher} "$1"`;
-  // dpkg would sync each file to a disk from which only the finished archive is read.
+  // Otherwise dpkg would sync each file to the disk, although only the finished archive matters.
   const unsynced = "--dpkgopt=force-unsafe-io";
   const skip = ["--skip=output/dev", "--skip=check/empty", "--quiet", unsynced];
   const args = [

@@ -1,9 +1,9 @@
-/** What an image is made of. */
+/** How to create an image. */
 export interface Recipe {
-  /** mmdebstrap's variant: `extract` unpacks packages and runs nothing of theirs; `minbase` is a Debian in which apt works. */
+  /** mmdebstrap's variant: `extract` unpacks packages without running their scripts; `minbase` is a Debian in which apt works. */
   readonly variant: "extract" | "minbase";
   readonly packages: readonly string[];
-  /** Whether the Node.js that runs this script, and npm, are put into /usr/local. */
+  /** Whether to add the Node.js that runs this script, and npm, to /usr/local. */
   readonly node: boolean;
   /** Whether its Java trusts this machine's certificates. */
   readonly java?: true;
@@ -13,7 +13,7 @@ export interface Recipe {
 
 const bundle = "/etc/ssl/certs/ca-certificates.crt";
 
-// A machine whose registries have a certificate of their own needs these in each build; elsewhere they name what is the default.
+// Variables that a machine needs in each build if its registries have a private certificate; elsewhere their values are the defaults.
 const certificates = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO"];
 
 const changes = [
@@ -23,9 +23,9 @@ const changes = [
 
 const small = ["libc6", "libstdc++6", "libgcc-s1", "busybox-static", "tini", "base-files", "netbase", "tzdata"];
 
-/** The images that the tests know, by name. */
+/** The images that the tests use, by name. */
 export const recipes: Readonly<Record<string, Recipe>> = {
-  /** The smallest: busybox is its shell. */
+  /** The smallest; busybox is its shell. */
   debian: { variant: "extract", packages: small, node: false, changes: [...changes, 'CMD ["sh"]'] },
   node: { variant: "extract", packages: small, node: true, changes: [...changes, 'CMD ["node"]'] },
   python: {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const debian = "/usr/lib/postgresql";
 
-/** The folder of PostgreSQL's programs: Debian's newest version, else the first in PATH. Throws when there is none. */
+/** Returns the folder of PostgreSQL's programs: Debian's newest version, else the first in PATH. Throws if there is none. */
 export function findPostgres(): string {
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [

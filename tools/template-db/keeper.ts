@@ -9,7 +9,7 @@ import { until } from "../../src/kit/until.ts";
 import { findPostgres } from "./find-postgres.ts";
 import type { Ready } from "./shared-server.ts";
 
-// Runs the shared test server in the folder it is given and ends it when no registered process lives any more.
+// Runs the shared test server in the given folder, and ends it when no registered process is alive.
 const idleMs = 5000;
 const folder = process.argv[2] as string;
 const connection: pg.ClientConfig = { host: folder, port: 5432, user: "berth", database: "postgres" };
@@ -23,12 +23,12 @@ async function keep(): Promise<void> {
   do {
     announce(ready);
     await whileUsed(server);
-    // First say that the server is going, then look once more: whoever registers later sees that and waits.
+    // Announce the end first, then check for users again: a process that registers later sees the announcement and waits.
     rmSync(join(folder, "ready.json"), { force: true });
   } while (server.exitCode === null && users() > 0);
   server.kill("SIGQUIT");
   await until(() => server.exitCode ?? server.signalCode ?? undefined, { timeoutMs: 10_000 });
-  // The lock goes with the folder, at once: a process that registers now makes a folder of its own.
+  // Move the folder away together with the lock: a process that registers now creates its own folder.
   const ended = `${folder}.${process.pid}`;
   renameSync(folder, ended);
   rmSync(ended, { recursive: true, force: true, maxRetries: 3 });
@@ -39,7 +39,7 @@ interface Owner {
   readonly gid?: number;
 }
 
-/** PostgreSQL refuses to run as root, and initdb wants a user that exists: `postgres` if there is one, else `nobody`. */
+/** PostgreSQL refuses to run as root, and initdb needs a user that exists: `postgres`, else `nobody`. */
 function unprivileged(): Owner {
   if (userInfo().uid !== 0) return {};
   const lines = readFileSync("/etc/passwd", "utf8")
@@ -105,7 +105,7 @@ async function whileUsed(server: { readonly exitCode: number | null }): Promise<
   }
 }
 
-/** How many registered processes live; the entries of others are removed. */
+/** Counts the registered processes that are alive, and removes the entries of others. */
 function users(): number {
   const names = readdirSync(join(folder, "users"));
   const alive = names.filter((name) => isRegistrant(join(folder, "users", name)));
@@ -118,7 +118,7 @@ function isRegistrant(file: string): boolean {
     if (!alive) rmSync(file, { force: true });
     return alive;
   } catch {
-    // Being written at this moment, or just removed: count it once more than needed.
+    // The entry is being written or was just removed; counting one too many does no harm.
     return true;
   }
 }

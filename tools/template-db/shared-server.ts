@@ -12,8 +12,8 @@ import { serversFolder } from "./servers-folder.ts";
 const keeper = fileURLToPath(new URL("keeper.ts", import.meta.url));
 
 /**
- * A PostgreSQL server that all test files of a run share: the first one starts it, and it ends by itself (see `keeper.ts`) a
- * few seconds after the last process that asked for it has ended. Resolves with a connection that may create databases.
+ * Returns the PostgreSQL server that all test files of a run share. The first file starts it; it ends by itself (see `keeper.ts`) a few
+ * seconds after the last process that uses it. Resolves with a connection that may create databases.
  */
 export async function sharedServer(): Promise<pg.ClientConfig> {
   const folder = sharedFolder();
@@ -37,13 +37,13 @@ export interface Ready {
   readonly keeper: ProcessIdentity;
 }
 
-/** Where the server of this user and checkout lives. Short, because a socket's path may have 107 bytes only. */
+/** Returns the folder of this user's and checkout's server. It is short, because a socket's path may have only 107 bytes. */
 function sharedFolder(): string {
   const checkout = createHash("sha256").update(keeper).digest("hex").slice(0, 8);
   return join(serversFolder(), `berth-pg-${userInfo().uid}-${checkout}`);
 }
 
-/** False when the keeper took the folder away meanwhile. */
+/** Returns false if the keeper has removed the folder meanwhile. */
 function register(folder: string): boolean {
   const me = identify(process.pid);
   mkdirSync(join(folder, "users"), { recursive: true, mode: 0o755 });
@@ -61,7 +61,7 @@ function readReady(folder: string): pg.ClientConfig | undefined {
   return ready && isAlive(ready.keeper) ? ready.connection : undefined;
 }
 
-/** Whether this process is the one to start the keeper. A lock whose owner died is broken. */
+/** Returns whether this process must start the keeper. Breaks a lock whose owner has died. */
 function lock(folder: string): boolean {
   const file = join(folder, "lock");
   try {
@@ -74,7 +74,7 @@ function lock(folder: string): boolean {
   }
 }
 
-// The keeper takes the lock over, so that the lock lives as long as the server does.
+// The keeper takes over the lock, so that the lock lasts as long as the server.
 async function startKeeper(folder: string): Promise<void> {
   const command = { file: process.execPath, args: [keeper, folder] };
   const pid = await startDetached(command, join(folder, "keeper.log"), {

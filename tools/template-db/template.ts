@@ -3,7 +3,7 @@ import pg from "pg";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
 
 /**
- * Makes the migrated template database of this checkout's SQL files exist and returns its name. Two at once are safe.
+ * Creates the migrated template database of this checkout's SQL files, if it is missing, and returns its name. Safe to call concurrently.
  * `server` is a connection that may create databases.
  */
 export async function ensureTemplate(server: pg.ClientConfig): Promise<string> {
@@ -18,20 +18,20 @@ export async function ensureTemplate(server: pg.ClientConfig): Promise<string> {
     await client.query(`drop database if exists ${name}`);
     await client.query(`create database ${name}`);
     await migrate({ connection: { ...server, database: name } });
-    // Nobody can connect to it by mistake, and cloning never finds it in use.
+    // Closed to connections: none is made by mistake, and cloning never finds the template in use.
     await client.query(`alter database ${name} allow_connections false`);
   });
   return name;
 }
 
-/** A fresh copy of the template; drop it with `dropClone`. */
+/** Creates a copy of the template; drop it with `dropClone`. */
 export async function cloneTemplate(server: pg.ClientConfig, template: string): Promise<string> {
   const name = `berth_test_${process.pid}_${randomBytes(4).toString("hex")}`;
   await withClient(server, (client) => client.query(`create database ${name} template ${template}`));
   return name;
 }
 
-/** Ends the copy's connections and drops it. */
+/** Terminates the copy's connections and drops it. */
 export async function dropClone(server: pg.ClientConfig, name: string): Promise<void> {
   await withClient(server, (client) => client.query(`drop database if exists ${name} with (force)`));
 }

@@ -1,13 +1,13 @@
 import type pg from "pg";
 import { sharedServer } from "./shared-server.ts";
 
-/** A connection to the tests' server that may create databases. */
+/** Returns a connection to the tests' server that may create databases. */
 export async function testServer(): Promise<pg.ClientConfig> {
   const url = process.env["BERTH_TEST_DATABASE_URL"];
   return url ? fromUrl(url) : sharedServer();
 }
 
-// Spelt out, because pg lets a connectionString win over the database named beside it.
+// List the fields, because pg prefers a connectionString to the database named beside it.
 function fromUrl(text: string): pg.ClientConfig {
   const url = new URL(text);
   const socket = url.searchParams.get("host");

@@ -2,21 +2,20 @@ import { processorSecondsOf } from "./measured-files.ts";
 import type { TestFile } from "./test-files.ts";
 
 /**
- * The processor time of the files that a usual run draws, in seconds. Together with the files that always run it takes two cores five minutes
- * (docs/testing.md).
+ * The CPU seconds of the files that a usual run draws. Together with the files that every run contains, they keep two cores busy for five
+ * minutes (docs/testing.md).
  */
 const drawnSeconds = 60;
 
 export interface Drawn {
   readonly files: readonly TestFile[];
-  /** Those that this run leaves out. */
+  /** The files that this run leaves out. */
   readonly others: readonly TestFile[];
 }
 
 /**
- * All files that do not declare that they are drawn (test-files.ts), and `count` shares of the others. The shares take about the same
- * processor time, so every usual run takes about the same, and each file has the same chance. A file that takes longer than a share is one
- * alone.
+ * Returns all files that are in every run, and `count` shares of the others (test-files.ts). All shares take about the same CPU time, so
+ * usual runs take about the same, and each file has the same chance. A file that takes longer than a share is a share of its own.
  */
 export function drawFiles(files: readonly TestFile[], random: () => number, count = 1): Drawn {
   const shares = dealFiles(
@@ -30,7 +29,7 @@ export function drawFiles(files: readonly TestFile[], random: () => number, coun
   return { files: files.filter(isChosen), others: files.filter((file) => !isChosen(file)) };
 }
 
-/** The costliest file first, each into the share that has least so far. */
+/** Deals the costliest file first, each into the share that has the least so far. */
 function dealFiles(files: readonly TestFile[], random: () => number): (readonly TestFile[])[] {
   const costs = files.map((file) => ({ file, seconds: processorSecondsOf(file), key: random() }));
   const total = costs.reduce((sum, { seconds }) => sum + seconds, 0);

@@ -4,7 +4,7 @@ import type { TestEvent } from "node:test/reporters";
 
 import { explainError } from "./explain-failure.ts";
 
-/** What a test process reports to the runner, one JSON value a line. */
+/** What a test process reports to the runner, one JSON value per line. */
 export type Report =
   | { readonly type: "passed" }
   | { readonly type: "skipped"; readonly name: string; readonly reason: string }
@@ -12,10 +12,10 @@ export type Report =
   /** The last line of a process that ran to its end. */
   | { readonly type: "ended"; readonly isGreen: boolean; readonly processorSeconds: number };
 
-/** Names a suite after its file (import-files.ts). */
+/** The file that names a suite after each test file. */
 const importer = join(import.meta.dirname, "import-files.ts");
 
-/** Node's name for a reporter is its module's default export. */
+/** Node requires a reporter as its module's default export. */
 // oxlint-disable-next-line import/no-default-export
 export default async function* reportEvents(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of events) {
@@ -29,12 +29,12 @@ function reportOf({ type, data }: TestEvent): Report | null {
   if (type === "test:summary") return { type: "ended", isGreen: data.success, processorSeconds: processorSeconds() };
   if (type !== "test:pass") return null;
   const reason = data.skip ?? data.todo;
-  // A suite that is skipped is reported as one: Node.js does not report the tests in it.
+  // Node.js does not report the tests in a skipped suite, so report the suite itself.
   if (reason === undefined) return data.details.type === "suite" ? null : { type: "passed" };
   return { type: "skipped", name: nameOf(data), reason: typeof reason === "string" ? reason : "" };
 }
 
-/** Null for what failed because tests in it failed: they have a report of their own. */
+/** Returns null for a suite that failed only because of its tests, which have their own reports. */
 function failureOf(data: Extract<TestEvent, { type: "test:fail" }>["data"]): Report | null {
   const { error } = data.details;
   if ("failureType" in error && error.failureType === "subtestsFailed") return null;
@@ -45,7 +45,7 @@ function nameOf({ file, name }: { readonly file?: string; readonly name: string 
   return file === undefined || file === name || file === importer ? name : `${relative(process.cwd(), file)}: ${name}`;
 }
 
-/** Processor time of this process and of the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */
+/** Returns the CPU seconds of this process and of the children that it has waited for (proc(5): fields 14 to 17, in ticks of 10 ms). */
 function processorSeconds(): number {
   const fields = readFileSync("/proc/self/stat", "utf8")
     .replace(/^.*\) /, "")

@@ -4,16 +4,16 @@ import { inspect } from "node:util";
 
 const linesShown = 24;
 const charactersShown = 1000;
-/** Tokens of the platform, credentials of a header, passwords in addresses. */
+/** The platform's tokens, credentials in headers, passwords in addresses. */
 const secrets: readonly (readonly [RegExp, string])[] = [
   [/\b(berth_[a-z]_)\w+/g, "$1[redacted]"],
   [/\b(Bearer|Basic) [\w.+/=-]+/gi, "$1 [redacted]"],
   [/(:\/\/[^\s:/@]*:)[^\s/@]+@/g, "$1[redacted]@"],
 ];
 
-/** A few lines for the end of a run: why a test failed, and the first line of this checkout on the way to the failure. */
+/** Returns a few lines for the end of a run: why a test failed, and the first line of this checkout in the stack. */
 export function explainError(error: Error): string {
-  // Node wraps what a test throws.
+  // Node wraps the error that a test throws.
   const thrown = error.cause ?? error;
   if (!(thrown instanceof Error)) return shorten(inspect(thrown));
   const cause = thrown.cause instanceof Error ? `\ncaused by ${thrown.cause.message}` : "";
@@ -21,7 +21,7 @@ export function explainError(error: Error): string {
   return `${shorten(`${thrown.message}${cause}`)}${place === null ? "" : `\nat ${place}`}`;
 }
 
-/** The same for a process that failed as a whole: the end of what it printed, without the lines that report success. */
+/** The same for a process that failed as a whole: the end of its output, without the lines that report success. */
 export function explainOutput(output: string): string {
   const lines = output
     .trimEnd()

@@ -13,7 +13,7 @@ import { findTestFiles } from "./test-files.ts";
 const timeoutMs = 15 * 60 * 1000;
 const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
 
-/** Runs the test files whose path contains one of the words; without words a draw of all of them, with the checks beside them. */
+/** Runs the test files whose path contains one of the words. Without words, runs the checks and a draw of all files. */
 async function runAll(only: readonly string[], shares: number): Promise<boolean> {
   const { files, others } = chooseFiles(only, shares);
   printDraw(others);
@@ -40,18 +40,18 @@ async function runAll(only: readonly string[], shares: number): Promise<boolean>
   return passed && !stop.signal.aborted && results.every(({ isGreen }) => isGreen);
 }
 
-/** A file that is named runs, drawn or not. */
+/** Returns the files to run. A file that is named always runs. */
 function chooseFiles(only: readonly string[], shares: number): Drawn {
   const found = findTestFiles(only);
   return only.length > 0 ? { files: found, others: [] } : drawFiles(found, seededRandom(), shares);
 }
 
-/** What the machine's processors have worked since it started, for whomever. */
+/** Returns the CPU seconds that the machine has spent since its start, on all processes. */
 function busySeconds(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 }
 
-// Test processes and the programs that they start find their modules already compiled. Removing the folder is always safe.
+// Test processes and the programs that they start reuse compiled modules. Removing the folder is always safe.
 process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
 const options = {
   all: { type: "boolean", default: false },

@@ -2,8 +2,8 @@ import measuredFiles from "./measured-files.json" with { type: "json" };
 import type { Kind, TestFile } from "./test-files.ts";
 
 /**
- * What long jobs took in a whole run on two cores, by file or group: seconds, and seconds of processor time with all that they start. A file
- * that is missing takes its kind's.
+ * The measured cost of long jobs in a whole run on two cores, by file or group: seconds, and CPU seconds including child processes. A
+ * missing file gets the usual cost of its kind.
  */
 const measured = new Map(Object.entries(measuredFiles as unknown as Record<string, [number, number]>));
 const usual: Readonly<Record<Kind, readonly [number, number]>> = {

@@ -8,15 +8,15 @@ export interface Job {
   readonly name: string;
   readonly args: readonly string[];
   readonly isTest: boolean;
-  /** How much of the machine's capacity it holds while it runs. */
+  /** The share of the machine's capacity that it uses while it runs. */
   readonly weight: number;
 }
 
-/** Most files wait more than they compute, so more of them run at once than there are cores. */
+/** More than the number of cores, because most files wait more than they compute. */
 export const capacity = 8;
 const weights: Readonly<Record<Kind, number>> = { together: 1, beside: 1, platform: 2, alone: capacity };
 
-/** Turns test files into jobs, in the order in which they start: the longest first, so that none of them is running when all others have ended. */
+/** Turns test files into jobs, longest first, so that no long job is left at the end. */
 export function planJobs(files: readonly TestFile[]): readonly Job[] {
   const groups = Map.groupBy(files, ({ file, kind, group }) => (kind === "together" ? group : file));
   return [...groups.values()].toSorted(compareGroups).map(jobOf);

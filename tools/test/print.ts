@@ -3,14 +3,14 @@ import type { TestFile } from "./test-files.ts";
 
 const slowestShown = 10;
 
-/** Prints how a job ended and what it printed. `isShown` says that its output was printed as it arrived. */
+/** Prints how a job ended, and its output. `isShown`: the output was already printed as it arrived. */
 export function printResult({ job, isGreen, output, seconds, processorSeconds }: JobResult, isShown: boolean): void {
   const spent = processorSeconds === 0 ? "" : `, processor ${processorSeconds.toFixed(1)} s`;
   const head = `${isGreen ? "ok " : "RED"} ${job.name} (${seconds.toFixed(1)} s${spent})`;
   console.log(isShown ? head : `${head}\n${indent(output)}`);
 }
 
-/** Prints which files a run leaves to others (draw-files.ts). */
+/** Prints which files a run leaves out (draw-files.ts). */
 export function printDraw(others: readonly TestFile[]): void {
   const lines = others.map(({ file, row }) => `${file} (${row})`);
   printList(
@@ -19,13 +19,13 @@ export function printDraw(others: readonly TestFile[]): void {
   );
 }
 
-/** Prints what was skipped and why, what failed, what the machine's processors worked meanwhile, and the closing line. */
+/** Prints what was skipped and why, what failed, the machine's CPU time, and the closing line. */
 export function printSummary(results: readonly JobResult[], busySeconds: number): void {
   const skipped = results.flatMap((result) => result.skipped);
   const failed = results.flatMap((result) => result.failed);
   printList(`SKIPPED: ${skipped.length} tests or suites did NOT run here:`, skipped);
   if (results.length > slowestShown) printList("The slowest:", slowest(results));
-  // At the very end, so that the last lines of a log name the cause.
+  // At the end, so that the last lines of a log name the cause.
   printList(
     "FAILED:",
     failed.map(({ name, error }) => `${name}\n${indent(error)}`),
@@ -47,7 +47,7 @@ function printList(title: string, lines: readonly string[]): void {
   if (lines.length > 0) console.log(`\n${title}\n${lines.map((line) => `  - ${line}`).join("\n")}`);
 }
 
-/** Without the counts that the reporter adds to every process's output. */
+/** Indents output, without the counts that the reporter adds to every process's output. */
 function indent(output: string): string {
   const lines = output
     .trimEnd()

@@ -5,7 +5,7 @@ const importPattern =
   /^(?:import|export)\s(?!type\b)[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
 const known = new Map<string, readonly string[]>();
 
-/** All modules that a file loads, directly or through others: paths relative to the current folder, and specifiers of packages. */
+/** Returns all modules that a file loads, directly or indirectly: paths relative to the current folder, and specifiers of packages. */
 export function reachableModules(file: string, found: Set<string> = new Set()): ReadonlySet<string> {
   for (const module of importsOf(file)) {
     if (found.has(module)) continue;

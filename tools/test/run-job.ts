@@ -19,9 +19,9 @@ export interface JobResult {
 }
 
 export interface Failure {
-  /** The name of a test; of a process that failed as a whole its job's name. */
+  /** The test's name; for a process that failed as a whole, its job's name. */
   readonly name: string;
-  /** A few lines. */
+  /** A few lines that explain the failure. */
   readonly error: string;
 }
 
@@ -35,7 +35,7 @@ export interface JobLimits {
 
 const reporter = resolve(import.meta.dirname, "event-reporter.ts");
 
-/** Runs one job to its end. */
+/** Runs one job until it ends. */
 export async function runJob(job: Job, limits: JobLimits): Promise<JobResult> {
   const folder = mkdtempSync(join(tmpdir(), "berth-test-run-"));
   try {
@@ -79,7 +79,7 @@ function readReports(file: string): readonly Report[] {
   return lines.map((line) => JSON.parse(line) as Report);
 }
 
-/** A file that cannot be loaded writes no reports. */
+/** A file that cannot be loaded writes no report. */
 function readTextIfAny(file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -90,7 +90,7 @@ function readTextIfAny(file: string): string {
 
 const nothing = { isGreen: false, passed: 0, failed: [], skipped: [], processorSeconds: 0 };
 
-/** Node exits with 0 when a hook of the file fails, so the reports decide, and without the last of them nothing is green. */
+/** Node exits with 0 even if a hook of the file fails, so the reports decide. Without the last report, nothing counts as passed. */
 function countReports(reports: readonly Report[]) {
   const failed = reports.filter((report) => report.type === "failed");
   const skipped = reports.filter((report) => report.type === "skipped");

@@ -5,11 +5,11 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** It begins with a capital or with what is inserted, and has two words side by side: no identifier, path, pattern or SQL does. */
+/** A sentence begins with a capital letter or an inserted value, and has two adjacent words; no identifier, path, pattern or SQL does. */
 const sentence = /^(?:[A-Z]|\$\{)/;
 const words = /[A-Za-z]{2,}[,;:]? [A-Za-z]{2,}/;
 
-/** The sentences among a file's string literals and templates; what a template inserts is written as its code. */
+/** Returns the sentences among a file's string literals and templates; inserted values are shown as their code. */
 export function sentencesOf(file: string, source: string): readonly Sentence[] {
   const found: Sentence[] = [];
   const add = (start: number, text: string, literal = text) => {
