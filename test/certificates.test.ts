@@ -258,7 +258,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(refused.status, "failed");
     assert.match(
       refused.detail,
-      /^Berth could not publish the proof .*: the DNS server 127\.0\.0\.1, port \d+, did not take/,
+      /^Berth could not publish the proof .*: the DNS server 127\.0\.0\.1, port \d+, did not accept/,
     );
     const { status, detail } = await order(knot.keyFile);
     assert.equal(status, "active", detail);

@@ -6,7 +6,7 @@ export function sourceWarnings(tree: SourceTree): string[] {
   return [
     ...(tree.has(".env")
       ? [
-          ".env is in the repository, where everybody who has it reads the values. `berth env set --from-file .env` seals them.",
+          ".env is in the repository, so everybody who can read the repository can read its values. `berth env set --from-file .env` seals them.",
         ]
       : []),
     ...(hasModules

@@ -26,7 +26,7 @@ const sentences: Partial<Record<BuilderFailureCode, string>> = {
   lock_out_of_sync: "The lock file does not fit the declared dependencies: ",
   dependency_not_found: "A dependency could not be found: ",
   registry_unreachable: "The package registry could not be reached: ",
-  python_version_unavailable: "A dependency is made for another Python than this machine's: ",
+  python_version_unavailable: "A dependency needs another Python version than this machine's: ",
   native_build_failed: "A dependency with native code could not be compiled: ",
 };
 

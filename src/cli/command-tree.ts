@@ -37,7 +37,7 @@ export class CommandLineFault extends CommanderError {
     const path = pathOf(command);
     // Other tools take the project as an argument here, so hint at `-p`.
     const project =
-      code === "commander.excessArguments" && !path.includes(" ") ? " A project is named by `-p <slug>`." : "";
+      code === "commander.excessArguments" && !path.includes(" ") ? " Name the project with `-p <slug>`." : "";
     this.usage = `Usage: berth ${path} ${command.usage()}.${project} \`berth ${path} --help\` says more.`;
   }
 }

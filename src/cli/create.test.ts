@@ -116,7 +116,7 @@ test("--remote adds a remote of another name beside the first, which stays as it
   await user.berth(["create", "back"]);
   const first = await git("remote", "get-url", "berth");
   const { stdout } = await user.berth(["create", "front", "--remote", "front"]);
-  assert.match(stdout, /The git remote "front" leads to/);
+  assert.match(stdout, /The git remote "front" points to/);
   assert.match(stdout, /git push front/);
   assert.equal(await git("remote", "get-url", "berth"), first);
   assert.match(await git("remote", "get-url", "front"), /front\.git/);

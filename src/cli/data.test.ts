@@ -49,7 +49,7 @@ test("rows are shown on one line each, without control sequences", async () => {
   const { stdout, stderr } = await user.berth(["data", "show", "users", "-p", "demo"]);
   assert.match(stdout, /^id\* +bio +tags/);
   assert.match(stdout, /\n1 +two lines red +\{"a":1\}\n2 +null +null/);
-  assert.match(stderr, /About 10,000,000 rows\. Go on with --offset 2\./);
+  assert.match(stderr, /About 10,000,000 rows\. Continue with --offset 2\./);
 });
 
 test("a table is named as in SQL", async () => {

@@ -65,7 +65,7 @@ test("--wait goes on until the certificate that the platform orders is there, an
   assert.match(added.stdout, /www\.example\.com is served over HTTPS\./);
   const steps = Array.from(added.stdout.matchAll(/^ +\d+\.\d s +(.*)$/gm), ([, step]) => step);
   assert.deepEqual(steps, [
-    "The DNS records lead here, and the name is served over HTTP.",
+    "The DNS records point here, and the name is served over HTTP.",
     "Berth is ordering the certificate.",
     "The name is served over HTTPS.",
   ]);

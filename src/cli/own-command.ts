@@ -18,5 +18,5 @@ function verbOfNoun(word: string, nouns: readonly string[]): string | undefined 
 
 /** Hints at `-p`, because other tools use `--app` with every command. */
 function optionOfOthers(option: string | undefined): string | undefined {
-  return option === "-a" || option === "--app" ? "A project is named by `-p <slug>`." : undefined;
+  return option === "-a" || option === "--app" ? "Name the project with `-p <slug>`." : undefined;
 }

@@ -83,7 +83,7 @@ export function listCommand<N extends RouteName, Item>(
     return table(paint, Object.keys(columns), rows, empty);
   };
   const command = rowCommand(parent, ctx, { note: nextPage, ...given, input, text });
-  return hasPages ? command.option("--cursor <cursor>", "go on where a page ended: its next_cursor") : command;
+  return hasPages ? command.option("--cursor <cursor>", "the page after an earlier one, by its next_cursor") : command;
 }
 
 /** Returns a hint at the option for the next page, if there is one. */

@@ -25,7 +25,7 @@ export function createStepClock(nowMs: () => number = () => performance.now()): 
 
 function stepsOf({ serving, ssl_status, ssl_detail }: Domain): readonly string[] {
   if (!serving) return [];
-  const served = "The DNS records lead here, and the name is served over HTTP.";
+  const served = "The DNS records point here, and the name is served over HTTP.";
   if (ssl_status === "issuing") return [served, ssl_detail];
   return ssl_status === "active" ? [served, "The name is served over HTTPS."] : [served];
 }

@@ -11,7 +11,7 @@ export function createStartGate(): StartGate {
   let isClosed = false;
   return {
     async pass(work) {
-      if (isClosed) throw new Error("Berth is leaving this machine: no container is started any more");
+      if (isClosed) throw new Error("Berth is being removed from this machine, so no container can start");
       const started = work();
       underWay.add(started);
       try {

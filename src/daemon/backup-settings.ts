@@ -43,7 +43,7 @@ export const backupSettings = {
     "BERTH_FINAL_BACKUP_DAYS",
     365,
     [0, 36_500],
-    "For how many days the final backup of a purged project is kept. 0: without an end.",
+    "For how many days the final backup of a purged project is kept. 0: for ever.",
   ),
   finalBackupsMib: wholeNumber(
     "BERTH_FINAL_BACKUPS_MIB",

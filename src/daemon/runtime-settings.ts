@@ -36,11 +36,11 @@ export const runtimeSettings = {
   swarmManagers: list(
     "BERTH_SWARM_MANAGERS",
     (value) => (/^[a-z0-9][a-z0-9.-]*:\d{1,5}$/.test(value) ? undefined : "is not a host with a port"),
-    "Engines of other managers of the swarm, as host:port, that Berth asks while its own manager does not answer; needs BERTH_SWARM_CERTIFICATES.",
+    "Engines of other managers of the swarm, as host:port, that Berth calls while its own manager does not answer; needs BERTH_SWARM_CERTIFICATES.",
   ),
   swarmCertificates: optionalText(
     "BERTH_SWARM_CERTIFICATES",
-    "Folder with `ca.pem`, `cert.pem` and `key.pem`, by which Berth and the engines of BERTH_SWARM_MANAGERS know each other.",
+    "Folder with `ca.pem`, `cert.pem` and `key.pem`, by which Berth and the engines of BERTH_SWARM_MANAGERS authenticate each other.",
   ),
   baseImage: optionalText(
     "BERTH_BASE_IMAGE",

@@ -19,7 +19,7 @@ export const builderFailures = {
   source_unreadable: {
     stage: "receive",
     summary: "The source could not be unpacked.",
-    hint: "Push again. If it stays, run `git fsck` in your repository.",
+    hint: "Push again. If the error persists, run `git fsck` in your repository.",
   },
   nothing_to_run: {
     stage: "detect",
@@ -34,7 +34,7 @@ export const builderFailures = {
   procfile_command_missing: {
     stage: "detect",
     summary: "A Procfile command starts a file that does not exist.",
-    hint: "Correct the path in the Procfile (it is relative to the root of the repository), commit the file, or let the `build` script make it.",
+    hint: "Correct the path in the Procfile (it is relative to the root of the repository), commit the file, or let the `build` script create it.",
   },
   dockerfile_not_supported: {
     stage: "detect",
@@ -48,7 +48,7 @@ export const builderFailures = {
   },
   dockerfile_syntax_refused: {
     stage: "detect",
-    summary: "The Dockerfile asks for a frontend of its own.",
+    summary: "The Dockerfile names its own frontend.",
     hint: "Leave the line `# syntax=` out, or name docker/dockerfile:1.",
   },
   parent_image_unavailable: {
@@ -78,28 +78,28 @@ export const builderFailures = {
   },
   no_start_command: {
     stage: "detect",
-    summary: "The application was found, but not how to start it.",
+    summary: "Berth found the application, but not how to start it.",
     hint: "Add a Procfile with `web: <command>`, or for Node.js a `start` script in package.json.",
   },
   node_version_unavailable: {
     stage: "detect",
-    summary: "No Node.js release fits the version that the application asks for.",
+    summary: "No Node.js release fits the version that the application requires.",
     hint: "Change `engines.node` in package.json, .nvmrc or .node-version to a released version, such as `24`.",
   },
   python_missing: {
     stage: "detect",
     summary: "This machine has no Python that can create a virtual environment.",
-    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install python3 python3-venv`.",
+    hint: "Ask the operator to install it, on Debian and Ubuntu with `apt-get install python3 python3-venv`.",
   },
   python_version_unavailable: {
     stage: "detect",
-    summary: "This machine's Python does not fit the version that the application asks for.",
+    summary: "This machine's Python does not fit the version that the application requires.",
     hint: "Change `requires-python` in pyproject.toml or the dependency's version, or ask the operator for another Python.",
   },
   go_missing: {
     stage: "detect",
     summary: "This machine has no Go toolchain.",
-    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install golang-go`.",
+    hint: "Ask the operator to install it, on Debian and Ubuntu with `apt-get install golang-go`.",
   },
   go_version_unavailable: {
     stage: "build",
@@ -109,41 +109,41 @@ export const builderFailures = {
   rust_missing: {
     stage: "detect",
     summary: "This machine has no Rust toolchain.",
-    hint: "The operator installs it with rustup, or on Debian and Ubuntu with `apt-get install cargo`.",
+    hint: "Ask the operator to install it with rustup, or on Debian and Ubuntu with `apt-get install cargo`.",
   },
   rust_version_unavailable: {
     stage: "build",
-    summary: "The application asks for a newer Rust than this machine has.",
+    summary: "The application requires a newer Rust than this machine has.",
     hint: "Lower `rust-version` in Cargo.toml, use versions of the dependencies that support this Rust, or ask the operator for a newer toolchain.",
   },
   java_missing: {
     stage: "detect",
     summary: "This machine has no Java development kit.",
-    hint: "The operator installs one, on Debian and Ubuntu with `apt-get install default-jdk-headless`.",
+    hint: "Ask the operator to install one, on Debian and Ubuntu with `apt-get install default-jdk-headless`.",
   },
   java_version_unavailable: {
     stage: "build",
-    summary: "The application asks for another Java than this machine has.",
+    summary: "The application requires another Java than this machine has.",
     hint: "Change the version in pom.xml, build.gradle or system.properties, or ask the operator for that JDK below /usr/lib/jvm.",
   },
   ruby_missing: {
     stage: "detect",
     summary: "This machine has no Ruby.",
-    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install ruby bundler`.",
+    hint: "Ask the operator to install it, on Debian and Ubuntu with `apt-get install ruby bundler`.",
   },
   ruby_version_unavailable: {
     stage: "detect",
-    summary: "This machine's Ruby does not fit the version that the application asks for.",
+    summary: "This machine's Ruby does not fit the version that the application requires.",
     hint: "Change the version in the Gemfile or .ruby-version, or ask the operator for that Ruby.",
   },
   php_missing: {
     stage: "detect",
     summary: "This machine has no PHP.",
-    hint: "The operator installs it, on Debian and Ubuntu with `apt-get install php-cli composer`.",
+    hint: "Ask the operator to install it, on Debian and Ubuntu with `apt-get install php-cli composer`.",
   },
   php_version_unavailable: {
     stage: "detect",
-    summary: "This machine's PHP does not fit the version that the application asks for.",
+    summary: "This machine's PHP does not fit the version that the application requires.",
     hint: "Change `require.php` in composer.json, or ask the operator for that PHP.",
   },
   build_tool_missing: {
@@ -158,7 +158,7 @@ export const builderFailures = {
   },
   deno_unavailable: {
     stage: "detect",
-    summary: "The Deno that the application asks for could not be fetched.",
+    summary: "The Deno version that the application requires could not be fetched.",
     hint: "Check .deno-version; when it is right, check that the machine reaches the npm registry, from where Deno comes.",
   },
   package_manager_unavailable: {
@@ -174,17 +174,17 @@ export const builderFailures = {
   lock_integrity_mismatch: {
     stage: "install",
     summary: "A downloaded package differs from the one the lock file names.",
-    hint: "Make the lock file anew on your machine and look at what changed before you commit it.",
+    hint: "Create the lock file again on your machine, and check what changed before you commit it.",
   },
   dependency_not_found: {
     stage: "install",
-    summary: "A dependency, or the version asked for, does not exist.",
+    summary: "A dependency, or the requested version of it, does not exist.",
     hint: "Check the name and the version. A private package needs its registry in .npmrc or requirements.txt, with the token as a variable: `berth env set`, and `${NPM_TOKEN}` in the file. Builds have no SSH key: name git dependencies by https.",
   },
   registry_unreachable: {
     stage: "install",
     summary: "The package registry could not be reached.",
-    hint: "Push again in a while. If it stays, the operator checks the machine's network and proxy.",
+    hint: "Push again later. If the error persists, ask the operator to check the machine's network and proxy.",
   },
   native_build_failed: {
     stage: "install",
@@ -203,7 +203,7 @@ export const builderFailures = {
   },
   build_output_missing: {
     stage: "build",
-    summary: "The build ended well but left nothing that can be run or served.",
+    summary: "The build succeeded but left nothing that can be run or served.",
     hint: "Write the site into dist/, build/, out/ or public/, or add a Procfile with `web: <command>`.",
   },
   build_timeout: {
@@ -229,7 +229,7 @@ export const builderFailures = {
   disk_full: {
     stage: "build",
     summary: "The disk is full.",
-    hint: "The operator frees space on the machine.",
+    hint: "Ask the operator to free space on the machine.",
   },
 } as const satisfies Record<string, CodeText>;
 

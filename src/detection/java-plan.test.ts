@@ -84,7 +84,7 @@ test("the JDK is of the version that the source names, or the next newer one of 
   const refused = refusalOf(pom("<java.version>25</java.version>"));
   assert.deepEqual(
     [refused.code, refused.message],
-    ["java_version_unavailable", "pom.xml asks for Java 25; this machine has 21.0.4 and 17.0.15."],
+    ["java_version_unavailable", "pom.xml requires Java 25; this machine has 21.0.4 and 17.0.15."],
   );
   const exact = { "build.gradle.kts": "java { toolchain { languageVersion = JavaLanguageVersion.of(19) } }" };
   assert.equal(refusalOf(exact).code, "java_version_unavailable");

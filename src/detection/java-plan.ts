@@ -26,7 +26,7 @@ export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): Buil
   return {
     kind: "java",
     name: `Java app (${tool === "maven" ? "Maven" : "Gradle"})`,
-    notes: [`Java ${jdk.version}${wish === null ? "" : `; ${wish.from} asks for ${wish.major}`}`],
+    notes: [`Java ${jdk.version}${wish === null ? "" : `; ${wish.from} requires ${wish.major}`}`],
     tools: [{ tool: "java", jdk, inRelease: true }, ...(tools[tool] ? [{ tool, inRelease: false } as const] : [])],
     install: null,
     build: [buildStep(tree, { tool, jdk, hasWrapper, hasOwn: tools[tool] })],
@@ -49,7 +49,7 @@ function toolMissing(tool: JavaTool): BuildRefused {
   const [name, wrap] = tool === "maven" ? ["Maven", "mvn wrapper:wrapper"] : ["Gradle", "gradle wrapper"];
   return new BuildRefused("build_tool_missing", {
     summary: `The source has no ${wrappers[tool]}, and this machine has no ${name}.`,
-    hint: `Run \`${wrap}\` on your machine, commit what it makes and push again, or ask the operator for \`apt-get install ${tool}\`.`,
+    hint: `Run \`${wrap}\` on your machine, commit the files that it creates and push again, or ask the operator for \`apt-get install ${tool}\`.`,
   });
 }
 

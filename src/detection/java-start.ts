@@ -17,7 +17,7 @@ export function javaStart(tree: SourceTree, files: BuiltFiles): Start {
   const found = quarkus(modules, files) ?? installed(modules, files) ?? archive(modules, files);
   if (found !== null) return found;
   throw new BuildRefused("build_output_missing", {
-    summary: "The build made no archive that can be run: there is none in target/ or build/libs/.",
+    summary: "The build produced no executable archive: there is none in target/ or build/libs/.",
     hint: "Make an executable archive (spring-boot-maven-plugin, maven-shade-plugin, Gradle's application plugin), or add a Procfile with `web: java -jar …`.",
   });
 }
@@ -50,7 +50,7 @@ function installed(modules: readonly string[], files: BuiltFiles): Start | null 
       const script = posix.join(folder, name, "bin", name);
       if (!isPlainPath(script) || !files.has(script)) continue;
       const command = `JAVA_OPTS="${options} ${ports}" ${script}`;
-      return { how: "command", command, because: "what the application plugin made" };
+      return { how: "command", command, because: "the output of the application plugin" };
     }
   }
   return null;

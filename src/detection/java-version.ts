@@ -59,7 +59,7 @@ export function chooseJdk(jdks: readonly Jdk[], wish: JdkWish | null): Jdk {
   const has = jdks.map(({ version }) => version).join(" and ");
   throw new BuildRefused("java_version_unavailable", {
     stage: "detect",
-    summary: `${wish.from} asks for Java ${wish.major}; this machine has ${has}.`,
+    summary: `${wish.from} requires Java ${wish.major}; this machine has ${has}.`,
   });
 }
 

@@ -23,7 +23,7 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
     kind: "node",
     name: facts.manager.name === "bun" ? "Bun app" : "Node.js app",
     notes: [
-      ...(wish === null ? [] : [`The application asks for Node.js ${wish.from}`]),
+      ...(wish === null ? [] : [`The application requires Node.js ${wish.from}`]),
       ...notesOn(facts),
       ...(choosesSvelteAdapter(manifest) ? ["SvelteKit: @sveltejs/adapter-auto uses @sveltejs/adapter-node"] : []),
     ],

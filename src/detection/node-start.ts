@@ -70,11 +70,11 @@ function isForVisitors(script: string | undefined): boolean {
 
 function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null {
   const found = serverOutputs.find((path) => files.has(path));
-  if (found) return node(found, "the server that the build made");
+  if (found) return node(found, "the server that the build created");
   const uses = (name: string) =>
     manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
   const usesSvelteServer = uses("@sveltejs/adapter-node") || uses("@sveltejs/adapter-auto");
-  if (usesSvelteServer && files.has("build/index.js")) return node("build/index.js", "the server that the build made");
+  if (usesSvelteServer && files.has("build/index.js")) return node("build/index.js", "the server that the build created");
   if (uses("next") && files.has(".next/BUILD_ID") && !files.has("out/index.html")) {
     return { how: "command", command: "next start -p $PORT", because: "the Next.js build" };
   }

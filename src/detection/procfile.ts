@@ -90,7 +90,7 @@ export function requireCommands(procfile: Procfile, exists: (path: string) => bo
     if (file === null || candidates(file).some(exists)) continue;
     throw new BuildRefused("procfile_command_missing", {
       ...(where === "build" ? { stage: "build" as const } : {}),
-      summary: `The Procfile's \`${name}\` command starts ${file}, which ${where === "build" ? "the build has not made" : "is not in the repository, and the build does not make it"}.`,
+      summary: `The Procfile's \`${name}\` command starts ${file}, which ${where === "build" ? "the build has not created" : "is not in the repository, and the build does not create it"}.`,
     });
   }
 }

@@ -43,7 +43,7 @@ function checkVersion(tree: SourceTree, version: string): void {
   const [, inFile] = /^(?:ruby-)?(\d+\.\d+)/.exec(tree.text(".ruby-version") ?? "") ?? [];
   const wish = inGemfile ?? inFile;
   if (wish === undefined || semver.satisfies(semver.coerce(version)?.version ?? "", `~${wish}`)) return;
-  const summary = `${inGemfile === undefined ? ".ruby-version" : "The Gemfile"} asks for Ruby ${wish}; this machine has ${version}.`;
+  const summary = `${inGemfile === undefined ? ".ruby-version" : "The Gemfile"} requires Ruby ${wish}; this machine has ${version}.`;
   throw new BuildRefused("ruby_version_unavailable", { summary });
 }
 

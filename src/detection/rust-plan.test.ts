@@ -66,7 +66,7 @@ test("the members of a workspace are looked through, other packages below it are
     ...workspace,
     "Cargo.toml": `${workspace["Cargo.toml"]}[workspace.package]\nrust-version = "1.99"\n`,
   };
-  assert.match(refusalOf(newer).message, /crates\/shop\/Cargo\.toml asks for Rust 1\.99; this machine has 1\.80\.0/);
+  assert.match(refusalOf(newer).message, /crates\/shop\/Cargo\.toml requires Rust 1\.99; this machine has 1\.80\.0/);
 });
 
 test("Rocket gets the port by its own variables", () => {

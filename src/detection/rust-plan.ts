@@ -62,7 +62,7 @@ function checkVersion(crates: readonly Crate[], version: string): void {
     const wish = semver.coerce(rustVersion ?? "");
     const own = semver.coerce(version);
     if (wish === null || own === null || semver.gte(own, wish)) continue;
-    const summary = `${manifest} asks for Rust ${rustVersion}; this machine has ${version}.`;
+    const summary = `${manifest} requires Rust ${rustVersion}; this machine has ${version}.`;
     throw new BuildRefused("rust_version_unavailable", { stage: "detect", summary });
   }
 }

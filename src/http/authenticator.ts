@@ -84,5 +84,5 @@ function noteUse(options: AuthenticatorOptions, entry: Remembered, nowMs: number
   entry.usedAtMs = nowMs;
   options
     .recordUse(entry.found.caller.token_id)
-    .catch((error: unknown) => options.log.warn({ error: String(error) }, "could not note a token's use"));
+    .catch((error: unknown) => options.log.warn({ error: String(error) }, "could not record a token's use"));
 }

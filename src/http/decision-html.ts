@@ -32,10 +32,10 @@ export function decisionContent(shown: ShownDecision): PageContent {
     ...(approval.project === null ? [] : ([["Project", escape(approval.project)]] as const)),
     ["Organization", `${escape(approval.org_name)} (${escape(approval.org_slug)})`],
     [
-      "Asked by",
+      "Requested by",
       `the token “${escape(approval.token_name)}” (${escape(approval.token_role)}, ${escape(approval.token_prefix)}…)`,
     ],
-    ["Asked at", timeOf(approval.created_at)],
+    ["Requested at", timeOf(approval.created_at)],
     ["Open until", timeOf(approval.expires_at)],
   ];
   const reaches = affected === null ? [] : affectedRows(affected);
@@ -69,17 +69,17 @@ function rawRequest({ approval, request: { summary, detail } }: ShownDecision): 
 
 const notices = {
   approved: ["Approved", "The request may now be repeated, once and within an hour."],
-  denied: ["Denied", "Nothing was changed. The same can be asked for again after ten minutes."],
+  denied: ["Denied", "Nothing was changed. The same request can be made again after ten minutes."],
   used: ["Already decided", "This link was used; it works once."],
-  expired: ["No longer open", "The request ended by itself, or the token that asked was revoked. Nothing was changed."],
-  unknown: ["Not found", "This link leads nowhere. Was it copied whole?"],
+  expired: ["No longer open", "The request expired, or its token was revoked. Nothing was changed."],
+  unknown: ["Not found", "Berth does not know this link. Check that you copied all of it."],
   elsewhere: [
     "Not decided",
     "The decision did not come from the page behind the link, or the page was open for too long. Open the link again.",
   ],
   not_yours: [
     "Not for you to decide",
-    "An owner of the organization decides this, signed in with a token outside approval mode that may do the same itself. Whoever has the link that was sent may decide too.",
+    "An owner of the organization decides this, signed in with a token outside approval mode that may do the same itself. Anyone who has the link that was sent may decide, too.",
   ],
   signed_out: ["Sign in first", "Your session has ended. Sign in to the dashboard, and open the request there again."],
   malformed: ["Not decided", "Choose one of the two buttons of the page behind the link."],

@@ -34,7 +34,7 @@ export function addHooks(app: FastifyInstance, { platform, limiter, log }: Hooks
     scope.addContentTypeParser("*", parser, async (_: FastifyRequest, bytes: Buffer) => bytes);
     scope.setErrorHandler((error, request, reply) => {
       const { status, headers, body, kind } = answerTo(error);
-      if (kind === "fault") log.error({ request_id: request.id, err: error }, "a delivery could not be taken");
+      if (kind === "fault") log.error({ request_id: request.id, err: error }, "could not store a delivery");
       return reply.code(status).headers(headers).send(body);
     });
     scope.decorateRequest("hook");

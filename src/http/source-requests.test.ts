@@ -11,7 +11,7 @@ const repositories = repositoriesDouble({
   async write() {
     writing += 1;
     await written.promise;
-    return { outcome: "refused", code: "invalid", summary: "The archive holds no file." };
+    return { outcome: "refused", code: "invalid", summary: "The archive contains no file." };
   },
 });
 

@@ -36,7 +36,7 @@ export function dnsProviderSuite(adapter: string, start: () => Promise<TestZone>
 
   test(`${adapter}: a refused change is rejected with a sentence and changes nothing`, async () => {
     const name = `_acme-challenge.refused.${zone.zone}`;
-    await assert.rejects(zone.stranger.addText({ name, value: "no" }), /did not take the update/);
+    await assert.rejects(zone.stranger.addText({ name, value: "no" }), /did not accept the update/);
     await assert.rejects(zone.provider.addText({ name: "_acme-challenge.example.net", value: "no" }), /update/);
     assert.deepEqual(await zone.texts(name), []);
   });

@@ -293,7 +293,7 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       ["an absolute path", [{ path: "/etc/passwd", text: "x" }], /is absolute/],
       ["a path that leads out", [{ path: "a/../../b", text: "x" }], /leads out/],
       ["git's own folder", [{ path: "a/.GIT/config", text: "x" }], /git's own folder/],
-      ["a disguise of git's own folder", [{ path: "git~1/config", text: "x" }], /does not take the path/],
+      ["a disguise of git's own folder", [{ path: "git~1/config", text: "x" }], /does not accept the path/],
       [
         "a link that leads out",
         [{ path: "l", type: "SymbolicLink", linkpath: "../../etc" }],

@@ -47,7 +47,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
     remedy:
       "Install bubblewrap 0.5 or newer and allow user namespaces: `apt-get install bubblewrap`, `sysctl user.max_user_namespaces=10000`, " +
       "and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`. In a container, grant CAP_SYS_ADMIN and mount an unmasked /proc; " +
-      "or set BERTH_ALLOW_UNISOLATED=1 to run the code of every organization as it is",
+      "or set BERTH_ALLOW_UNISOLATED=1 to run the code of every organization without isolation",
   },
   seccomp: {
     effect: "Applications may make every system call that their user may make.",
@@ -78,7 +78,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
   metadata_closed: {
     effect:
       "Applications reach this machine's metadata service, if its cloud has one, and thereby what the machine's cloud role may do.",
-    remedy: "Give applications a network of their own, with iproute2 installed; or take the role from the machine",
+    remedy: "Give applications a network of their own, with iproute2 installed; or remove the cloud role from the machine",
   },
 };
 
@@ -107,6 +107,6 @@ function sameUser({ isRoot }: ContainmentFindings): Explanation {
 function guessed({ driver, guessedResolvers }: NetworkFindings): MissingSandboxPart[] {
   if (driver.mode === "shared" || !guessedResolvers) return [];
   const effect =
-    "This machine's name servers listen on its loopback, which applications do not reach; they ask 1.1.1.1 and 8.8.8.8.";
+    "This machine's name servers listen on its loopback, which applications do not reach, so they use 1.1.1.1 and 8.8.8.8.";
   return [{ part: "name_servers", effect, remedy: "Name a server in /etc/resolv.conf that is not on 127.0.0.0/8" }];
 }

@@ -254,7 +254,7 @@ test("a folder that is dropped on an empty organization becomes a project that s
   // Beside the zone, where a browser would open what is dropped; then a file, which is no folder.
   await drop(folder, { x: 5, y: 5 });
   await drop(join(folder, ".gitignore"), place);
-  await visitor.getByRole("alert").getByText("This is no folder with files in it.").waitFor();
+  await visitor.getByRole("alert").getByText("This is not a folder with files.").waitFor();
   await drop(folder, place);
   await visitor.getByRole("heading", { level: 1, name: "Deployment #1" }).waitFor();
   await visitor.getByRole("main").getByText("Live", { exact: true }).first().waitFor();

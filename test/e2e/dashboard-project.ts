@@ -197,7 +197,7 @@ test("a cron job is made and run now", { skip }, async () => {
   // Two fields are empty: what is typed into the first one stays there.
   await page.locator("[name=name]:focus").waitFor();
   await page.keyboard.press("Enter");
-  await page.getByText("This is needed.").nth(1).waitFor();
+  await page.getByText("This field is required.").nth(1).waitFor();
   await page.locator("[aria-invalid][name=name]:focus").waitFor();
   await page.keyboard.type("clean-up");
   await page.getByLabel("Schedule").fill("0 3 * * *");

@@ -89,7 +89,7 @@ test(
       step,
     }));
     for (const { seconds, step } of clock) t.diagnostic(`${seconds} s: ${step}`);
-    assert.equal(clock[0]?.step, "The DNS records lead here, and the name is served over HTTP.");
+    assert.equal(clock[0]?.step, "The DNS records point here, and the name is served over HTTP.");
     assert.equal(clock.at(-1)?.step, "The name is served over HTTPS.");
     const { status, body, error } = await ask(edge, hostname, "/");
     assert.deepEqual([status, body, error, pebble.orders()], [200, "the shop", null, 1]);

@@ -113,7 +113,7 @@ test(
       const refused = await berth("follow", "--now");
       assert.notEqual(refused.exitCode, 0);
       assert.ok(
-        refused.said.includes(`The host shows the key ${pin}; the one that was set is ${other}.`),
+        refused.said.includes(`The host presents the key ${pin}, but the project expects ${other}.`),
         refused.said,
       );
 

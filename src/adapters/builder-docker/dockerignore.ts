@@ -38,7 +38,7 @@ export function readDockerignore(text: string, maxSteps = usualSteps): (path: st
     for (const { pattern, keeps } of rules) {
       const found = matchPath(pattern, path);
       steps += found.steps;
-      if (steps > maxSteps) throw tooMuch("The patterns of the .dockerignore take too long.");
+      if (steps > maxSteps) throw tooMuch("Matching the patterns of the .dockerignore takes too long.");
       if (found.matches) ignored = !keeps;
     }
     return ignored;

@@ -44,7 +44,7 @@ const isPull =
 const pullText = "A base image of the Dockerfile could not be pulled";
 const ownPullText = "The base image that Berth builds on could not be pulled";
 const ownPullHint =
-  "Ask the operator: the machine must reach the registry, or have another image that BERTH_NODE_IMAGE, BERTH_PYTHON_IMAGE or the like names.";
+  "Ask the operator to let the machine reach the registry, or to name another image with BERTH_NODE_IMAGE, BERTH_PYTHON_IMAGE or the like.";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 

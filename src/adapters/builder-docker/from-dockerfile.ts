@@ -116,5 +116,5 @@ function logImageNotes(log: BuildLog, { Config }: EngineImage, port: number | un
     log.detail("HEALTHCHECK decides when a replica is healthy, unless the project or berth.json sets a health path");
   const user = (Config.User ?? "").split(":")[0] ?? "";
   if (!["", "0", "root"].includes(user))
-    log.detail(`USER ${user}: the process runs under a number of the project's own`);
+    log.detail(`USER ${user}: the process runs under the project's own user id`);
 }

@@ -85,7 +85,7 @@ function writeOutCopy({ name, rest, heredocs, line }: HeredocInstruction): Writt
 
 function variablesIn({ name }: Heredoc, line: number): BuildRefused {
   return new BuildRefused("dockerfile_invalid", {
-    summary: `Line ${line} of the Dockerfile: this Docker engine replaces no variables in \`<<${name}\`.`,
-    hint: `Quote the word, as in \`<<'${name}'\`, if it has none. Docker 23 and later read it as it is.`,
+    summary: `Line ${line} of the Dockerfile: this Docker engine cannot replace variables in \`<<${name}\`.`,
+    hint: `Quote the word, as in \`<<'${name}'\`, if the text has no variables. With Docker 23 or later the heredoc works as it is.`,
   });
 }

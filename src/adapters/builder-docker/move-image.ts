@@ -65,5 +65,5 @@ async function load(to: DockerApi, body: Readable, signal?: AbortSignal): Promis
   const options = { timeoutMs: 0, ...(signal === undefined ? {} : { signal }) };
   const answer = await to.stream({ method: "POST", path: "/images/load", query: { quiet: 1 }, body, ...options });
   const said = await text(answer);
-  if (said.includes('"error"')) throw new Error(`the Docker engine took no image: ${said.slice(0, 500)}`);
+  if (said.includes('"error"')) throw new Error(`the Docker engine did not load the image: ${said.slice(0, 500)}`);
 }

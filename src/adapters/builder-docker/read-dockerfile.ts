@@ -139,7 +139,7 @@ interface Directives {
 function takeDirectives(lines: string[]): Directives {
   // BuildKit skips a first line `#!`, and accepts `// syntax=` as a directive, too.
   if (lines[0]?.startsWith("#!")) lines[0] = "#";
-  if (lines[0]?.startsWith("//")) throw invalid("Line 1 of the Dockerfile is no instruction.");
+  if (lines[0]?.startsWith("//")) throw invalid("Line 1 of the Dockerfile is not an instruction.");
   const notes: string[] = [];
   let escape = "\\";
   for (const [index, line] of lines.entries()) {
@@ -150,7 +150,7 @@ function takeDirectives(lines: string[]): Directives {
     if (name.toLowerCase() !== "syntax") continue;
     if (!/^(?:docker\.io\/)?docker\/dockerfile(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/.test(value)) {
       throw new BuildRefused("dockerfile_syntax_refused", {
-        summary: `Line ${index + 1} of the Dockerfile asks for ${value.slice(0, 200)} to read the rest of it. Berth builds with the engine's own frontend only.`,
+        summary: `Line ${index + 1} of the Dockerfile names the frontend ${value.slice(0, 200)}. Berth builds only with the engine's own frontend.`,
       });
     }
     // Replace it with another directive: after a plain comment, BuildKit would read no further ones, such as `escape`.

@@ -101,7 +101,7 @@ const mistakes: readonly Mistake[] = [
     code: "java_version_unavailable",
     when: "a Java of the future is asked for",
     files: { "pom.xml": "<java.version>999</java.version>" },
-    says: /asks for Java 999; this machine has \d+/,
+    says: /requires Java 999; this machine has \d+/,
     needs: "maven",
   },
   {
@@ -227,7 +227,7 @@ const mistakes: readonly Mistake[] = [
     code: "procfile_command_missing",
     when: "the build does not make what the Procfile starts",
     files: { ...script(""), Procfile: "web: ./dist/server" },
-    says: /dist\/server, which the build has not made/,
+    says: /dist\/server, which the build has not created/,
   },
   {
     code: "build_out_of_memory",

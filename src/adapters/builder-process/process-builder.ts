@@ -110,7 +110,7 @@ const trashName = ".trash";
 
 async function sweepLeftovers(options: ProcessBuilderOptions, trash: Trash): Promise<void> {
   const left = await options.sandbox.sweep("build", []);
-  if (left.length > 0) options.log?.warn({ sandboxes: left }, "what a crash left of builds could not be removed");
+  if (left.length > 0) options.log?.warn({ sandboxes: left }, "could not remove what a crash left of builds");
   for (const name of await readdir(options.buildsDir))
     if (name !== trashName) await trash.discard(join(options.buildsDir, name));
 }

@@ -30,5 +30,5 @@ async function update({ nsupdateBin, keyFile, host, port }: Rfc2136Options, stdi
     .replace(/^;+\s*/gm, "")
     .replace(/\s+/g, " ")
     .trim();
-  throw new Error(`the DNS server ${host}, port ${port}, did not take the update: ${why || "no answer"}`);
+  throw new Error(`the DNS server ${host}, port ${port}, did not accept the update: ${why || "no answer"}`);
 }

@@ -151,7 +151,7 @@ class ControlledEdge implements BuiltinEdge {
 
   async observe(): Promise<EdgeStatus> {
     const record = this.#processes.current();
-    if (record === undefined) return { ...absent, listen: null, detail: "The edge process does not run." };
+    if (record === undefined) return { ...absent, listen: null, detail: "The edge process is not running." };
     const listen = targetKey(record.listen_host, record.port);
     try {
       const status = (await callEdge(this.#socket(record), "GET", "/status")) as {
@@ -314,7 +314,7 @@ class ControlledEdge implements BuiltinEdge {
     if (!this.#watch.isRunning) return;
     this.#options.log.error(
       { pid: this.#current?.identity.pid },
-      "The edge process ended unexpectedly and is started again.",
+      "The edge process ended unexpectedly; Berth starts it again.",
     );
     try {
       this.#current = await this.#processes.ensure();

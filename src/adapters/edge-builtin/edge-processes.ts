@@ -74,13 +74,13 @@ export class EdgeProcesses {
     const socket = controlSocket(this.#settings.state_dir, identity.pid);
     return awaitAnswer((signal) => askEdgeStatus(socket, signal), {
       processes: () => [identity],
-      continued: (pid) => this.#log.warn({ pid }, "The edge process was stopped by a signal and is continued."),
+      continued: (pid) => this.#log.warn({ pid }, "A signal had stopped the edge process; Berth continues it."),
     });
   }
 
   async #kill({ identity }: EdgeRecord): Promise<void> {
     if (!isAlive(identity)) return;
-    this.#log.error({ pid: identity.pid }, "The edge process does not answer and is ended.");
+    this.#log.error({ pid: identity.pid }, "The edge process does not answer; Berth ends it.");
     sendSignal(identity, "SIGKILL");
     await until(() => (isAlive(identity) ? undefined : true), { timeoutMs: 5000 });
   }
@@ -117,7 +117,7 @@ export class EdgeProcesses {
     const inherit = old.listen_host === listen_host && samePort;
     this.#log.info(
       { pid: old.identity.pid, inherit },
-      "The edge process is replaced by one with the present settings and code.",
+      "Berth replaces the edge process with one that has the current settings and code.",
     );
     if (!inherit) return this.#start(old.identity.pid);
     this.#prepare();
@@ -131,7 +131,7 @@ export class EdgeProcesses {
       if (error instanceof EdgeStartFailed) throw error;
       this.#log.warn(
         { error: String(error) },
-        "The edge process cannot hand over; new connections wait for its successor.",
+        "The edge process cannot hand over its sockets; new connections wait for its successor.",
       );
       const limit = { limit_ms: this.#settings.drain_limit_ms, hurry: false };
       await callEdge(socket, "POST", "/drain", limit).catch(() => sendSignal(old.identity, "SIGTERM"));
@@ -160,7 +160,7 @@ export class EdgeProcesses {
       atMostMs: 50,
     });
     if (typeof outcome === "object") {
-      this.#log.info({ pid, port: outcome.port }, "The edge process runs.");
+      this.#log.info({ pid, port: outcome.port }, "The edge process is running.");
       return outcome;
     }
     if (identity !== undefined) sendSignal(identity, "SIGKILL");

@@ -133,7 +133,7 @@ export class ResponseParser {
   #fault(): string {
     const at = llhttp.llhttp_get_error_reason(this.#at);
     const text = Buffer.from(llhttp.memory.buffer, at);
-    return at === 0 ? "no valid HTTP" : text.toString("latin1", 0, text.indexOf(0));
+    return at === 0 ? "invalid HTTP" : text.toString("latin1", 0, text.indexOf(0));
   }
 }
 

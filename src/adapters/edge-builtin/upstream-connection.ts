@@ -157,7 +157,7 @@ export class UpstreamConnection implements BodySource, BodyReceiver, ParsedRespo
 
   upgrade(fields: string[]): void {
     const receiver = this.#receiver;
-    if (receiver?.upgraded === undefined) throw new Error("an upgrade that was not asked for");
+    if (receiver?.upgraded === undefined) throw new Error("an upgrade that was not requested");
     this.#receiver = undefined;
     this.#handOver = (rest) => {
       this.socket.off("data", this.#received);

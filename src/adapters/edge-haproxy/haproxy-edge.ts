@@ -189,7 +189,7 @@ class ControlledHaproxy implements HaproxyEdge {
     };
     const record = haproxy.current();
     if (record === undefined)
-      return { ...where, running: false, listen: null, listen_tls: null, detail: "HAProxy does not run." };
+      return { ...where, running: false, listen: null, listen_tls: null, detail: "HAProxy is not running." };
     try {
       const { present: worker } = await haproxy.workers();
       if (worker === undefined) throw new Error("its worker does not answer");
@@ -364,7 +364,7 @@ class ControlledHaproxy implements HaproxyEdge {
 
   async #restart(): Promise<void> {
     if (!this.#watch.isRunning || this.#table === undefined) return;
-    this.#options.log.error({ pid: this.#current?.identity.pid }, "HAProxy ended unexpectedly and is started again.");
+    this.#options.log.error({ pid: this.#current?.identity.pid }, "HAProxy ended unexpectedly; Berth starts it again.");
     try {
       await this.#serve(this.#table);
     } catch (error) {

@@ -108,7 +108,7 @@ export class HaproxyProcess {
     let present: readonly ProcessIdentity[] | undefined;
     return awaitAnswer((signal) => callHaproxy(this.path(socket), line, signal), {
       processes: () => (present ??= this.#processes()),
-      continued: (pid) => this.#log.warn({ pid }, "HAProxy was stopped by a signal and is continued."),
+      continued: (pid) => this.#log.warn({ pid }, "A signal had stopped HAProxy; Berth continues it."),
     });
   }
 
@@ -144,7 +144,7 @@ export class HaproxyProcess {
       if (identity !== undefined) sendSignal(identity, "SIGKILL");
       throw new Error(this.#whyFailed());
     }
-    this.#log.info({ pid, port: this.settings.listen_port }, "HAProxy runs.");
+    this.#log.info({ pid, port: this.settings.listen_port }, "HAProxy is running.");
     try {
       return this.#remember(identity, pool, new Date().toISOString());
     } catch (error) {
@@ -218,7 +218,7 @@ export class HaproxyProcess {
 
   /** Kills a HAProxy that does not respond. */
   async kill(record: HaproxyRecord): Promise<void> {
-    this.#log.error({ pid: record.identity.pid }, "HAProxy does not answer and is ended.");
+    this.#log.error({ pid: record.identity.pid }, "HAProxy does not answer; Berth ends it.");
     await this.#killAll(record.identity);
   }
 

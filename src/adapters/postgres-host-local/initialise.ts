@@ -78,7 +78,7 @@ export function requireSameVersion(dir: string, engineVersion: string): void {
   const made = readFileSync(join(instanceFiles(dir).data, "PG_VERSION"), "utf8").trim();
   if (engineVersion.split(".")[0] === made) return;
   throw new Error(
-    `the database in ${dir} was made by PostgreSQL ${made}, the programs found are ${engineVersion}: install PostgreSQL ${made}`,
+    `PostgreSQL ${made} created the database in ${dir}, but the programs found are version ${engineVersion}: install PostgreSQL ${made}`,
   );
 }
 

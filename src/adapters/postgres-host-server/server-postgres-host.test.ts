@@ -83,7 +83,7 @@ describe("databases of projects on an existing server", { skip: missingCluster }
   it("says what is wrong with a login that is no superuser", async () => {
     await cluster.primary.query(`create role too_weak login password '${cluster.password}'`);
     await cluster.primary.query("grant connect on database postgres to too_weak");
-    await assert.rejects(hostFor("too_weak").check(), /is no superuser/);
+    await assert.rejects(hostFor("too_weak").check(), /is not a superuser/);
   });
 
   it("makes many projects' databases at once", async () => {

@@ -169,7 +169,7 @@ describe("over SSH", { skip: withoutSshd }, () => {
       await repositories.discard(project, set.quarantine);
       assert.match(
         await failed(wanted(second.url, known)),
-        /shows the key SHA256:\S+; the one that was set is SHA256:/,
+        /presents the key SHA256:\S+, but the project expects SHA256:/,
       );
       const stranger = await repositories.makeDeployKey("stranger");
       assert.match(await failed(wanted(first.url, { privateKey: stranger.privateKey })), /refused the deploy key/);

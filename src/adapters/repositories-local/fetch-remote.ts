@@ -90,7 +90,7 @@ async function fetchBy(fetching: Fetching, relay: Relay, folder: string): Promis
   if (remote.hostKeyPin !== null && shown !== null && shown !== remote.hostKeyPin)
     return {
       outcome: "failed",
-      reason: `The host shows the key ${shown}; the one that was set is ${remote.hostKeyPin}.`,
+      reason: `The host presents the key ${shown}, but the project expects ${remote.hostKeyPin}.`,
     };
   if (looked.exitCode !== 0) return failed(looked);
   const commit = /^([0-9a-f]{40})\t/.exec(looked.stdout)?.[1];
@@ -210,7 +210,7 @@ function configEnv(own: Readonly<Record<string, string>>): Record<string, string
 const known: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
     /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/,
-    "The host shows another key than before. If it was changed on purpose, set the new one: berth follow <url> --host-key SHA256:…",
+    "The host presents another key than before. If its operator changed the key on purpose, set the new one: berth follow <url> --host-key SHA256:…",
   ],
   [
     /Permission denied \(|not authorized|access rights/i,
@@ -241,7 +241,7 @@ function reasonOf({ stderr, timedOut, exitCode }: ExecResult): string {
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .slice(0, 200)
     .trim();
-  return said === "" ? `git could not fetch it (${exitCode ?? "it was ended"}).` : `git could not fetch it: ${said}`;
+  return said === "" ? `git could not fetch it (${exitCode === null ? "it was killed" : `exit code ${exitCode}`}).` : `git could not fetch it: ${said}`;
 }
 
 /** Creates a deploy key in the run folder, which is in memory if root has one. */

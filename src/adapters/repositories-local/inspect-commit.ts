@@ -81,7 +81,7 @@ function tooLarge(broken: NonNullable<TreeScan["broken"]>, limits: TreeLimits): 
 const notACommit: Inspection = {
   outcome: "refused",
   code: "not_a_commit",
-  summary: "What was pushed is not a commit.",
+  summary: "The pushed object is not a commit.",
   hint: "Push a branch: git push berth HEAD:main",
 };
 

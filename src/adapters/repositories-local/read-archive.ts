@@ -83,7 +83,7 @@ async function readEntry(entry: ReadEntry, reader: ArchiveReader): Promise<void>
     case "Link":
       return reader.hardLink(sourcePath(given), sourcePath(linkpath));
     default:
-      throw new SourceRefused("invalid", `${JSON.stringify(given.slice(0, 200))} is no file, folder or link.`);
+      throw new SourceRefused("invalid", `${JSON.stringify(given.slice(0, 200))} is not a file, folder or link.`);
   }
 }
 

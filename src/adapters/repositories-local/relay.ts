@@ -86,5 +86,5 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
 
 /** Returns the message for a repository over the size limit. */
 export function tooMuch(maxBytes: number): string {
-  return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, which is the most that is fetched.`;
+  return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, the limit for a fetch.`;
 }

@@ -82,12 +82,12 @@ async function plan(
       if (same === undefined)
         throw new SourceRefused(
           "invalid",
-          `The link ${JSON.stringify(path)} names a file that the archive does not hold.`,
+          `The link ${JSON.stringify(path)} names a file that the archive does not contain.`,
         );
       planned.set(path, same);
     },
   });
-  if (planned.size === 0) throw new SourceRefused("invalid", "The archive holds no file.");
+  if (planned.size === 0) throw new SourceRefused("invalid", "The archive contains no file.");
   return planned;
 }
 
@@ -170,11 +170,11 @@ async function fillIndex(git: GitCommands, place: RunOptions, { base, removed, p
     for (const [path, { mode, blob }] of planned) yield `${mode} ${ids[blob]}\t${path}\0`;
   };
   const done = await run(git.updateIndex(), { ...place, stdin: Readable.from(records(), { objectMode: false }) });
-  if (done.exitCode !== 0) throw new Error(`git could not make the index: ${done.stderr.trim().slice(-500)}`);
+  if (done.exitCode !== 0) throw new Error(`git could not create the index: ${done.stderr.trim().slice(-500)}`);
   // git skips paths that it does not accept, and continues.
   const path = /^Ignoring path (.+)/m.exec(done.stderr)?.[1];
   if (path !== undefined)
-    throw new SourceRefused("invalid", `git does not take the path ${JSON.stringify(path.slice(0, 200))}.`);
+    throw new SourceRefused("invalid", `git does not accept the path ${JSON.stringify(path.slice(0, 200))}.`);
 }
 
 async function commitTree(

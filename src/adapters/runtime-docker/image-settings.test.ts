@@ -118,7 +118,7 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
     await runtime.dismantle();
     assert.deepEqual([left(), await runtime.observe()], [[], []]);
     await started;
-    await assert.rejects(runtime.start(other, { ordinal: 0, attempt: 1 }), /leaving this machine/);
+    await assert.rejects(runtime.start(other, { ordinal: 0, attempt: 1 }), /being removed from this machine/);
   });
 });
 

@@ -76,7 +76,7 @@ class SandboxedProcesses implements ProcessRuntime {
       if (!(await runIsolated(workloadId, () => this.#adoptWorkload(workloadId, kept)))) isComplete = false;
     // An unreadable workload may still use its sandboxes, so sweep only if all were read.
     const left = isComplete ? await this.#options.sandbox.sweep("run", kept) : [];
-    if (left.length > 0) log.warn({ sandboxes: left }, "what a crash left of applications could not be removed");
+    if (left.length > 0) log.warn({ sandboxes: left }, "could not remove what a crash left of applications");
     log.info({ adopted: this.#folders.all().filter(isRunning).length }, "adopted running applications");
   }
 

@@ -64,7 +64,7 @@ export function watchInstances(options: ProcessRuntimeOptions, folders: Instance
     const isDue = (everyLooks: number) => looks % everyLooks === 0;
     const due = { memory: isDue(memoryEveryLooks), folders: isDue(folderEveryLooks) };
     keepLimits(options, [...living.values()], { due, runIsolated })
-      .catch((fault: unknown) => log.error({ fault: String(fault) }, "the limits of applications could not be kept"))
+      .catch((fault: unknown) => log.error({ fault: String(fault) }, "could not enforce the limits of applications"))
       .finally(() => (isLimiting = false));
   };
   let timer: NodeJS.Timeout | undefined;

@@ -78,7 +78,7 @@ describe("a Docker swarm with a registry that the operator runs", { skip }, () =
     const stranger = { api: engine.api, registry: createGivenRegistry(repository(), `${registry.username}:wrong`) };
     await assert.rejects(
       registeredImage(stranger, { project_id: "prj_stranger", image_ref: image }),
-      /the registry took no image: .*(unauthorized|authentication)/,
+      /the registry did not accept the image: .*(unauthorized|authentication)/,
     );
   });
 });

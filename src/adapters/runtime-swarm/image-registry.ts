@@ -47,10 +47,10 @@ async function push(
   let digest: string | undefined;
   for await (const line of createInterface({ input: answer })) {
     const said = JSON.parse(line) as { readonly error?: string; readonly aux?: { readonly Digest?: string } };
-    if (said.error !== undefined) throw new Error(`the registry took no image: ${said.error}`);
+    if (said.error !== undefined) throw new Error(`the registry did not accept the image: ${said.error}`);
     digest = said.aux?.Digest ?? digest;
   }
-  if (digest === undefined) throw new Error("the registry named no digest of an image");
+  if (digest === undefined) throw new Error("the registry returned no digest for the image");
   return digest;
 }
 

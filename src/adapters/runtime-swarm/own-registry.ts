@@ -45,7 +45,7 @@ export function createOwnRegistry(options: OwnRegistryOptions): OwnRegistry {
     trustScript: async () => scriptOf(await open()),
     async deleteImage(repository, digest) {
       const status = await ask(await open(), "DELETE", `/v2/${repository}/manifests/${digest}`);
-      if (status >= 300 && status !== 404) throw new Error(`the registry deleted no image: ${status}`);
+      if (status >= 300 && status !== 404) throw new Error(`the registry did not delete the image: ${status}`);
     },
     async close() {
       const found = readRecord(recordFile);

@@ -58,7 +58,7 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   "428C9": () => ({
     outcome: "invalid",
     field: "values",
-    problem: "has a value for a column that is always made by the database",
+    problem: "has a value for a column that the database always generates",
   }),
   P0001: () => conflict("A function or trigger of the database refused the change."),
 };

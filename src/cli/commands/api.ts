@@ -38,12 +38,12 @@ export function addApi(program: Command, ctx: CliContext): void {
     examples,
   })
     .option("--list", "list the routes")
-    .option("--param <name=value>", "a path parameter; `slug` is the current project if left out", collect)
+    .option("--param <name=value>", "a path parameter; `slug` defaults to the current project", collect)
     .option("--query <name=value>", "a query parameter", collect)
     .option("--body <json>", "the body: JSON, @file, or - for stdin")
     .option(
       "--idempotency-key <key>",
-      "a repetition with this key within a day gets the same answer and changes nothing",
+      "repeats with this key within a day return the first response and change nothing",
     )
     .action(async (name: string | undefined, options: ApiOptions) => {
       if (options.list === true || name === undefined) return printList(ctx);

@@ -19,10 +19,10 @@ export function addCreate(program: Command, ctx: CliContext): void {
     summary: `Create a project and add the git remote "${remoteName}"`,
     examples,
   })
-    .option("--name <name>", "a name for people; the slug if left out")
+    .option("--name <name>", "a display name; by default the slug")
     .option("--ssh", "push over SSH with a registered key instead of over HTTP with the token of this login")
     .option("--remote <name>", "the name of the git remote, beside others", remoteName)
-    .option("--no-remote", "leave git alone")
+    .option("--no-remote", "don't add a git remote")
     .action(async (slug: string, options: { name?: string; ssh?: boolean; remote: string | false }) => {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
@@ -63,11 +63,11 @@ function created(project: Answer<"projects.create">): string {
 function remoteText(remote: RemoteOutcome | undefined, name: string, url: string): string {
   switch (remote?.outcome) {
     case "added":
-      return `The git remote "${name}" leads to ${url}`;
+      return `The git remote "${name}" points to ${url}`;
     case "already_there":
       return `The git remote "${name}" was there already.`;
     case "other_url":
-      return `There is a git remote "${name}" already, with the URL ${remote.url}. It was left alone.`;
+      return `There is a git remote "${name}" already, with the URL ${remote.url}. Berth did not change it.`;
     case "failed":
       return `The git remote could not be added: ${remote.text}`;
     case "no_git":

@@ -33,10 +33,10 @@ interface PageOptions {
 function addPageOptions(command: Command, sorts: string): Command {
   return command
     .option("--sort <name>", sorts)
-    .option("--dir <asc|desc>", "the direction")
+    .option("--dir <asc|desc>", "the sort direction")
     .option("-n, --limit <n>", "how many, at most 500")
     .option("--offset <n>", "leave out the first n")
-    .option("-q, --search <text>", "only what holds this text, whatever its case")
+    .option("-q, --search <text>", "only entries that contain this text, ignoring case")
     .option("--database <name>", "another database of the project, such as a restored one");
 }
 
@@ -61,7 +61,7 @@ function addTables(data: Command, ctx: CliContext): void {
     },
     empty: "There are no tables.",
     note: ({ total, next_offset: next }) =>
-      next === null ? undefined : `There are ${total} tables and views; go on with --offset ${next}.`,
+      next === null ? undefined : `There are ${total} tables and views; continue with --offset ${next}.`,
   });
   addPageOptions(command, "schema, name, kind, estimated_rows or size_bytes");
 }
@@ -104,7 +104,7 @@ export function cellText(paint: Paint, value: unknown): string {
 function rowsFootnote({ total, estimated, next_offset }: Answer<"data.rows">): string {
   const count =
     total === null ? "Rows are not counted" : `${estimated ? "About " : ""}${total.toLocaleString("en")} rows`;
-  return `${count}.${next_offset === null ? "" : ` Go on with --offset ${next_offset}.`}`;
+  return `${count}.${next_offset === null ? "" : ` Continue with --offset ${next_offset}.`}`;
 }
 
 interface ChangeOptions {
@@ -143,7 +143,7 @@ function addInsert(data: Command, ctx: CliContext): void {
 function addDelete(data: Command, ctx: CliContext): void {
   addCommand(data, {
     usage: "delete <table> [pairs...]",
-    summary: "Delete the one row that a key names (owners only)",
+    summary: "Delete the one row that a key identifies (owners only)",
     examples: ["berth data delete public.users id=7", "berth data delete members team=3 person=9 --yes"],
   })
     .option("--key <json>", "the key's columns and values as JSON; @file, or - for stdin")

@@ -76,7 +76,7 @@ function addImport(database: Command, ctx: CliContext): void {
     ctx.output.result({ database: name }, (paint) => `${paint.green("Imported")} into the database ${name}`);
     ctx.output.note(
       () =>
-        `Look at it (\`berth data --database ${name}\`), then \`berth backups promote ${name}\` lets the application use it.`,
+        `Check it with \`berth data --database ${name}\`, then make it the live database: \`berth backups promote ${name}\``,
     );
   });
 }

@@ -49,7 +49,7 @@ function addTunnel(database: Command, ctx: CliContext): void {
     summary: "Let a graphical tool on this machine reach the database until Ctrl-C (owners only)",
     examples: ["berth db tunnel", "berth db tunnel --port 5433"],
   })
-    .option("--port <n>", "listen on this port of 127.0.0.1; a free one if left out")
+    .option("--port <n>", "listen on this port of 127.0.0.1; by default a free one")
     .option(...otherDatabase)
     .action((options: SessionOptions) => inSession(ctx, options, (session) => showUntilEnd(ctx, session)));
 }
@@ -85,7 +85,7 @@ async function showUntilEnd(
         ["password file", password_file],
       ]),
     );
-    ctx.output.note(() => "The file has libpq's form (PGPASSFILE). User and password end with this tunnel: Ctrl-C.");
+    ctx.output.note(() => "The file is in libpq's format (PGPASSFILE). Ctrl-C closes the tunnel and ends this user and password.");
     const stopped = new Promise<void>((resolve) =>
       ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
     );

@@ -27,9 +27,9 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     usage: "create",
     summary: "Give the project a PostgreSQL database",
     examples: ["berth db create", "berth db create -p demo"],
-    progress: ({ words }) => `Making a database for ${words.slug}`,
+    progress: ({ words }) => `Creating a database for ${words.slug}`,
     text: describe,
-    note: () => "The application finds it in DATABASE_URL; if it runs, it restarts with that in a few seconds.",
+    note: () => "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
   });
   addQuery(database, ctx);
   addSessions(database, ctx);

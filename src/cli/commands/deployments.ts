@@ -66,8 +66,8 @@ function addDeploy(program: Command, ctx: CliContext): void {
     examples,
   })
     .option("--dir <folder>", "deploy this folder's files; .gitignore and .berthignore leave files out")
-    .option("-m, --message <text>", "what the commit of the folder's files says")
-    .option("--commit <hash>", "a full commit hash that was pushed; the newest one if left out")
+    .option("-m, --message <text>", "the message of the commit that Berth creates from the folder's files")
+    .option("--commit <hash>", "the full hash of a pushed commit; by default the newest one")
     .option("--image <name>", "deploy this container image; `berth registries` holds logins for private ones")
     .option("--no-wait", "don't wait for the outcome")
     .action(async (options: DeployOptions) => {

@@ -40,7 +40,7 @@ function describe(paint: Paint, slug: string, { findings, log, unread }: Diagnos
   }
   if (unread.length > 0)
     parts.push(
-      `Your token may not read these, so they are not part of this: ${unread.map(({ route }) => route).join(", ")}.`,
+      `Your token may not read these, so the diagnosis leaves them out: ${unread.map(({ route }) => route).join(", ")}.`,
     );
   return parts.join("\n\n");
 }

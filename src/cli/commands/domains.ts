@@ -112,7 +112,7 @@ async function chosen(client: Client, slug: string, given: string | undefined): 
 
 function notHere(wrong: readonly Domain[]): CliError {
   return new CliError("refused", "dns_not_ready", {
-    message: `The DNS records of these hostnames do not lead here yet: ${wrong.map((domain) => domain.hostname).join(", ")}.`,
+    message: `The DNS records of these hostnames do not point here yet: ${wrong.map((domain) => domain.hostname).join(", ")}.`,
     hint: "DNS changes take a while to spread. `berth domains check --wait` waits for them.",
   });
 }
@@ -164,7 +164,7 @@ async function awaitServing(
   ctx.signal.throwIfAborted();
   if (served !== undefined) return served;
   throw new CliError("unavailable", "timeout", {
-    message: `${hostname} does not lead here yet, or has no certificate yet.`,
+    message: `${hostname} does not point here yet, or has no certificate yet.`,
     hint: "The platform checks again by itself; `berth domains check` shows what is missing.",
   });
 }

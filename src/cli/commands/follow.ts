@@ -29,7 +29,7 @@ interface FollowOptions {
 export function addFollow(program: Command, ctx: CliContext): void {
   addCommand(program, {
     usage: "follow [url]",
-    summary: "Deploy what a branch on GitHub, GitLab, Gitea or another git server points at, from now on",
+    summary: "Follow a branch on GitHub, GitLab, Gitea or another git server: from now on each new commit is deployed",
     examples: [
       "berth follow git@github.com:acme/shop.git",
       "berth follow https://gitlab.com/acme/shop.git --branch release --token",
@@ -39,17 +39,17 @@ export function addFollow(program: Command, ctx: CliContext): void {
       "berth follow --now",
     ],
   })
-    .option("--branch <name>", "the branch; main if left out")
-    .option("--provider <kind>", `one of ${followProviders.join(", ")}; found by the host's name if left out`)
+    .option("--branch <name>", "the branch; by default main")
+    .option("--provider <kind>", `one of ${followProviders.join(", ")}; by default detected from the host's name`)
     .option("--token", "ask for an access token: reads a private repository over HTTPS, sets commit statuses")
     .option("--token-stdin", "read that token from stdin")
     .option(
       "--host-key <key>",
-      "the fingerprint (SHA256:…) or public key that the SSH host must show; else its first one",
+      "the fingerprint (SHA256:…) or public key that the SSH host must present; by default its first one",
     )
-    .option("--deliveries", "list what asked for a fetch, and what became of it")
+    .option("--deliveries", "list what triggered fetches, and their results")
     .option("--status", "show what is followed and the newest deliveries")
-    .option("--now", "fetch the branch now, and try again a commit that did not go live")
+    .option("--now", "fetch the branch now, and deploy its newest commit even if it failed before")
     .action(async (url: string | undefined, options: FollowOptions) => {
       const slug = await currentProject(ctx);
       if (url !== undefined) return start(ctx, { slug, url }, options);
@@ -84,17 +84,17 @@ function describeStart(paint: Paint, slug: string, made: Answer<"follow.set">): 
   if (made.public_key !== null)
     lines.push(
       "",
-      "Add this deploy key to the repository there; reading is enough:",
+      "Add this deploy key to the repository on its host; read access is enough:",
       `  ${paint.bold(made.public_key)}`,
     );
   if (made.secret !== null)
     lines.push(
       "",
-      "Add a webhook for pushes there (content type application/json), so that a push is deployed at once:",
+      "Add a webhook for pushes to the repository on its host (content type application/json), so that Berth deploys each push at once:",
       `  URL     ${made.hook_url}`,
       `  secret  ${paint.bold(made.secret)}  (shown this once)`,
     );
-  lines.push("", "`berth follow --now` fetches the branch now; `berth follow --status` shows what became of it.");
+  lines.push("", "`berth follow --now` fetches the branch now; `berth follow --status` shows the result.");
   return lines.join("\n");
 }
 

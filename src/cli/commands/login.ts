@@ -58,7 +58,7 @@ async function findToken(ctx: CliContext, { url, named, file }: Search): Promise
   if (named) return readInput(ctx, "-");
   throw new CliError("unauthorized", "not_logged_in", {
     message: `There is no token: ${adminToken} does not exist.`,
-    hint: "Start the platform on this machine first. If it has another data folder, set BERTH_DATA as there, or run `berth login <url> --token-file <file>`.",
+    hint: "Start the platform on this machine first. If it uses another data folder, set BERTH_DATA to that folder, or run `berth login <url> --token-file <file>`.",
   });
 }
 
@@ -78,7 +78,7 @@ function titleOf(me: Answer<"me.get">): string {
 function warnOfPlainHttp(ctx: CliContext, url: string): void {
   if (new URL(url).protocol === "https:" || isLoopback(url)) return;
   ctx.output.note(
-    (paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: everyone on the way can read the token.`,
+    (paint) => `${paint.yellow("Warning:")} ${url} is not encrypted: anyone on the network path can read the token.`,
   );
 }
 

@@ -24,13 +24,13 @@ export function addLogs(program: Command, ctx: CliContext): void {
     "berth logs -p demo --source build -n 1000",
   ];
   addCommand(program, { usage: "logs", summary: "Print the application's newest log lines", examples })
-    .option("-f, --follow", "go on with new lines until Ctrl-C; with --json one line a document")
+    .option("-f, --follow", "follow new lines until Ctrl-C; with --json, one JSON document per line")
     .option("-n, --lines <number>", "the newest lines, 1 to 5000 (default: 200, with --since or --until all)")
     .option("--since <time>", "the lines from a time on: 90s, 15m, 2h, 7d ago, or 2026-01-31T09:00:00Z")
     .option("--until <time>", "the lines before a time")
     .option("--grep <text>", "the lines that contain this text, in upper or lower case")
-    .option("--process <type>", "the lines of this process type alone, such as web or worker")
-    .option("--replica <number>", "the lines of the replicas with this number alone, 0 to 7")
+    .option("--process <type>", "only lines of this process type, such as web or worker")
+    .option("--replica <number>", "only lines of the replicas with this number, 0 to 7")
     .addOption(new Option("--source <source>", "which log").choices(["runtime", "build"]).default("runtime"))
     .action(async (options: LogOptions) => {
       const slug = await currentProject(ctx);
@@ -47,7 +47,7 @@ export function addLogs(program: Command, ctx: CliContext): void {
 
 function queryOf(options: LogOptions): Followed["query"] {
   if (options.follow === true && options.until !== undefined)
-    throw usageError("A log that is followed has no end: leave out --follow or --until.");
+    throw usageError("--follow and --until cannot be combined: leave one of them out.");
   const { source, process, grep } = options;
   const range = { since: instant(options.since, "--since"), until: instant(options.until, "--until") };
   if (source === "build" && (range.since ?? range.until) !== undefined)

@@ -56,7 +56,7 @@ function stateOf({ state, takes_replicas, guarded }: Machine): string {
 function addJoin(machines: Command, ctx: CliContext): void {
   addCommand(machines, {
     usage: "join",
-    summary: "Print the script that makes another machine one of these; it holds secrets",
+    summary: "Print the script that joins another machine to the swarm; it contains secrets",
     examples: ["berth machines join | ssh root@192.0.2.11 sh"],
   }).action(async () => {
     const client = await ctx.client();
@@ -68,7 +68,7 @@ function addJoin(machines: Command, ctx: CliContext): void {
 function addChange(machines: Command, ctx: CliContext, takes_replicas: boolean): void {
   const [name, summary] = takes_replicas
     ? ["use", "Let new replicas start on a drained machine again"]
-    : ["drain", "Start a machine's replicas on others, then end them there; it gets no new ones"];
+    : ["drain", "Drain a machine: its replicas start on others, then end there; it gets no new ones"];
   addCommand(machines, {
     usage: `${name} <machine>`,
     summary,
@@ -104,7 +104,7 @@ function addRemove(machines: Command, ctx: CliContext): void {
       await client.call("platform.dismiss", { params });
       ctx.output.result(
         {},
-        () => `${oneLine(name)} is removed. \`docker swarm leave\` there makes it forget the swarm.`,
+        () => `${oneLine(name)} is removed. Run \`docker swarm leave\` on that machine, so that it leaves the swarm, too.`,
       );
     });
 }

@@ -30,7 +30,7 @@ export function addMcp(program: Command, ctx: CliContext): void {
     ],
   })
     .option("--read-only", "offer no tool that changes anything")
-    .option("--allow <slug>", "reach this project alone; may be repeated", collect)
+    .option("--allow <slug>", "reach only this project; may be repeated", collect)
     .option("--http", "serve over HTTP on 127.0.0.1 instead of stdin and stdout")
     .option("--port <number>", "the port for --http; 0 chooses a free one", portNumber, 4100)
     .action((options: McpCommandOptions) => serve(ctx, options, program.version() ?? ""));

@@ -51,12 +51,12 @@ function addCreateOrg(orgs: Command, ctx: CliContext): void {
     summary: "Create an organization; the text of its owner token is shown only once",
     examples: ["berth orgs create acme > acme-owner-token", 'berth orgs create acme --name "Acme" --max-projects 50'],
   })
-    .option("--name <name>", "a name for people; the slug if left out")
-    .option("--max-projects <count>", "how many projects it may have; 10 if left out")
+    .option("--name <name>", "a display name; by default the slug")
+    .option("--max-projects <count>", "how many projects it may have; by default 10")
     .action(async (slug: string, options: CreateOptions) => {
       const body = { slug, name: options.name ?? slug, ...limitOf(options) };
       const made = await (await ctx.client()).call("orgs.create", { body });
-      ctx.output.note(() => `Made the organization ${made.slug}. This is the only time its owner token is shown:`);
+      ctx.output.note(() => `Created the organization ${made.slug}. Its owner token is shown only this once:`);
       ctx.output.result(made, () => made.owner_token ?? "");
     });
 }
@@ -67,7 +67,7 @@ function addSet(orgs: Command, ctx: CliContext): void {
     summary: "Change an organization's name and how many projects it may have",
     examples: ["berth orgs set acme --max-projects 50", 'berth orgs set acme --name "Acme Ltd"'],
   })
-    .option("--name <name>", "a name for people")
+    .option("--name <name>", "a display name")
     .option("--max-projects <count>", "how many projects it may have")
     .action(async (slug: string, options: CreateOptions) => {
       const { name } = options;

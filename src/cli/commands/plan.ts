@@ -22,7 +22,7 @@ export function addPlan(program: Command, ctx: CliContext): void {
       "git push -o plan berth main            # the same for a commit, before it is pushed",
     ],
   })
-    .option("--dir <folder>", "plan this folder's files; the whole repository around the current folder if left out")
+    .option("--dir <folder>", "plan this folder's files; by default the whole repository around the current folder")
     .action(async (ref: string | undefined, { dir }: { dir?: string }) => {
       if (ref !== undefined && dir !== undefined) throw usageError("Give either a branch or commit, or --dir.");
       const slug = await currentProject(ctx);

@@ -68,9 +68,9 @@ function addScale(program: Command, ctx: CliContext): void {
       "berth scale 2 -p shop --org acme",
     ],
   })
-    .option("--org <slug>", "the organization of the project; your own if left out. For web alone")
-    .option("--overlap", "a deploy starts the named types beside the old ones")
-    .option("--no-overlap", "a deploy ends the old ones of the named types first, as it does unless told otherwise")
+    .option("--org <slug>", "the organization of the project; by default your own. Only for web")
+    .option("--overlap", "a deploy starts new replicas of the named types beside the old ones")
+    .option("--no-overlap", "a deploy stops the old replicas of the named types first (the default)")
     .action(async (given: string[], options: ScaleOptions) => {
       const wanted = given.map(parseScale);
       if (options.org !== undefined && wanted.some(({ type }) => type !== "web"))

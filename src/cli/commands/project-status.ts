@@ -54,7 +54,7 @@ function factsOf(paint: Paint, overview: Overview): [string, string | null][] {
     ["last hour", `${counted(hour.requests, "request")}, ${counted(hour.errors, "error")}`],
     ["database", overview.database === null ? "none" : paintStatus(paint, overview.database)],
     ["backup", backup === null ? null : `${paintStatus(paint, backup.status)} ${relativeTime(backup.at)}`],
-    ["attention", attention === "" ? null : `${paint.yellow(attention)}: \`berth diagnose\` says more`],
+    ["attention", attention === "" ? null : `${paint.yellow(attention)}: \`berth diagnose\` shows the details`],
   ];
 }
 

@@ -105,8 +105,8 @@ function addSettings(projects: Command, ctx: CliContext): void {
     examples,
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
-    .option("--health-path <path>", "the path that says whether the application is well, or `none`")
-    .option("--root <folder>", "the folder of the repository to build, or `none` for what berth.json says")
+    .option("--health-path <path>", "the path of the health check, or `none`")
+    .option("--root <folder>", "the folder of the repository to build, or `none` for the one in berth.json")
     .option(
       "--watch <patterns...>",
       "paths whose changes deploy, or `none`; a push that changes none of them deploys nothing",

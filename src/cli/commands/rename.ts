@@ -20,7 +20,7 @@ export function addRename(program: Command, ctx: CliContext): void {
       [
         `${slug} is called ${project.slug} now: ${project.url}`,
         ...earlierText(project, slug),
-        ...(remote === undefined ? [] : [`The git remote "${remoteName}" leads to ${remote}`]),
+        ...(remote === undefined ? [] : [`The git remote "${remoteName}" points to ${remote}`]),
         "The application sees its new BERTH_URL from its next start on: `berth restart`",
       ].join("\n"),
     );

@@ -20,7 +20,7 @@ function addRestore(backups: Command, ctx: CliContext): void {
     input: (_, { id }) => ({ body: id === undefined ? {} : { backup_id: id } }),
     progress: ({ words: { id, slug } }) => `Restoring ${id ?? "the newest backup"} of ${slug}`,
     text: ({ backup_id, database }, paint) => `${paint.green("Restored:")} ${backup_id} into the database ${database}`,
-    note: ({ database }) => `Look at it, then \`berth backups promote ${database}\` lets the application use it.`,
+    note: ({ database }) => `Check it, then make it the live database: \`berth backups promote ${database}\``,
   });
 }
 

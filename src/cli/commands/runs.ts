@@ -42,8 +42,8 @@ function addRun(program: Command, ctx: CliContext): void {
     .option("-d, --detach", "don't wait; `berth runs log <number>` shows the output")
     .option("-i, --interactive", "with a terminal, as -it: for a shell and what asks questions")
     .addOption(new Option("-t, --tty").hideHelp())
-    .option("--timeout <seconds>", "end it after so many seconds (default: 600, in a terminal 14400)")
-    .option("--deployment <number>", "in the image of this deployment; the active one if left out")
+    .option("--timeout <seconds>", "end the command after this many seconds (default: 600, in a terminal 14400)")
+    .option("--deployment <number>", "in the image of this deployment; by default the active one")
     .action(async (words: string[], options: RunOptions) => {
       const terminal = options.interactive === true || options.tty === true;
       if (terminal && options.detach === true)
@@ -91,7 +91,7 @@ const runNumber = (text: string): number => wholeNumber(text, "The run", { least
 function addLog(runs: Command, ctx: CliContext): void {
   const examples = ["berth runs log 3", "berth runs log 3 -f"];
   addCommand(runs, { usage: "log <number>", summary: "Print what a command wrote", examples })
-    .option("-f, --follow", "go on until it ends")
+    .option("-f, --follow", "follow the output until the command ends")
     .action(async (given: string, { follow = false }: { follow?: boolean }) => {
       const slug = await currentProject(ctx);
       const found = await printRun(ctx, await ctx.client(), { slug, number: runNumber(given), follow });

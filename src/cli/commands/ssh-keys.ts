@@ -49,7 +49,7 @@ function addAdd(keys: Command, ctx: CliContext): void {
     summary: "Register a public key; without a file, the usual one in ~/.ssh",
     examples,
   })
-    .option("--name <name>", "a name for people; the key's own comment if left out")
+    .option("--name <name>", "a display name; by default the key's own comment")
     .action(async (given: string | undefined, options: { name?: string }) => {
       const file = given ?? usualKey(ctx);
       const text = (await readInput(ctx, file)).trim();

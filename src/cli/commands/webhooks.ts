@@ -21,7 +21,7 @@ export function addWebhooks(program: Command, ctx: CliContext): void {
   addTest(webhooks, ctx);
   addDeliveries(webhooks, ctx);
   addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" });
-  addSwitch(webhooks, ctx, { word: "off", enabled: false, summary: "Switch a webhook off; what waits is dropped" });
+  addSwitch(webhooks, ctx, { word: "off", enabled: false, summary: "Switch a webhook off; its waiting events are dropped" });
   addRemove(webhooks, ctx);
 }
 
@@ -61,9 +61,9 @@ function addAdd(webhooks: Command, ctx: CliContext): void {
       "berth webhooks add ops@example.com --events deployment,alert",
     ],
   })
-    .option("--name <name>", "a name for people; the address or its host if left out")
+    .option("--name <name>", "a display name; by default the address or its host")
     .option("--format <format>", `one of ${webhookFormats.join(", ")}; email for an e-mail address, else json`)
-    .option("--events <kinds>", "kinds of events with commas between them", webhookEvents.join(","))
+    .option("--events <kinds>", "kinds of events, separated by commas", webhookEvents.join(","))
     .action(async (given: string, options: { name?: string; format?: string; events: string }) => {
       const url = /^[^:/@\s]+@[^/@\s]+$/.test(given) ? `mailto:${given}` : given;
       const isMail = url.startsWith("mailto:");
@@ -81,7 +81,7 @@ const added = ({ id, name, secret }: Webhook & { readonly secret: string | null 
 ];
 
 const unconfirmed = ({ id, name, url }: Webhook) => [
-  `Added "${oneLine(name)}" (${id}). A code goes to ${url.slice("mailto:".length)}; events follow once you give it back:`,
+  `Added "${oneLine(name)}" (${id}). Berth mails a code to ${url.slice("mailto:".length)}. It sends events once you confirm the code:`,
   `berth webhooks confirm ${id} <code>`,
 ];
 

@@ -76,6 +76,6 @@ async function idsOf(client: Client, names: "build" | "backup", slug: string): P
 function refusal(allowed: readonly string[]): CliError {
   return usageError(
     "This server may not reach that project.",
-    `It was started for these projects alone: ${allowed.join(", ")}. Only they, and what belongs to them, can be named.`,
+    `It was started for these projects only: ${allowed.join(", ")}. Calls can name only these and what belongs to them.`,
   );
 }

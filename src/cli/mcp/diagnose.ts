@@ -68,5 +68,5 @@ function missing(unread: Diagnosis["unread"]): string {
   const names = unread.map(({ route: name, code }) => `${name} (${code})`);
   return names.length === 0
     ? ""
-    : `Not looked at, because this token may not or the platform could not: ${names.join(", ")}.`;
+    : `Not included, because this token may not read them or the platform could not: ${names.join(", ")}.`;
 }

@@ -25,8 +25,8 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
 export function addEntryOptions(command: Command): void {
   command
     .option("-n, --limit <number>", "how many, 1 to 500", "30")
-    .option("--kind <kinds>", `some kinds alone, with commas: ${entryKinds.join(", ")}`)
-    .option("--cursor <cursor>", "go on after an earlier page");
+    .option("--kind <kinds>", `only these kinds, separated by commas: ${entryKinds.join(", ")}`)
+    .option("--cursor <cursor>", "the page after an earlier one, by its next_cursor");
 }
 
 /** Converts those options to a query. */

@@ -27,7 +27,7 @@ export function useDeployFolder(projectFor: (folder: LocalFolder) => Promise<str
   const run = async (folder: LocalFolder | undefined) => {
     setError(null);
     try {
-      if (folder === undefined) throw new Error("This is no folder with files in it. Choose the application's folder.");
+      if (folder === undefined) throw new Error("This is not a folder with files. Choose the application's folder.");
       setStep(`Reading ${folder.name}`);
       const members = await membersOf(folder);
       const sizeBytes = members.reduce((sum, { content }) => sum + content.size, 0);

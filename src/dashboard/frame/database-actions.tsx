@@ -13,7 +13,7 @@ export const CreateDatabase = plainAction({
   title: (slug) => `Create the database of ${slug}`,
   submit: "Create",
   input: (slug) => ({ params: { slug } }),
-  text: "A PostgreSQL server of its own, backed up every day. The application gets its address in DATABASE_URL with the next start.",
+  text: "A PostgreSQL database of its own, backed up every day. The application gets its address in DATABASE_URL at its next start.",
   to: "database",
 });
 

@@ -87,6 +87,6 @@ export const DeleteJob = removal({
   label: "Job",
   useNames: (slug) => useCall("cron.list", { params: { slug } }).data?.jobs.map(({ name }) => name),
   input: (slug, name) => ({ params: { slug, name } }),
-  text: "The job and the record of its runs go.",
+  text: "The job and the list of its runs are deleted.",
   to: "cron",
 });

@@ -118,5 +118,5 @@ function isOf(path: string, name: string): boolean {
 }
 
 function sentenceFor({ validity, validationMessage }: Control): string {
-  return validity.valueMissing ? "This is needed." : validationMessage;
+  return validity.valueMissing ? "This field is required." : validationMessage;
 }

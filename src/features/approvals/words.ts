@@ -31,7 +31,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
       detail["purge"] === true ? `Delete the project ${target} for good` : `Delete the project ${target}`,
     effect: ({ detail }) =>
       detail["purge"] === true
-        ? "Code, database, storage, logs and backups go for good. One verified backup of the database stays."
+        ? "Code, database, storage, logs and backups are deleted for good. One verified backup of the database is kept."
         : "It stops serving at once. Everything is kept, and undeleting brings it back.",
     touches: ["hostnames", "database", "backup", "requests"],
   },
@@ -45,7 +45,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "cron.delete": {
     order: ({ target }) => `Delete the cron job ${target}`,
-    effect: () => "The job and the record of its runs go.",
+    effect: () => "The job and the list of its runs are deleted.",
   },
   "data.delete": {
     order: ({ target }) => `Delete a row of the table ${target}`,
@@ -59,11 +59,11 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "database.import": {
     order: () => "Load a dump into a new database",
-    effect: () => "A database beside the live one is made. The live one stays as it is.",
+    effect: () => "Berth creates a database beside the live one, which does not change.",
   },
   "backups.restore": {
     order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC into a new database`,
-    effect: () => "A database beside the live one is made. The live one stays as it is.",
+    effect: () => "Berth creates a database beside the live one, which does not change.",
   },
   "backups.promote": {
     order: ({ target }) => `Let the application use the database ${target}`,
@@ -76,12 +76,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "disk.remove": {
     order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
-    effect: () => "The file, or the folder with all in it, is gone for good.",
-  },
-  "disk.limits": {
-    order: ({ target }) => `Change the disk limits of the project ${target}`,
-    effect: () =>
-      "Backups beyond their limit are deleted for good, the oldest first. Beyond the other limits nothing more can be written.",
+    effect: () => "The file, or the folder with everything in it, is deleted for good.",
     touches: [],
   },
   "runs.create": {
@@ -91,11 +86,11 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "follow.set": {
     order: ({ target, detail }) => `Follow the branch ${text(detail["branch"])} of ${target}`,
-    effect: () => "Everybody who may push to that branch can deploy from then on.",
+    effect: () => "From then on, everybody who may push to that branch can deploy.",
   },
   "follow.delete": {
     order: ({ target }) => `Stop following ${target}`,
-    effect: () => "Deploy key, token, secret and deliveries are deleted. What is live stays.",
+    effect: () => "Deploy key, token, secret and deliveries are deleted. The live deployment stays.",
   },
   "tokens.create": {
     order: ({ detail }) => `Create the token "${text(detail["name"])}" with the role ${text(detail["role"])}`,
@@ -104,7 +99,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "tokens.delete": {
     order: (asked) => `Revoke the token ${called(asked)}`,
-    effect: () => "It stops working within a second, and what it asked for ends.",
+    effect: () => "It stops working within a second, and its open approval requests end.",
   },
   "ssh-keys.delete": {
     order: (asked) => `Remove the SSH key ${called(asked)}`,
@@ -112,7 +107,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "webhooks.delete": {
     order: (asked) => `Remove the webhook ${called(asked)}`,
-    effect: () => "Nothing more is sent, and the list of its deliveries goes.",
+    effect: () => "Nothing more is sent, and the list of its deliveries is deleted.",
   },
   "registries.delete": {
     order: ({ target }) => `Forget the login of the registry ${target}`,
@@ -124,7 +119,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "platform.join": {
     order: () => "Show the script that joins a machine to the swarm",
-    effect: () => "It holds the swarm's secrets: whoever has it can add machines that run every organization's code.",
+    effect: () => "It contains the swarm's secrets: anyone who has it can add machines that run every organization's code.",
   },
   "platform.dismiss": {
     order: ({ target }) => `Remove the machine ${target} from the swarm`,

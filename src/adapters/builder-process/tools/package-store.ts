@@ -83,7 +83,7 @@ async function take(from: string, to: string, digest: string): Promise<void> {
 async function readPlain(file: string, mostBytes: number): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const stats = await handle.stat();
-  if (!stats.isFile() || stats.size > mostBytes) throw new Error(`${file} is no file, or too large`);
+  if (!stats.isFile() || stats.size > mostBytes) throw new Error(`${file} is not a file, or is too large`);
   return handle.readFile();
 }
 

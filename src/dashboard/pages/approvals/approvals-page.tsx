@@ -163,7 +163,7 @@ function Course({
   };
   return (
     <>
-      Asked by the token <Plain>{by.token_name}</Plain> <Ago at={created_at} />
+      Requested by the token <Plain>{by.token_name}</Plain> <Ago at={created_at} />
       {" · "}
       {ends[status]}
     </>

@@ -44,7 +44,7 @@ export function BackupsPage() {
   return (
     <Page
       title="Backups"
-      lead="Made every day by itself. A verification restores one into a scratch database and compares the rows of each table."
+      lead="Berth creates one every day. A verification restores it into a scratch database and compares the rows of each table."
       actions={has === true && all.length > 0 ? action : undefined}
     >
       {create.error !== null && <Problem error={create.error} />}
@@ -58,7 +58,7 @@ export function BackupsPage() {
             >
               {hasNone
                 ? "The project has no database, so there is nothing to back up."
-                : "The first one comes by itself within a day, or now."}
+                : "Berth creates the first one within a day, or now on request."}
             </Empty>
           ) : (
             <>
@@ -71,7 +71,7 @@ export function BackupsPage() {
       {has === true && (
         <Section
           title="Restored databases"
-          lead="Beside the live one. Promoting one lets the application use it; the one before is kept."
+          lead="Promoting a restored database makes it the live one; the previous live database is kept."
         >
           <Restored slug={slug} />
         </Section>

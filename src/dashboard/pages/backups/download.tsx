@@ -44,7 +44,7 @@ export function Download({ slug, backup }: DownloadProps) {
   return (
     <Section
       title="Download"
-      lead="A file of its tables and rows, for owners. Of a backup of many gigabytes the command line writes one without a browser's limits."
+      lead="A file with its tables and rows, for owners. For a backup of many gigabytes use the command line, which has no browser's limits."
     >
       {error !== null && <Problem error={error} />}
       <div className="flex flex-wrap items-center gap-3">

@@ -23,7 +23,7 @@ export function Restored({ slug }: { readonly slug: string }) {
       <View of={restored}>
         {({ databases }) =>
           databases.length === 0 ? (
-            <p className="text-sm text-faint">None yet: the page of a backup restores it.</p>
+            <p className="text-sm text-faint">None yet. To restore a backup, open its page.</p>
           ) : (
             <Table
               caption="Restored databases"

@@ -21,7 +21,7 @@ export function ImportDialog({ slug, onClose }: { readonly slug: string; readonl
       input={() => ({ params: { slug }, body: { crons: crons ?? [] } })}
       onClose={onClose}
     >
-      <Field name="crons" label="vercel.json, or its list of crons" hint="The same file twice changes nothing.">
+      <Field name="crons" label="vercel.json, or its list of crons" hint="Importing the same file again changes nothing.">
         {(ids) => (
           <TextArea
             {...ids}

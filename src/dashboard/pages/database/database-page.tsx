@@ -33,7 +33,7 @@ export function DatabasePage() {
     <Page
       wide
       title="Database"
-      lead="A PostgreSQL server of this project alone. The application finds it in DATABASE_URL; its password is shown nowhere."
+      lead="The project's own PostgreSQL database. The application finds it in DATABASE_URL; its password is shown nowhere."
     >
       <View of={database}>
         {(data) => (
@@ -87,7 +87,7 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
           </Button>
         }
       >
-        A server of its own, backed up every day. The application gets its address in DATABASE_URL with the next start.
+        A database of its own, backed up every day. The application gets its address in DATABASE_URL at its next start.
       </Empty>
     </>
   );

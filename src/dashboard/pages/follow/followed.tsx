@@ -27,7 +27,7 @@ export function Followed({ project: { slug, follows } }: { readonly project: Pro
   return (
     <Section
       title="Followed repository"
-      lead="Deploys what a branch on GitHub, GitLab, Gitea or another git server points at, whenever it changes."
+      lead="Deploys each new commit of a branch on GitHub, GitLab, Gitea or another git server."
       actions={follows ? <Actions slug={slug} fetch={fetch} onOpen={setOpen} /> : undefined}
     >
       {fetch.error !== null && <Problem error={fetch.error} />}

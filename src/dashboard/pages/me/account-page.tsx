@@ -96,7 +96,7 @@ function SignOutEverywhere() {
 function Usage() {
   const overview = useCall("overview.get", {});
   return (
-    <Section title="Usage of the organization" lead="Each project's own limits stand on its page.">
+    <Section title="Usage of the organization" lead="Each project's page shows its own limits.">
       <View of={overview}>
         {({ organization: { max_projects: most }, totals }) => (
           <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-5">
@@ -128,7 +128,7 @@ function Limits() {
   return (
     <Section
       title="Limits of requests"
-      lead="Of each token; uploads are counted for the whole organization. What exceeds a limit is refused and says when to come again."
+      lead="Per token; uploads are counted for the whole organization. A request over a limit is refused, with the time after which to try again."
     >
       <View of={capabilities} skeleton={<Skeleton rows={1} height={78} />}>
         {({ limits }) => (

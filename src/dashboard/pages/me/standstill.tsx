@@ -11,11 +11,11 @@ const texts: Record<Reason, readonly [string, string]> = {
   ],
   suspended: [
     "This organization is suspended",
-    "The platform's operator has suspended it: its applications, cron jobs and tokens rest, and nothing is deleted. Ask the operator to enable it again.",
+    "The platform's operator has suspended it: its applications, cron jobs and tokens do not work, and nothing is deleted. Ask the operator to enable it again.",
   ],
   unreachable: [
     "The platform does not answer",
-    "Applications may well go on being served: only the control plane is out of reach. Check that it runs and that this computer is online.",
+    "Applications may still be running: only the control plane is unreachable. Check that it runs and that this computer is online.",
   ],
 };
 

@@ -16,7 +16,7 @@ export function ProjectName({ project }: { readonly project: Project }) {
   return (
     <Section
       title="Name"
-      lead="It stands in the project's address, in the path of its repository and in every command."
+      lead="It is part of the project's address, of its repository's path and of every command."
       actions={
         <Button row="projects.rename" onClick={() => setRenaming(true)}>
           Rename

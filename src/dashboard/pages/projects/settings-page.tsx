@@ -68,7 +68,7 @@ function Overrides({ project }: { readonly project: Project }) {
         <TextField
           name="health_path"
           label="Health path"
-          hint="Asked for until it answers 200 to 399. Empty: the port accepts, and answers below 500."
+          hint="Requested until it responds with 200 to 399. Empty: / must respond with a status below 500."
           mono
           defaultValue={health ?? ""}
           placeholder="/healthz"

@@ -36,7 +36,7 @@ export function SourceSettings({ project }: { readonly project: Project }) {
   const source = useCall("builds.source", { params: { slug }, query: { path } }, { enabled: exists });
   return (
     <Section
-      title="What the next deployment goes by"
+      title="Settings of the next deployment"
       lead="A value set on this page wins over the repository's berth.json, and that over the default."
     >
       <Table

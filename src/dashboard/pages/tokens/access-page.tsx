@@ -57,8 +57,7 @@ export function AccessPage() {
           input={{ params: { id: revoking.id } }}
           onClose={() => setRevoking(undefined)}
         >
-          Whatever uses it is refused within a second, sessions of this dashboard and the SSH keys it registered
-          included.
+          Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it registered.
         </ConfirmAction>
       )}
     </Page>

@@ -39,7 +39,7 @@ function OwnersWebhooks() {
       <View of={webhooks}>
         {(data) =>
           data.webhooks.length === 0 ? (
-            <Empty title="No webhooks yet">A chat or a service of yours can hear of what happens here.</Empty>
+            <Empty title="No webhooks yet">Berth can send the events here to a chat or to a service of yours.</Empty>
           ) : (
             <Table
               caption="Webhooks"
@@ -61,7 +61,7 @@ function OwnersWebhooks() {
           input={{ params: { id: removing.id } }}
           onClose={() => setRemoving(undefined)}
         >
-          Nothing more is sent, and the list of its deliveries goes.
+          Nothing more is sent, and the list of its deliveries is deleted.
         </ConfirmAction>
       )}
     </Section>
