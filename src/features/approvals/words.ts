@@ -77,7 +77,6 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "disk.remove": {
     order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
     effect: () => "The file, or the folder with everything in it, is deleted for good.",
-    touches: [],
   },
   "runs.create": {
     order: () => "Run a one-off command",
