@@ -74,7 +74,8 @@ function frameworkServer(manifest: PackageJson, files: BuiltFiles): Start | null
   const uses = (name: string) =>
     manifest.dependencies[name] !== undefined || manifest.devDependencies[name] !== undefined;
   const usesSvelteServer = uses("@sveltejs/adapter-node") || uses("@sveltejs/adapter-auto");
-  if (usesSvelteServer && files.has("build/index.js")) return node("build/index.js", "the server that the build created");
+  if (usesSvelteServer && files.has("build/index.js"))
+    return node("build/index.js", "the server that the build created");
   if (uses("next") && files.has(".next/BUILD_ID") && !files.has("out/index.html")) {
     return { how: "command", command: "next start -p $PORT", because: "the Next.js build" };
   }

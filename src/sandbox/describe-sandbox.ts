@@ -78,7 +78,8 @@ const explanations: Readonly<Record<string, Explanation>> = {
   metadata_closed: {
     effect:
       "Applications reach this machine's metadata service, if its cloud has one, and thereby what the machine's cloud role may do.",
-    remedy: "Give applications a network of their own, with iproute2 installed; or remove the cloud role from the machine",
+    remedy:
+      "Give applications a network of their own, with iproute2 installed; or remove the cloud role from the machine",
   },
 };
 

@@ -102,7 +102,9 @@ async function build({ keeper, disks, ...shared }: Shared, request: BuildRequest
 async function admitted({ privateRegistries }: DockerBuilderOptions, { registries }: BuildRequest, log: BuildLog) {
   const { admitted: logins, refused } = await admitLogins(registries, privateRegistries);
   for (const { host } of refused)
-    log.detail(`${host} resolves to a private network, so its password is not sent (BERTH_PRIVATE_REGISTRIES can allow it)`);
+    log.detail(
+      `${host} resolves to a private network, so its password is not sent (BERTH_PRIVATE_REGISTRIES can allow it)`,
+    );
   return logins;
 }
 

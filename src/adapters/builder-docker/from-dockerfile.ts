@@ -115,6 +115,5 @@ function logImageNotes(log: BuildLog, { Config }: EngineImage, port: number | un
   if (check.length > 0 && check[0] !== "NONE")
     log.detail("HEALTHCHECK decides when a replica is healthy, unless the project or berth.json sets a health path");
   const user = (Config.User ?? "").split(":")[0] ?? "";
-  if (!["", "0", "root"].includes(user))
-    log.detail(`USER ${user}: the process runs under the project's own user id`);
+  if (!["", "0", "root"].includes(user)) log.detail(`USER ${user}: the process runs under the project's own user id`);
 }

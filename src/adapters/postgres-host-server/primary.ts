@@ -117,7 +117,8 @@ function choosePrimary(answers: readonly (Seen | Fault)[], last: ServerAddress |
 
 function requireRights({ at, version, is_superuser }: Seen): void {
   if (version < 150_000) throw new Error(`${nameOf(at)} is older than PostgreSQL 15, which Berth needs`);
-  if (!is_superuser) throw new Error(`the role of BERTH_PG_URL is not a superuser at ${nameOf(at)}, but Berth needs one`);
+  if (!is_superuser)
+    throw new Error(`the role of BERTH_PG_URL is not a superuser at ${nameOf(at)}, but Berth needs one`);
 }
 
 async function probe(login: ServerLogin, at: ServerAddress): Promise<Seen | Fault> {

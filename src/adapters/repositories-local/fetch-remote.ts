@@ -241,7 +241,9 @@ function reasonOf({ stderr, timedOut, exitCode }: ExecResult): string {
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .slice(0, 200)
     .trim();
-  return said === "" ? `git could not fetch it (${exitCode === null ? "it was killed" : `exit code ${exitCode}`}).` : `git could not fetch it: ${said}`;
+  return said === ""
+    ? `git could not fetch it (${exitCode === null ? "it was killed" : `exit code ${exitCode}`}).`
+    : `git could not fetch it: ${said}`;
 }
 
 /** Creates a deploy key in the run folder, which is in memory if root has one. */

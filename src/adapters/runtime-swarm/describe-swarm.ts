@@ -66,7 +66,8 @@ const noSwarm: MissingPart = {
 
 const newPrivileges: MissingPart = {
   part: "no_new_privileges",
-  effect: "A set-user-id program in an image may switch the application to root's user id, but without any of root's capabilities.",
+  effect:
+    "A set-user-id program in an image may switch the application to root's user id, but without any of root's capabilities.",
   remedy: 'Put `"no-new-privileges": true` into /etc/docker/daemon.json of every machine, or use Docker 27 or later',
 };
 

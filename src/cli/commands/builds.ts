@@ -87,7 +87,10 @@ function addLog(builds: Command, ctx: CliContext): void {
     summary: "Print a build's log; without an id, the newest build's",
     examples: ["berth builds log", "berth builds log bld_06bq… --follow", "berth builds log -f --json"],
   })
-    .option("-f, --follow", "follow the log until the build and its deployment have ended; exit code 7 when either failed")
+    .option(
+      "-f, --follow",
+      "follow the log until the build and its deployment have ended; exit code 7 when either failed",
+    )
     .action(async (given: string | undefined, options: { follow?: boolean }) => {
       const client = await ctx.client();
       const id = given ?? (await newestBuild(ctx, client));

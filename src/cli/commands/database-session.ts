@@ -85,7 +85,9 @@ async function showUntilEnd(
         ["password file", password_file],
       ]),
     );
-    ctx.output.note(() => "The file is in libpq's format (PGPASSFILE). Ctrl-C closes the tunnel and ends this user and password.");
+    ctx.output.note(
+      () => "The file is in libpq's format (PGPASSFILE). Ctrl-C closes the tunnel and ends this user and password.",
+    );
     const stopped = new Promise<void>((resolve) =>
       ctx.signal.addEventListener("abort", () => resolve(), { once: true }),
     );

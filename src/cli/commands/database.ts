@@ -29,7 +29,8 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     examples: ["berth db create", "berth db create -p demo"],
     progress: ({ words }) => `Creating a database for ${words.slug}`,
     text: describe,
-    note: () => "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
+    note: () =>
+      "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
   });
   addQuery(database, ctx);
   addSessions(database, ctx);

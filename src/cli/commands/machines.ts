@@ -104,7 +104,8 @@ function addRemove(machines: Command, ctx: CliContext): void {
       await client.call("platform.dismiss", { params });
       ctx.output.result(
         {},
-        () => `${oneLine(name)} is removed. Run \`docker swarm leave\` on that machine, so that it leaves the swarm, too.`,
+        () =>
+          `${oneLine(name)} is removed. Run \`docker swarm leave\` on that machine, so that it leaves the swarm, too.`,
       );
     });
 }

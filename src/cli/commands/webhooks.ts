@@ -21,7 +21,11 @@ export function addWebhooks(program: Command, ctx: CliContext): void {
   addTest(webhooks, ctx);
   addDeliveries(webhooks, ctx);
   addSwitch(webhooks, ctx, { word: "on", enabled: true, summary: "Switch a webhook on again" });
-  addSwitch(webhooks, ctx, { word: "off", enabled: false, summary: "Switch a webhook off; its waiting events are dropped" });
+  addSwitch(webhooks, ctx, {
+    word: "off",
+    enabled: false,
+    summary: "Switch a webhook off; its waiting events are dropped",
+  });
   addRemove(webhooks, ctx);
 }
 

@@ -6,7 +6,14 @@ import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
-import { addPageProbe, addReplicaSamples, addTraffic, schedulePageProbes, pruneMetrics, claimDuePageProbes } from "./metrics.ts";
+import {
+  addPageProbe,
+  addReplicaSamples,
+  addTraffic,
+  schedulePageProbes,
+  pruneMetrics,
+  claimDuePageProbes,
+} from "./metrics.ts";
 import { quantile } from "./rules.ts";
 
 let api: TestApi;

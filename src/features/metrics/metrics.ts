@@ -1,5 +1,11 @@
 export { addReplicaSamples, addTraffic, pruneMetrics, type MetricRetention, type ReplicaSample } from "./sampling.ts";
-export { addPageProbe, schedulePageProbes, claimDuePageProbes, type DuePageProbe, type PageProbeResult } from "./page-probes.ts";
+export {
+  addPageProbe,
+  schedulePageProbes,
+  claimDuePageProbes,
+  type DuePageProbe,
+  type PageProbeResult,
+} from "./page-probes.ts";
 export { countRequests } from "./queries.ts";
 export { edgeFamilies, storedFamilies } from "./platform-families.ts";
 export { expositionText, expositionType, type Family } from "./exposition.ts";

@@ -1,4 +1,9 @@
-import { addPageProbe, schedulePageProbes, claimDuePageProbes, type DuePageProbe } from "../../features/metrics/metrics.ts";
+import {
+  addPageProbe,
+  schedulePageProbes,
+  claimDuePageProbes,
+  type DuePageProbe,
+} from "../../features/metrics/metrics.ts";
 import type { EdgeEntrance } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import { probePage } from "./probe-page.ts";

@@ -21,7 +21,11 @@ export function ImportDialog({ slug, onClose }: { readonly slug: string; readonl
       input={() => ({ params: { slug }, body: { crons: crons ?? [] } })}
       onClose={onClose}
     >
-      <Field name="crons" label="vercel.json, or its list of crons" hint="Importing the same file again changes nothing.">
+      <Field
+        name="crons"
+        label="vercel.json, or its list of crons"
+        hint="Importing the same file again changes nothing."
+      >
         {(ids) => (
           <TextArea
             {...ids}

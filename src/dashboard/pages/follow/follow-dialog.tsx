@@ -110,7 +110,8 @@ function NextSteps({ made, onClose }: { readonly made: Answer<"follow.set">; rea
         )}
         <div className="flex flex-col gap-2">
           <p>
-            <b className="font-medium">Webhook.</b> For pushes, with the content type <code>application/json</code>. Without it, Berth checks the branch every few minutes.
+            <b className="font-medium">Webhook.</b> For pushes, with the content type <code>application/json</code>.
+            Without it, Berth checks the branch every few minutes.
           </p>
           <Command>{made.hook_url}</Command>
           {made.secret === null ? (

@@ -220,7 +220,8 @@ function Join({ onClose }: { readonly onClose: () => void }) {
       onClose={onClose}
     >
       <p className="text-sm text-muted">
-        A script joins a machine with docker.io and nftables to the swarm. It contains the swarm's secrets, so the activity records that it was shown. On the command line: <Mono>berth machines join</Mono>.
+        A script joins a machine with docker.io and nftables to the swarm. It contains the swarm's secrets, so the
+        activity records that it was shown. On the command line: <Mono>berth machines join</Mono>.
       </p>
     </ActionDialog>
   );

@@ -57,7 +57,8 @@ export function AccessPage() {
           input={{ params: { id: revoking.id } }}
           onClose={() => setRevoking(undefined)}
         >
-          Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it registered.
+          Everything that uses it is refused within a second, including sessions of this dashboard and the SSH keys it
+          registered.
         </ConfirmAction>
       )}
     </Page>
