@@ -1,7 +1,7 @@
 import { throwTogether } from "../../kit/throw-together.ts";
 import { unixSocketOf } from "../../kit/server-address.ts";
 import { silentLog } from "../../kit/log.ts";
-import { lookEvery } from "../../kit/look-every.ts";
+import { repeatEvery } from "../../kit/repeat-every.ts";
 import { shareRuns } from "../../kit/share-runs.ts";
 import type {
   Instance,
@@ -80,7 +80,7 @@ class Swarm implements SwarmRuntime {
     this.#guard = createGuard(context);
     this.machines = createMachinePool(context, this.#guard);
     this.#output = createAttemptOutput(context);
-    this.#endWatch = lookEvery(watchMs, () => this.#look());
+    this.#endWatch = repeatEvery(watchMs, () => this.#look());
   }
 
   describe = async (): Promise<RuntimeDescription> =>

@@ -2,13 +2,17 @@ import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
-import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
   ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
   "terminal",
   ...(["created_at", "started_at", "finished_at"] as const),
 ] as const;
+
+interface ProjectKey {
+  readonly org_id: string;
+  readonly project_id: string;
+}
 
 /** Returns the newest runs, or the newest before a number; one more than a page shows. */
 export async function listRuns(db: Db | Tx, { org_id, project_id }: ProjectKey, before: number | undefined) {
