@@ -20,10 +20,7 @@ process.on("SIGINT", () => console.log("interrupted"));
 process.stdin.on("data", (text) => console.log("<" + String(text).trim() + ">", size())).on("end", () => process.exit(7));
 `;
 
-/**
- * What an adapter's test provides to the suite: an empty runtime, and functions that create images and reopen the runtime on the same
- * state.
- */
+/** What an adapter's test provides: an empty runtime, and functions that create images and reopen the runtime on the same state. */
 export interface RuntimeFixture {
   readonly runtime: Runtime;
   /** Fields of every workload that does not set them itself, such as its storage. */
@@ -560,10 +557,7 @@ async function readUntil(runtime: Runtime, workloadId: string, wanted: RegExp): 
   return (await until(read, { timeoutMs: waitMs })) ?? "";
 }
 
-/**
- * Returns an instance's output after the cursor once it has this many lines, because an engine delivers them a moment after they were
- * written.
- */
+/** Returns an instance's output after the cursor once it has this many lines: an engine delivers written lines a moment later. */
 async function readLines(runtime: Runtime, instance: Seen, cursor: string | null, count: number) {
   const read = async () => {
     const chunk = await runtime.readOutput(instance, cursor);
