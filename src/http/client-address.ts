@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyInstance } from "fastify";
+import { callbackify } from "node:util";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -13,33 +14,30 @@ declare module "fastify" {
 export type EdgeHeaders = () => Promise<Readonly<Record<string, string>> | null>;
 
 /** Returns the address of a request's client. Trusts forwarding headers only together with the edge's own headers. */
-export type AddressOf = (headers: IncomingHttpHeaders, socketAddress: string) => string | Promise<string>;
+export type AddressOf = (headers: IncomingHttpHeaders, socketAddress: string) => Promise<string>;
 
 export function createClientAddress(edgeHeaders: EdgeHeaders): AddressOf {
   let known: Readonly<Record<string, string>> | null = null;
-  const forwardedBy = async (headers: IncomingHttpHeaders, forwarded: string, socketAddress: string) => {
+  return async (headers, socketAddress) => {
+    const forwarded = headers["x-forwarded-for"];
+    if (typeof forwarded !== "string") return socketAddress;
     known ??= await edgeHeaders().catch(() => null);
     return known !== null && carries(headers, known) ? forwarded : socketAddress;
-  };
-  return (headers, socketAddress) => {
-    const forwarded = headers["x-forwarded-for"];
-    return typeof forwarded === "string" ? forwardedBy(headers, forwarded, socketAddress) : socketAddress;
   };
 }
 
 /** Sets `clientAddress` on every request. */
 export function addClientAddress(app: FastifyInstance, addressOf: AddressOf): void {
   app.decorateRequest("clientAddress", "");
+  const setForwarded = callbackify(async (request: FastifyRequest) => {
+    request.clientAddress = await addressOf(request.headers, request.ip);
+  });
+  // Without a promise for the requests that no proxy forwarded.
   app.addHook("onRequest", (request, _, done) => {
-    const address = addressOf(request.headers, request.ip);
-    if (typeof address === "string") {
-      request.clientAddress = address;
-      return done();
-    }
-    address.then((found) => {
-      request.clientAddress = found;
-      done();
-    }, done);
+    if (request.headers["x-forwarded-for"] !== undefined)
+      return setForwarded(request, (error) => done(error ?? undefined));
+    request.clientAddress = request.ip;
+    done();
   });
 }
 

@@ -18,10 +18,10 @@ import { pathToFileURL } from "node:url";
 import { runOk } from "../kit/exec.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { Sandbox, SandboxSpec } from "./spec.ts";
-import { findParts } from "./test-parts.ts";
+import { testParts } from "./test-parts.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 
-const parts = findParts();
+const parts = testParts();
 const uid = 29_001;
 const mib = 1024 * 1024;
 const secret = "correct-horse-battery-staple";

@@ -4,7 +4,7 @@ import { systemPath } from "../kit/exec.ts";
 import type { SandboxParts } from "./spec.ts";
 
 /** Finds the programs of this machine. */
-export function findParts(): SandboxParts {
+export function testParts(): SandboxParts {
   const find = (name: string) =>
     systemPath
       .split(":")

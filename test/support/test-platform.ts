@@ -82,10 +82,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
 // Tests ask much in a short time; those of the limits set their own.
 const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute: 1e9 };
 
-async function makeWorld(
-  database: TestDatabase,
-  ports: Partial<HandlerPlatform["ports"]>,
-): Promise<HandlerPlatform> {
+async function makeWorld(database: TestDatabase, ports: Partial<HandlerPlatform["ports"]>): Promise<HandlerPlatform> {
   return {
     db: database.db,
     vault: database.vault,

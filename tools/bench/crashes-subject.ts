@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findParts } from "../../src/adapters/runtime-process/test-ground.ts";
+import { testParts } from "../../src/sandbox/test-parts.ts";
 import { startDetached } from "../../src/kit/exec.ts";
 import type { Edge } from "../../src/ports/edge.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -30,7 +30,7 @@ async function main(folder: string, kills: number, kind: Edge["kind"]): Promise<
   const app = join(folder, "app");
   mkdirSync(app);
   writeFileSync(join(app, "server.js"), server);
-  const parts = findParts();
+  const parts = testParts();
   const sandbox = await createSandbox({ parts, stateDir: join(folder, "sandbox"), nodeBin: process.execPath });
   const edge = createTestEdge(kind, { listenPort: 0, stateDir: join(folder, "edge") });
   const fleet = new Map<string, { readonly host: string; readonly port: number }>();

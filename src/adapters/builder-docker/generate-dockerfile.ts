@@ -132,7 +132,11 @@ export function stepIn(vertexName: string): number | undefined {
 function runLine({ plan, certificates }: Generating, step: Step, number: number): string {
   const { pem } = certificateFiles;
   const java = plan.kind === "java" ? certificateFiles.java : null;
-  const own = { ...toolEnv, PIP_ROOT_USER_ACTION: "ignore", ...(certificates ? certificateVariables({ pem, java }) : {}) };
+  const own = {
+    ...toolEnv,
+    PIP_ROOT_USER_ACTION: "ignore",
+    ...(certificates ? certificateVariables({ pem, java }) : {}),
+  };
   const assignments = (env: Readonly<Record<string, string>>) =>
     Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)};`);
   const script = [

@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { makeCertificate } from "../../ports/edge-stage.suite.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
-import {
-  certificateCommands,
-  certificateFiles,
-  certificateListText,
-  readCertificateList,
-  readCertificateStore,
-} from "./certificates.ts";
+import { certificateCommands, certificateFiles, certificateListText, readLoadedCertificates } from "./certificates.ts";
 
 let shop: EdgeCertificate;
 let blog: EdgeCertificate;
@@ -78,7 +72,7 @@ test("a load that was interrupted goes on where it stopped, and one that is no l
   const { files } = filesOf(shop, blog);
   const [{ name }, left] = files as [(typeof files)[0], (typeof files)[0]];
   const shown = `# transaction\n*${name}\n# filename\n${name}\n${left.name}\n\n`;
-  const state = { listed: [], ...readCertificateStore(shown) };
+  const state = readLoadedCertificates("", shown);
   const words = certificateCommands([files[0] ?? assert.fail()], state).map(({ command }) => command.split(" <<")[0]);
   assert.deepEqual(words, [
     `abort ssl cert ${name}`,
@@ -87,14 +81,14 @@ test("a load that was interrupted goes on where it stopped, and one that is no l
     "add ssl crt-list certificates/list",
     `del ssl cert ${left.name}`,
   ]);
-  assert.equal(readCertificateStore(`# filename\n${name}\n`).unfinished, undefined);
+  assert.equal(readLoadedCertificates("", `# filename\n${name}\n`).unfinished, undefined);
 });
 
 test("HAProxy's own list names what is loaded", () => {
   const { files } = filesOf(shop, blog);
   const shown = `# certificates/list\n${certificateListText(files)}\n`;
   assert.deepEqual(
-    readCertificateList(shown),
+    readLoadedCertificates(shown, "").listed,
     files.map(({ name }) => name),
   );
 });

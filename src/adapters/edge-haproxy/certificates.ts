@@ -90,12 +90,12 @@ export function certificateCommands(
   ];
 }
 
-/** Parses the file names in the answer to `show ssl crt-list`. */
-export function readCertificateList(text: string): string[] {
-  return Array.from(text.matchAll(/^(certificates\/\S+\.pem)/gm), ([, name]) => name as string);
+/** Parses the answers to `show ssl crt-list` and `show ssl cert`. The latter has the one of an unfinished change behind an asterisk. */
+export function readLoadedCertificates(list: string, store: string): LoadedCertificates {
+  const unfinished = /^\*(certificates\/\S+\.pem)/m.exec(store)?.[1];
+  return { listed: namesIn(list), stored: namesIn(store), unfinished };
 }
 
-/** Parses the answer to `show ssl cert`: names in memory, and behind an asterisk the one of an unfinished change. */
-export function readCertificateStore(text: string): Pick<LoadedCertificates, "stored" | "unfinished"> {
-  return { stored: readCertificateList(text), unfinished: /^\*(certificates\/\S+\.pem)/m.exec(text)?.[1] };
+function namesIn(text: string): string[] {
+  return Array.from(text.matchAll(/^(certificates\/\S+\.pem)/gm), ([, name]) => name as string);
 }

@@ -18,8 +18,7 @@ import {
   certificateCommands,
   certificateFiles,
   certificateListText,
-  readCertificateList,
-  readCertificateStore,
+  readLoadedCertificates,
   type CertificateFile,
 } from "./certificates.ts";
 import { statusValue } from "./haproxy-answers.ts";
@@ -121,8 +120,8 @@ class ControlledHaproxy implements HaproxyEdge {
     const files = this.#writeCertificates(haproxy, table);
     // Without HTTPS, HAProxy has no crt-list to load them into; they wait in their files.
     if (haproxy.settings.listen_tls_port === null) return;
-    const listed = readCertificateList(await askWorker(worker, `show ssl crt-list ${certificateList}`));
-    const loaded = { listed, ...readCertificateStore(await askWorker(worker, "show ssl cert")) };
+    const list = await askWorker(worker, `show ssl crt-list ${certificateList}`);
+    const loaded = readLoadedCertificates(list, await askWorker(worker, "show ssl cert"));
     for (const { command, success } of certificateCommands(files, loaded)) {
       const answer = await askWorker(worker, command);
       // Report only the part before the payload, which may be a key.

@@ -4,13 +4,14 @@ import { until } from "../../kit/until.ts";
 import { endOverFull } from "./changed-folders.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
-import { findParts, makeGround, type TestGround } from "./test-ground.ts";
+import { testParts } from "../../sandbox/test-parts.ts";
+import { makeGround, type TestGround } from "./test-ground.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
 const mib = 1024 * 1024;
 const server = `require("fs").writeFileSync("written", Buffer.alloc(20 * ${mib}, 1));
 require("http").createServer((q, r) => r.end()).listen(process.env.PORT);`;
-const levels = { "with namespaces": findParts(), "without namespaces": { ...findParts(), bwrap: null } };
+const levels = { "with namespaces": testParts(), "without namespaces": { ...testParts(), bwrap: null } };
 
 for (const [level, parts] of Object.entries(levels))
   describe(`what an application writes to its own folder, ${level}`, () => {

@@ -7,13 +7,13 @@ import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
-import { findParts } from "./test-ground.ts";
+import { testParts } from "../../sandbox/test-parts.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
 // Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
 
 const nobody = 65_534;
-const parts = findParts();
+const parts = testParts();
 const lacks =
   process.geteuid?.() !== 0
     ? "these tests become another user, so they need root"

@@ -1,5 +1,6 @@
 import { runtimeSuite } from "../../ports/runtime.suite.ts";
-import { findParts, makeGround } from "./test-ground.ts";
+import { testParts } from "../../sandbox/test-parts.ts";
+import { makeGround } from "./test-ground.ts";
 
 /** Every promise holds with the strongest sandbox of this machine, and where it gives no namespaces. */
 function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
@@ -16,4 +17,4 @@ function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
 
 suite("the process runtime", {});
 suite("the process runtime on the host's own network", { network: "shared" });
-suite("the process runtime without bubblewrap", { network: "shared", parts: { ...findParts(), bwrap: null } });
+suite("the process runtime without bubblewrap", { network: "shared", parts: { ...testParts(), bwrap: null } });

@@ -5,12 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSandbox } from "../../sandbox/sandbox.ts";
 import type { NetworkMode, Sandbox, SandboxParts } from "../../sandbox/spec.ts";
-import { findParts } from "../../sandbox/test-parts.ts";
+import { testParts } from "../../sandbox/test-parts.ts";
 import type { ReleaseManifest } from "../../ports/release-folder.ts";
 import { createProcessRuntime, type ProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
-
-export { findParts };
 
 /** A data folder for one test file, inside a folder that only its owner can enter, like /root. */
 export interface TestGround {
@@ -34,7 +32,7 @@ export async function makeGround(
   const data = join(root, "private", "data");
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const sandbox = await createSandbox({
-    parts: options.parts ?? findParts(),
+    parts: options.parts ?? testParts(),
     stateDir: join(data, "sandbox"),
     nodeBin: process.execPath,
     network: options.network ?? "auto",

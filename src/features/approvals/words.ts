@@ -78,6 +78,11 @@ const words: { readonly [N in GatedRoute]: Words } = {
     order: ({ detail }) => `Delete ${text(detail["path"])} from the storage folder`,
     effect: () => "The file, or the folder with everything in it, is deleted for good.",
   },
+  "disk.limits": {
+    order: ({ target }) => `Change the disk limits of the project ${target}`,
+    effect: () =>
+      "Backups beyond their limit are deleted for good, the oldest first. Beyond the other limits nothing more can be written.",
+  },
   "runs.create": {
     order: () => "Run a one-off command",
     effect: () => "It runs with the application's variables and storage, and may change its database.",
@@ -118,7 +123,8 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
   "platform.join": {
     order: () => "Show the script that joins a machine to the swarm",
-    effect: () => "It contains the swarm's secrets: anyone who has it can add machines that run every organization's code.",
+    effect: () =>
+      "It contains the swarm's secrets: anyone who has it can add machines that run every organization's code.",
   },
   "platform.dismiss": {
     order: ({ target }) => `Remove the machine ${target} from the swarm`,

@@ -227,12 +227,7 @@ function JobActions({ job, busy, onRun, onOpen }: JobActionsProps) {
       >
         <span className="max-sm:hidden">Run now</span>
       </Button>
-      <Button
-        look="quiet"
-        className="h-7 max-sm:hidden"
-        row="cron.set"
-        onClick={() => onOpen({ kind: "edit", job })}
-      >
+      <Button look="quiet" className="h-7 max-sm:hidden" row="cron.set" onClick={() => onOpen({ kind: "edit", job })}>
         Edit
       </Button>
       <RemoveButton

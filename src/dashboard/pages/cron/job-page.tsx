@@ -42,12 +42,7 @@ export function JobPage() {
       <Button row="cron.set" onClick={() => setOpen("edit")}>
         Edit
       </Button>
-      <Button
-        look="primary"
-        row="cron.run"
-        busy={run.isPending}
-        onClick={() => run.mutate({ params: { slug, name } })}
-      >
+      <Button look="primary" row="cron.run" busy={run.isPending} onClick={() => run.mutate({ params: { slug, name } })}>
         Run now
       </Button>
     </>
