@@ -115,6 +115,7 @@ export const rows = [
     params: slugParam.extend({ id: z.string().max(100) }),
     // `connection`: an additional connection for a client in an open session.
     query: z.object({ connection: z.enum(["true", "false"]).default("false") }),
+    success: [200],
     errors: ["no_database", "conflict"],
     upgrades: true,
     summary: "Show a tunnel to the database; with an upgrade to a WebSocket, open it",

@@ -300,9 +300,9 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
         /leads out of the source/,
       ],
       ["an absolute link", [{ path: "l", type: "SymbolicLink", linkpath: "/etc" }], /leads out of the source/],
-      ["a hard link to what is not there", [{ path: "l", type: "Link", linkpath: "etc/passwd" }], /does not hold/],
-      ["a device", [{ path: "d", type: "CharacterDevice", devmaj: 1, devmin: 3 }], /no file, folder or link/],
-      ["a pipe", [{ path: "d", type: "FIFO" }], /no file, folder or link/],
+      ["a hard link to what is not there", [{ path: "l", type: "Link", linkpath: "etc/passwd" }], /does not contain/],
+      ["a device", [{ path: "d", type: "CharacterDevice", devmaj: 1, devmin: 3 }], /not a file, folder or link/],
+      ["a pipe", [{ path: "d", type: "FIFO" }], /not a file, folder or link/],
       ["a .gitmodules that attacks who clones", [{ path: ".gitmodules", text: gitmodules }], /git refuses/],
       ["an empty archive", [], /no file|not a readable/],
     ];

@@ -44,7 +44,7 @@ test("a heredoc that COPY takes becomes a file, and one with variables is refuse
     files.map(({ content }) => content),
     ["$x\n", "plain\n"],
   );
-  assert.throws(() => read("COPY <<EOF /x\n$HOME\nEOF"), /Line 2 .*no variables in `<<EOF`/);
+  assert.throws(() => read("COPY <<EOF /x\n$HOME\nEOF"), /Line 2 .*cannot replace variables in `<<EOF`/);
   for (const other of ['RUN sh -c "cat <<EOF"', "RUN cat <<<EOF", "RUN cat <<EOF", "RUN x<<EOF"])
     assert.ok(read(`${other}\n  EOF`).text.includes(other), other);
 });
@@ -105,7 +105,7 @@ test("a stranger's file is read in time, whatever its words repeat", { timeout: 
   assert.throws(() => readDockerfile(`FROM a\n${"#".repeat(300_000)}`), /more than 256 KiB/);
   assert.throws(() => readDockerignore("a\n".repeat(30_000)), /more than 32 KiB/);
   const ignores = readDockerignore("*a*b", 1000);
-  assert.throws(() => Array.from({ length: 100 }, () => ignores("a".repeat(100))), /take too long/);
+  assert.throws(() => Array.from({ length: 100 }, () => ignores("a".repeat(100))), /takes? too long/);
 });
 
 test("the images that a Dockerfile may start from are those it names, and all where a variable is part of a name", () => {
