@@ -46,7 +46,8 @@ export function presentCell(
 
 function cutText(text: string): string {
   if (text.length * 3 <= mostCellBytes) return text;
-  const bytes = Buffer.from(text);
+  // Every code unit has at least one byte. A cell of a user's statement may have 64 MiB.
+  const bytes = Buffer.from(text.slice(0, mostCellBytes + 1));
   if (bytes.length <= mostCellBytes) return text;
   // In stream mode, the decoder omits an incomplete character at the end.
   return new TextDecoder().decode(bytes.subarray(0, mostCellBytes), { stream: true });

@@ -1,4 +1,5 @@
 import type { TenantDatabase } from "../../ports/tenant-database.ts";
+import { createAnswerMemory } from "./answer-memory.ts";
 import { findTable } from "./catalogue.ts";
 import { listTables } from "./list-tables.ts";
 import { readRows } from "./read-rows.ts";
@@ -12,7 +13,11 @@ export interface PostgresTenantDatabaseOptions {
   readonly connections: number;
   /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: SessionOptions["endSession"];
+  /** What the answers of all databases may take of the memory together. Default 256 MiB. */
+  readonly answerBytes?: number;
 }
+
+const defaultAnswerBytes = 256 * 1024 * 1024;
 
 // Dashboard pages send a few requests at once; a request that waits longer than this gets `unavailable`.
 const slotWaitMs = 2000;
@@ -20,7 +25,8 @@ const slotWaitMs = 2000;
 /** Reads projects' databases over their sockets, as the projects' own roles. */
 export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOptions): TenantDatabase {
   const slots = createSlots({ count: options.connections, waitMs: slotWaitMs });
-  const session: SessionOptions = { slots, endSession: options.endSession };
+  const memory = createAnswerMemory(options.answerBytes ?? defaultAnswerBytes);
+  const session: SessionOptions = { slots, memory, endSession: options.endSession };
   return {
     listTables: (login, query) => inSession(session, { login, mode: "READ ONLY" }, (open) => listTables(open, query)),
     readRows: (login, name, query) =>

@@ -2,7 +2,8 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { tlsOptions } from "../../kit/server-tls.ts";
-import type { Looked, TenantLogin } from "../../ports/tenant-database.ts";
+import type { Looked, TenantLogin, Unable } from "../../ports/tenant-database.ts";
+import type { AnswerMemory } from "./answer-memory.ts";
 import type { Slots } from "./slots.ts";
 import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
 
@@ -32,6 +33,7 @@ export interface LimitedResult {
 
 export interface SessionOptions {
   readonly slots: Slots;
+  readonly memory: AnswerMemory;
   /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: (login: TenantLogin, processId: number) => Promise<void>;
 }
@@ -57,7 +59,10 @@ export async function inSession<T>(
       return { outcome: "done", found: await connection.run(access.mode, work) };
     } finally {
       // The slot is released when the connection has closed; the caller does not wait for that.
-      void connection.close().finally(release);
+      void connection.close().finally(() => {
+        connection.forget();
+        release();
+      });
     }
   } catch (error) {
     if (error instanceof Stopped) return error.why;
@@ -71,7 +76,8 @@ class TenantConnection implements Session {
   readonly #client: pg.Client;
   readonly #socket: Socket;
   #isLate = false;
-  #isFlooded = false;
+  #flood: Unable | null = null;
+  #receivedBytes = 0;
   #processId: number | null = null;
 
   constructor(options: SessionOptions, { login, search_path = "" }: { login: TenantLogin; search_path?: string }) {
@@ -81,11 +87,20 @@ class TenantConnection implements Session {
     this.#client = new pg.Client({ ...clientConfig(login, search_path), stream: () => this.#socket });
     // The query that is running reports a broken connection.
     this.#client.on("error", () => {});
-    this.#socket.on("data", () => {
-      if (this.#socket.bytesRead <= mostBytes) return;
-      this.#isFlooded = true;
-      this.#socket.destroy();
-    });
+    this.#socket.on("data", (chunk) => this.#receive(chunk.length));
+  }
+
+  #receive(bytes: number): void {
+    this.#receivedBytes += bytes;
+    const hasRoom = this.#options.memory.take(bytes, this.#receivedBytes);
+    if (this.#receivedBytes > mostBytes) this.#flood = tooLarge;
+    else if (!hasRoom) this.#flood = noRoom;
+    if (this.#flood !== null) this.#socket.destroy();
+  }
+
+  /** Frees the memory of what the closed connection has received. */
+  forget(): void {
+    this.#options.memory.free(this.#receivedBytes);
   }
 
   async run<T>(mode: string, work: (session: Session) => Promise<T>): Promise<T> {
@@ -113,7 +128,7 @@ class TenantConnection implements Session {
       return { found };
     } catch (error) {
       if (error instanceof Stopped) throw error;
-      if (this.#isFlooded) throw new Stopped(tooLarge);
+      if (this.#flood !== null) throw new Stopped(this.#flood);
       return stop(error as Error, whyNot(error as ServerError & Error));
     }
   }
@@ -181,6 +196,11 @@ const tooLarge = {
   outcome: "conflict",
   problem: "The answer is larger than 64 MiB.",
   hint: "Select fewer rows and columns, or parts of large values: left(value, 1000).",
+} as const;
+
+const noRoom = {
+  outcome: "unavailable",
+  problem: "Too many large answers are read at the same time.",
 } as const;
 
 // With `rows`, node-postgres uses the extended protocol, in which PostgreSQL accepts one statement only, and fetches that many rows.

@@ -13,7 +13,9 @@ export interface TenantFixture extends TenantDatabaseFixture {
 }
 
 /** Creates a tenant; `close` drops everything again. */
-export async function testTenant(connections = 3): Promise<TenantFixture> {
+export async function testTenant(
+  options: { readonly connections?: number; readonly answerBytes?: number } = {},
+): Promise<TenantFixture> {
   const server = await testServer();
   const id = randomBytes(6).toString("hex");
   const spec = {
@@ -50,7 +52,7 @@ export async function testTenant(connections = 3): Promise<TenantFixture> {
   client.on("error", () => {});
   await client.connect();
   return {
-    database: createPostgresTenantDatabase({ connections, endSession }),
+    database: createPostgresTenantDatabase({ connections: 3, ...options, endSession }),
     login,
     ended,
     sql: async (text) => (await client.query<Record<string, unknown>>(text)).rows ?? [],
