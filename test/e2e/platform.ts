@@ -134,6 +134,8 @@ function isNew({ dataDir, uid, startsFromNothing = false }: Place): boolean {
 
 // Starting may have to install packages on a fresh machine.
 const bootTimeoutMs = 300_000;
+// A real application's build takes minutes on a busy machine; the platform itself gives a build 15.
+const pushGuardMs = 2 * guardMs;
 
 function abandon(dataDir: string, error: unknown): never {
   killProcesses(processesNaming(dataDir));
@@ -284,7 +286,7 @@ export async function createApp(
     push: (branch = "main", onStderr) =>
       run(
         { file: "git", args: ["push", remote, `HEAD:refs/heads/${branch}`] },
-        { cwd: dir, env, timeoutMs: guardMs, ...(onStderr === undefined ? {} : { onStderr }) },
+        { cwd: dir, env, timeoutMs: pushGuardMs, ...(onStderr === undefined ? {} : { onStderr }) },
       ),
     pushTo: (other) => git("push", remoteOf(other), "HEAD:refs/heads/main"),
     head: async () => (await git("rev-parse", "HEAD")).stdout.trim(),
