@@ -29,6 +29,6 @@ export function failureOfQuery(error: Error & { code?: string }): DatabaseWorkFa
 function reasonOf(stderr: string): DatabaseWorkFailed["reason"] {
   if (/No space left on device|could not extend file/.test(stderr)) return "full";
   const isAway =
-    /could not connect|connection to server .* failed|server closed the connection|terminating connection|is starting up|is shutting down/;
+    /could not connect|connection to server .{0,300} failed|server closed the connection|terminating connection|is starting up|is shutting down/;
   return isAway.test(stderr) ? "away" : "refused";
 }
