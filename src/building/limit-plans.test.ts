@@ -11,7 +11,7 @@ import { planSource, type Planner } from "./plan-source.ts";
 const limits: PlanLimits = { all: 3, perOwner: 2, waitingPerOwner: 4, waitMs: 3_600_000 };
 const planned = { outcome: "planned" } as unknown as PlanOutcome;
 
-/** A builder whose plans take until the test ends them. */
+/** A builder whose plans run until the test ends them. */
 function slowBuilder(more: { limits?: PlanLimits; isShort?: boolean } = {}) {
   const underWay = new Map<string, () => void>();
   const plan = limitPlans(

@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** The links that are dropped of these, whose targets are text. */
+/** Returns those of these links that the scan drops. A link's target is given as text. */
 async function dropped(name: string, links: Record<string, string>): Promise<readonly string[]> {
   for (const [path, target] of Object.entries(links)) {
     await mkdir(dirname(join(root, name, path)), { recursive: true });
@@ -21,7 +21,7 @@ async function dropped(name: string, links: Record<string, string>): Promise<rea
   return (await scanSource(join(root, name))).droppedLinks;
 }
 
-/** The source of these files. */
+/** Scans a source of these files. */
 async function scanned(name: string, files: Record<string, string>) {
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, name, path)), { recursive: true });

@@ -53,7 +53,7 @@ async function serve(site: string, ...options: string[]): Promise<{ port: number
   return { port: Number(/port (\d+)/.exec(line)?.[1]), stop: () => void child.kill("SIGKILL") };
 }
 
-/** A request whose path is sent as it is written. */
+/** Sends a request with this path unchanged. */
 async function get(path: string, headers: Record<string, string> = {}, method = "GET", at = port) {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     request({ host: "127.0.0.1", port: at, path, headers, method }, resolve).on("error", reject).end();

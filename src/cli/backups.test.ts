@@ -25,7 +25,7 @@ function backup(more: Partial<Result<"backups.get">> = {}): Result<"backups.get"
   };
 }
 
-/** A backup that is seen twice on its way. */
+/** A backup that two requests see unfinished. */
 function creates(end: Result<"backups.get">): Script {
   let asked = 0;
   const operation = { kind: "backup", phase: "dumping", bytes_done: 1024, tables_done: 1, tables_total: 2 } as const;

@@ -59,7 +59,7 @@ const platformScript = {
   }),
 };
 
-/** What a shell runs to complete the words; the last one is being typed. */
+/** What each shell runs to complete the words; the user is typing the last one. */
 const asking: Readonly<Record<string, string>> = {
   bash: 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"',
   zsh: 'compdef() { : }; _describe() { print -l -- "${answers[@]}" }; source "$0"; words=("$@"); CURRENT=$#; _berth',
@@ -82,7 +82,7 @@ for (const shell of ["bash", "zsh", "fish"]) {
       const args = shell === "fish" ? ["-N", "-c", ask, made.file, ...words] : ["-c", ask, made.file, ...words];
       return (await runOk({ file: shell, args }, { env })).stdout.trim().split("\n");
     };
-    // A platform that needs more than two seconds gives no words: on a busy machine the next key press does.
+    // If the platform needs more than two seconds, the command prints no words. On a busy machine the test therefore repeats it.
     const completes = (word: string, ...words: string[]) =>
       eventually(
         async () => {
@@ -101,7 +101,7 @@ for (const shell of ["bash", "zsh", "fish"]) {
   });
 }
 
-/** The answer that is kept counts as new, however slow the machine is. */
+/** Gives the cached answer a future date, so that it stays fresh on a slow machine. */
 async function keepForLong(file: string): Promise<void> {
   const kept = JSON.parse(await readFile(file, "utf8")) as object;
   await writeFile(file, JSON.stringify({ ...kept, at: Date.now() + 3_600_000 }));

@@ -9,7 +9,7 @@ import { guardMs } from "../../test/support/eventually.ts";
 const log = ["-----> Installing\n", "-----> \x1b[2JBuilding ✓\n"];
 const shownLog = log.join("").replace("\x1b[2J", "");
 
-/** A platform whose build log comes in two parts, with a moment in between in which the platform is away. */
+/** A platform whose build log comes in two parts; between them the platform is unreachable. */
 function deploys(build = sampleBuild(), deployment = sampleDeployment()): Script {
   let reads = 0;
   return {

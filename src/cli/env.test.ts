@@ -27,7 +27,7 @@ test("variables come from arguments, from stdin and from a file", async () => {
     ["TWO", "two words"],
   ];
   assert.deepEqual(written(platform.seen), expected);
-  // As a generator writes it: all that has to go is named at once, and nothing is sent.
+  // A file as a generator writes it: the command names all forbidden variables at once and sends nothing.
   const generated = await user.berth(["env", "set", "-p", "demo", "A=2", "HOST=0.0.0.0", "PORT=1337"]);
   assert.match(generated.stderr, /The platform sets HOST, PORT itself.*Nothing was changed/s);
   assert.deepEqual(written(platform.seen), expected);

@@ -152,7 +152,7 @@ test("the words of other tools lead to commands that Berth has, and none of them
   for (const [word, own] of Object.entries(wordsOfOthers)) {
     assert.equal(find(word.split(" "))?.name(), undefined, `${word} is a command now: delete its line`);
     for (const [, line = ""] of [...`${own}\``.matchAll(/\bberth ([^`]*)`/g)]) {
-      // What follows an option belongs to it: `run -it -- bash`.
+      // Words after an option belong to it: `run -it -- bash`.
       const words = line
         .replace(/ -.*/, "")
         .split(" ")

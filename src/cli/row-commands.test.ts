@@ -13,7 +13,7 @@ interface Sent extends AnyInput {
   readonly row: string;
 }
 
-/** A context whose client answers every call with the same document and keeps what was sent. */
+/** A context whose client answers every call with the same document and records what was sent. */
 function answering(document: unknown): { ctx: CliContext; sent: Sent[]; printed: () => string; noted: () => string } {
   const sent: Sent[] = [];
   const stdout = new PassThrough();

@@ -67,7 +67,7 @@ function uploads(received: SeenRequest[]): Script {
   };
 }
 
-/** What an archive holds: each path with what makes it special. */
+/** Returns the members of an archive: each path with its special attributes. */
 async function membersOf(archive: Buffer): Promise<string[]> {
   const members: string[] = [];
   const reader = list({

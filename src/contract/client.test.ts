@@ -7,7 +7,7 @@ interface Sent {
   readonly init: RequestInit;
 }
 
-/** A client whose `fetch` answers what the test says and remembers what was sent. */
+/** A client with the test's answers, which records the requests. */
 function clientThat(answer: (sent: Sent) => Response | Promise<Response>, more: { timeoutMs?: number } = {}) {
   const sent: Sent[] = [];
   const fetched: typeof fetch = async (target, init) => {

@@ -84,7 +84,7 @@ test("the next minute comes strictly after, the latest may be now", () => {
   assert.equal(latestUntil(good("*/5 * * * *"), at("2026-01-01T00:04:59.999Z")), at("2026-01-01T00:00:00.000Z"));
 });
 
-// A second reading of the rules, minute by minute and without any cleverness.
+// A second, simple implementation of the rules, minute by minute.
 const ranges = [
   [0, 59],
   [0, 23],
@@ -103,7 +103,7 @@ function has(field: string, place: number, value: number): boolean {
   });
 }
 
-/** Answers whether a schedule is due in a minute, from the values that each of its fields has. */
+/** Returns a function that decides whether a schedule is due in a minute, from the values of each field. */
 function dueMinutes(text: string): (ms: number) => boolean {
   const fields = text.split(" ");
   const [minutes, hours, days, months, weekdays] = fields.map((field, place) => valuesOf(field, place)) as Values;

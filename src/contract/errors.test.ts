@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { errors, type ErrorDefinition } from "./errors.ts";
 import { routes } from "./routes.ts";
 
-/** Their sentence says what to do; of the last two every answer brings its own hint or names the thing that is missing. */
+/** The messages of these codes say what to do; with the last two, every answer has its own hint or names the missing thing. */
 const sayItThemselves = new Set([
   ...["invalid_request", "rate_limited", "unsupported_media_type", "unavailable", "query_timeout", "storage_full"],
   ...["conflict", "not_found"],

@@ -8,7 +8,7 @@ import { readConfig } from "./config.ts";
 import { joinBuilders } from "./join-builders.ts";
 import { joinRuntimes } from "./join-runtimes.ts";
 
-/** A runtime that notes what it is asked, and runs what it was given. */
+/** A runtime that records its calls and returns what the test gave it. */
 function noted(name: string) {
   const calls: string[] = [];
   const running: string[] = [];

@@ -13,7 +13,7 @@ const step = (tool: Tool): Step => ({
   otherwise: "install_failed",
 });
 
-// Said by the real programs.
+// Outputs of the real programs.
 const sayings: readonly (readonly [Tool, string, BuilderFailureCode])[] = [
   [
     "npm",

@@ -11,7 +11,7 @@ import { BuildRefused } from "./failures.ts";
 import { fitsPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
-// As much as is read of one file. A pattern whose time grows with the square of it takes minutes.
+// The detection reads at most this much of a file. A pattern with quadratic time would take minutes for it.
 const atMost = 256 * 1024;
 const none = { web: null, release: null, others: {} };
 const many = (piece: string) => piece.repeat(atMost / piece.length);

@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** Runs the hook alone; the control plane answers its question with these lines and this decision, or not at all. */
+/** Runs the hook alone; the control plane answers with these lines and this decision, or not at all. */
 async function ask(answer: { lines?: string; decision?: string } | null, options: readonly string[] = []) {
   const { hooksDir } = await writeGitFiles(join(root, "git"), 1000);
   const env = Object.fromEntries(options.map((option, index) => [`GIT_PUSH_OPTION_${index}`, option]));

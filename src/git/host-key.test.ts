@@ -11,7 +11,7 @@ test("a key that ssh2 can't read is never stored; the key is private and stays",
   const dir = await mkdtemp(join(tmpdir(), "berth-host-key-"));
   const file = join(dir, "key");
   const readable = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
-  // As ssh2 writes one of about 300 keys.
+  // ssh2 writes about one in 300 keys like this.
   const unreadable = { ...readable, private: readable.private.replace(/[A-Za-z0-9]{8}/, "AAAAAAAA") };
   assert.ok(ssh2.utils.parseKey(unreadable.private) instanceof Error);
   const made = [unreadable, unreadable, readable];

@@ -244,7 +244,7 @@ test("the token is in no argument and no environment of git's programs and hooks
   for (const text of seen) assert.doesNotMatch(text, /ada-secret|eDpiZXJ0aF/);
 });
 
-// Told a length, git 2.39's http-backend runs for ever when its input ends before it, as it does when the control plane is killed.
+// If git 2.39's http-backend gets a length and its input ends early, as when the control plane is killed, it runs for ever.
 test("git's programs are told no length of the body", async () => {
   await commitFile(host.root, work, "length.txt", String(Date.now()));
   let seen: string[] = [];
@@ -288,7 +288,7 @@ test("a signal to the control plane's process group does not end git", async () 
   assert.ok(!groups.includes(await groupOf("self")));
 });
 
-/** Arguments and environments of all processes that run with the server's git configuration. */
+/** Returns arguments and environments of all processes that run with the server's git configuration. */
 async function processesOfServer(): Promise<string[]> {
   return (await listServerProcesses()).map(({ text }) => text);
 }
@@ -319,7 +319,7 @@ test("a revoked token ends a transfer that is under way", async () => {
     };
     request(options, done).once("error", fail).end(want);
   });
-  // Nobody reads, so back-pressure holds git at work until the token goes.
+  // The client does not read, so back-pressure keeps git at work until the token is revoked.
   assert.equal(res.statusCode, 200);
   gate.revoked.add(tokens.reader);
   const stillRunning = async () => ((await processesOfServer()).length > 0 ? undefined : true);
@@ -354,7 +354,7 @@ test("a pusher who leaves before the push is decided cancels it", async () => {
     isCancelled = true;
     return { accepted: false };
   };
-  // Ctrl-C reaches git's helper for HTTP too, which holds the connection.
+  // Ctrl-C also reaches git's HTTP helper, which holds the connection.
   const interrupted = { signal: leave.signal, ownGroup: true };
   await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], interrupted);
   assert.equal(await until(() => isCancelled || undefined, { timeoutMs: guardMs }), true);

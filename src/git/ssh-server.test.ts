@@ -40,7 +40,7 @@ after(() => host.close());
 
 const push = (url = host.sshUrl(), key = keyFile) =>
   tryGit(host.root, ["-C", work, "push", url, "main"], { keyFile: key });
-/** The plain ssh client, as a curious person uses it. */
+/** Runs the plain ssh client, like a curious person. */
 const ssh = (...args: string[]) => {
   const [file = "", ...options] = (clientEnv(host.root, keyFile)["GIT_SSH_COMMAND"] as string).split(" ");
   const at = ["-p", String(host.servers.port), "git@127.0.0.1"];
@@ -76,7 +76,7 @@ test("what works on a push has a lower priority than the control plane, whose an
       try {
         priorities.set(commandLine, getPriority(pid));
       } catch {
-        // It has ended already.
+        // The process has already ended.
       }
     }
     return { accepted: true };

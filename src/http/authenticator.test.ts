@@ -28,7 +28,7 @@ after(() => api.close());
 
 const statusOf = async (token: string) => (await api.call("GET", "/v1/me", { token })).status;
 
-/** An authenticator with a clock of its own, wake-ups by hand, and a token whose look-ups it counts. */
+/** An authenticator with its own clock, wake-ups by hand, and a token whose look-ups are counted. */
 function remembering(given: { expiresAtMs?: number } = {}) {
   const world = { nowMs: 1_000_000, isListening: true, lookUps: 0, wake: () => {} };
   const expires_at = given.expiresAtMs === undefined ? null : new Date(given.expiresAtMs).toISOString();

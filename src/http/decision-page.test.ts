@@ -54,7 +54,7 @@ after(() => api.close());
 
 const makeAgent = async () => (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
 
-/** A new request that waits, and the path of its page. */
+/** Sends a request that waits for a decision; resolves with it and the path of its page. */
 async function askTo(
   method: string,
   path: string,
@@ -67,7 +67,7 @@ async function askTo(
   return { id, page: await decisionPath(api, id) };
 }
 
-/** By an agent of its own: a denial also holds for the agent's other requests for tokens. */
+/** Uses a new agent for each request, because a denial also applies to the agent's other requests for tokens. */
 const askForToken = async (name = `t${(asked += 1)}`) => askTo("POST", "/v1/api-tokens", { name }, await makeAgent());
 const open = async (page: string) => {
   const response = await fetch(`${api.baseUrl}${page}`);
@@ -143,7 +143,7 @@ test("shows all of a command before the buttons, also what is far to the right, 
   const { html } = await open(page);
   const sent = html.slice(0, html.indexOf("<form"));
   assert.ok(sent.includes("\\u{202e}\\u{2800}; rm -rf $STORAGE_DIR"));
-  // Without it a browser puts a long line out of sight, behind a scroll bar.
+  // Without this rule, a browser hides a long line behind a scroll bar.
   assert.match(html, /pre\{[^}]*white-space:pre-wrap;overflow-wrap:anywhere/);
 });
 
@@ -234,7 +234,7 @@ test("decides only by its own form: with its nonce, its origin and an explicit c
   });
   assert.equal(twice.status, 400);
   assert.equal(await statusOf(id), "pending");
-  // A tunnel or a proxy gives the page another name, which both sides agree on.
+  // Behind a tunnel or proxy the page has another hostname, and both headers agree on it.
   assert.equal((await pressButton(api, page, { choice, nonce }, { origin: api.baseUrl })).status, 200);
   assert.equal(await statusOf(id), "approved");
 });
@@ -293,7 +293,7 @@ test("a suspended organization's requests cannot be decided", async () => {
   assert.equal((await decideBy(api, id, "approved")).status, 200);
 });
 
-/** The cookie of a browser that is signed in with this token. */
+/** Returns the cookie of a browser that is signed in with this token. */
 async function cookieOf(token: string): Promise<string> {
   const headers = { origin: api.platform.addresses.controlUrl, "x-berth-dashboard": "1" };
   const signedIn = await api.call("POST", "/session", { headers, body: { token } });
@@ -310,7 +310,7 @@ const pageOf = (id: string, headers: Record<string, string>) =>
 
 test("an owner who is signed in decides a request by its id; nobody else does", async () => {
   const { db, pool } = api.database;
-  // Not a token: the test before had one denied, which stands for ten minutes.
+  // Not a request for a token: the test before had one denied, and that denial applies for ten minutes.
   const { id, page } = await askTo("DELETE", `/v1/projects/${things.project.slug}/cron/${things.cron}`);
   const path = `/session/decide/${id}`;
   const origin = api.platform.addresses.controlUrl;
@@ -331,7 +331,7 @@ test("an owner who is signed in decides a request by its id; nobody else does", 
     assert.equal((await pageOf(id, { cookie })).status, status, token);
     assert.equal((await pressButton(api, path, form, { origin, cookie })).status, 403, token);
   }
-  // No header of a program stands for the cookie, and no form of another page for its own.
+  // A program's header does not replace the cookie, and another page's form does not replace the page's own form.
   assert.equal((await pageOf(id, { authorization: `Bearer ${org.owner}` })).status, 401);
   assert.equal((await pressButton(api, path, form, { origin })).status, 401);
   assert.equal((await pressButton(api, path, form, { origin: "https://evil.test", cookie: owner })).status, 403);

@@ -12,7 +12,7 @@ import { silentLog } from "../kit/log.ts";
 import { createForward } from "./forward.ts";
 import { createHttpServer, type HttpServer } from "./server.ts";
 
-// Two servers on one database: the primary, and one that hands on what only the primary has.
+// Two servers on one database: the primary, and one that forwards requests only the primary can answer.
 let primary: TestApi;
 let org: TestOrganization;
 let server: HttpServer;

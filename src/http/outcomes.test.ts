@@ -5,7 +5,7 @@ import { testApi, testOrganization, type TestApi } from "../../test/support/test
 import { until } from "../kit/until.ts";
 import { guardMs } from "../../test/support/eventually.ts";
 
-/** Asks for a database where nobody makes one, and waits until that is asked for in the database. */
+/** Requests a database on a platform where no task creates one, and waits until the request is in the database. */
 async function askForDatabase(api: TestApi) {
   const { db } = api.database;
   const org = await testOrganization(db, "acme");

@@ -26,7 +26,7 @@ test("a token may read so often in a minute and write so often; each answer says
   const refused = await read(org.owner);
   assert.deepEqual([refused.status, refused.body["code"]], [429, "rate_limited"]);
   assert.equal(refused.headers.get("retry-after"), refused.headers.get("ratelimit-reset"));
-  // Errors count and are counted, too.
+  // Failed requests count too, and their answers have the headers.
   for (const status of [400, 400, 400, 429]) {
     const called = await api.call("POST", "/v1/projects", { token: org.owner, body: {} });
     assert.equal(called.status, status);
@@ -54,7 +54,7 @@ test("guesses over the platform's own edge count for the client that the edge na
   };
   for (const status of [401, 401, 401, 401, 429]) assert.equal(await guess("203.0.113.1", "of the edge"), status);
   assert.equal(await guess("203.0.113.2", "of the edge"), 401);
-  // This address has no guesses left since the test before.
+  // The test before used up this address's guesses.
   for (const key of ["", "wrong", "of the edgf"]) assert.equal(await guess("203.0.113.3", key), 429);
 });
 

@@ -296,7 +296,7 @@ test("without its database the API answers 503 and says when to come back, and n
 test("a fault of ours answers 500 without its text", async () => {
   const { db } = api.database;
   await create({ slug: "faulty", name: "x" });
-  // Sealed under no key of ours: the vault refuses.
+  // Encrypted with an unknown key, so the vault refuses it.
   await db
     .insertInto("project_variable")
     .columns(["org_id", "project_id", "key", "sealed_value", "size_bytes"])

@@ -13,7 +13,7 @@ import {
   type TestOrganization,
 } from "../../test/support/test-platform.ts";
 
-// More than the buffers of both ends take, so that the server has to wait for its client.
+// More than the buffers of both ends hold, so the server has to wait for its client.
 const line = { at: new Date(0).toISOString(), deployment: 1, process: "web", replica: 0, text: "x".repeat(10_000) };
 const logStore = logStoreDouble({
   readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => api.close());
 
-/** Asks for a large answer and takes only its beginning. */
+/** Requests a large answer and reads only its beginning. */
 async function stall(token: string): Promise<Socket> {
   const socket = connect(api.port, "127.0.0.1");
   socket.on("error", () => {});
@@ -43,7 +43,7 @@ const read = (token: string) => api.call("GET", small, { token });
 
 test("a token may have few large reads open, which others and its other requests do not feel; who takes nothing is cut off", async () => {
   const sockets: Socket[] = [];
-  // On a busy machine both may have been cut off before the next request.
+  // On a busy machine the server may have closed both connections before the next request.
   const refused = await eventually(async () => {
     sockets.push(await stall(org.member), await stall(org.member));
     const answer = await read(org.member);
@@ -62,7 +62,7 @@ test("a token may have few large reads open, which others and its other requests
 test("a read that has ended in any way no longer counts", async () => {
   const get = (path: string) => api.call("GET", path, { token: org.owner });
   for (let n = 0; n < 20; n += 1) {
-    // Gone before its token, which nobody has used yet, is found.
+    // The client disconnects before the server has looked up its token, which is not cached yet.
     const { text } = await testToken(api.database.db, org.id, { role: "owner" });
     for (let each = 0; each < 3; each += 1) {
       const other = connect(api.port, "127.0.0.1");

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => api.close());
 
-/** How the platform ends the tunnel of a terminal through which nothing passes. */
+/** Returns how the platform ends an idle terminal's tunnel. */
 async function endOf(
   client: { readonly autoPong: boolean },
   asBrowser = false,

@@ -7,7 +7,7 @@ import { identify, type ProcessIdentity } from "./processes.ts";
 import { until } from "./until.ts";
 
 describe("the answer of a process", () => {
-  // Repeats what it reads.
+  // Repeats its input.
   const echo = start({ file: "cat", args: [] });
   const identity = identify(echo.pid as number) as ProcessIdentity;
   after(() => void echo.kill("SIGKILL"));

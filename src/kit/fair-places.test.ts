@@ -4,7 +4,7 @@ import { createFairPlaces } from "./fair-places.ts";
 
 const never = new AbortController().signal;
 
-/** Places of which the test sees who has one. */
+/** Places, and a list of the current holders. */
 function openPlaces(limits: { all: number; perOwner: number; waitingPerOwner?: number }) {
   const places = createFairPlaces({ waitingPerOwner: 100, ...limits });
   const inside = new Map<string, () => void>();
@@ -13,7 +13,7 @@ function openPlaces(limits: { all: number; perOwner: number; waitingPerOwner?: n
       if (leave !== null) inside.set(key, leave);
       return leave !== null;
     });
-  /** What is inside once all that can go in has gone in. */
+  /** Returns the holders once everyone who can enter has entered. */
   const seen = async () => {
     await new Promise(setImmediate);
     return [...inside.keys()];

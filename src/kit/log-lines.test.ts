@@ -21,7 +21,7 @@ test("lines are the same however the output was cut into pieces", () => {
 
 test("output without a line feed is kept in bounded memory, whatever its length", () => {
   const chunk = Buffer.alloc(64 * 1024, "x");
-  // More than the longest string there is: whoever kept it all would have thrown.
+  // More than the longest possible string: keeping it all would throw.
   const [line = "", ...more] = split(Array.from({ length: 10_000 }, () => chunk));
   assert.deepEqual([line.length, more], [128 * 1024, []]);
 });

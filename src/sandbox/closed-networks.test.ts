@@ -20,7 +20,7 @@ const [ip, nft, pasta, setpriv] = [find("ip"), find("nft"), find("pasta"), find(
 const lacks = process.geteuid?.() !== 0 ? "not root" : ip === undefined ? "ip is not installed" : false;
 const nobody = 65_534;
 
-// What a cloud answers at, one of them also its name server, and an ordinary address of the world.
+// The addresses of cloud metadata services, one of them also a name server, and an ordinary public address.
 const nameServer = "168.63.129.16";
 const metadata = ["169.254.169.254", "169.254.170.2", nameServer, "100.100.100.200"];
 const elsewhere = "198.51.100.7";
@@ -31,7 +31,7 @@ describe(
   "a cloud's metadata service is out of a sandbox's reach, its name server and the world are not",
   { skip: lacks },
   () => {
-    // Two namespaces stand for the machine and for the world behind its uplink.
+    // Two namespaces represent the machine and the internet behind its uplink.
     const [machine, platform] = [`bmachine${process.pid}`, `bworld${process.pid}`];
     const folder = mkdtempSync(join(tmpdir(), "berth-closed-"));
     let server: ReturnType<typeof start> | undefined;
@@ -70,7 +70,7 @@ describe(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    /** Runs `body` in the machine's namespace, with a `network` of it. */
+    /** Runs `body` in the machine's namespace, with a `network` there. */
     const onMachine = async (body: string) => {
       const driver = JSON.stringify(pathToFileURL(join(import.meta.dirname, "veth-network.ts")));
       const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../kit/exec.ts")));
@@ -98,7 +98,7 @@ describe(
       "what is sent to an ended sandbox does not leave the machine, with its route or without",
       needsNft,
       async () => {
-        // The world has every address of sandboxes too, and answers there.
+        // The internet's namespace also has every address of the sandboxes, and answers there.
         await runOk({
           file: ip as string,
           args: ["-n", platform, "route", "add", "local", "10.64.0.0/10", "dev", "lo"],

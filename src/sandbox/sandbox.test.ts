@@ -28,7 +28,7 @@ const secret = "correct-horse-battery-staple";
 
 describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed" }, () => {
   const root = mkdtempSync(join(tmpdir(), "berth-sandbox-"));
-  // As /root is: nobody else may enter, so a project's user could not get at its own release by itself.
+  // Has the mode of /root: only its owner may enter, so a project's user could not reach its own release without help.
   const data = join(root, "private");
   let sandbox: Sandbox;
   let count = 0;
@@ -43,7 +43,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
     };
     return sandbox.run(spec, { timeoutMs: guardMs });
   };
-  /** Runs a script that then waits until `look` has seen it run. */
+  /** Runs a script that waits until `look` has inspected it. */
   const runWhile = async <T>(script: string, look: () => T, more: Partial<SandboxSpec> = {}) => {
     const file = (name: string) => join(data, "storage", name);
     const wait = 'touch "$STORAGE_DIR/begun"; until [ -e "$STORAGE_DIR/seen" ]; do sleep 0.1; done';
@@ -219,7 +219,7 @@ describe("a sandbox", { skip: parts.bwrap ? false : "bubblewrap is not installed
       await sandbox.dismantle();`;
     const node = [process.execPath, "--input-type=module", "-e", code];
     const started = await runOk({ file: "bash", args: ["-c", 'exec 9</ 200</; exec "$0" "$@"', ...node] });
-    // The shell itself reads the folder by one more.
+    // The shell needs one more descriptor to read the folder.
     assert.deepEqual(started.stdout.trim().split("\n").slice(0, -1), ["0", "1", "2"]);
   });
 

@@ -7,7 +7,7 @@ const kill = 0x80000000;
 const refuse = (errno: number) => 0x00050000 | errno;
 const audit = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
-/** Runs the program as the kernel would, on one system call. */
+/** Evaluates the program for one system call, as the kernel would. */
 function decide(arch: "x64" | "arm64", number: number, args: readonly number[] = [], machine = audit[arch]): number {
   const program = seccompProgram(arch) as Buffer;
   const data = new Map([[0, number], [4, machine], ...args.map((value, index) => [16 + 8 * index, value] as const)]);

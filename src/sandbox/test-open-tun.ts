@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { systemPath, type Command } from "../kit/exec.ts";
 
-// Makes /dev/net/tun usable for every user in a new mount namespace, as on a machine that is set up for pasta.
+// Makes /dev/net/tun usable for every user in a new mount namespace, as on a machine that is prepared for pasta.
 const openTun =
   'mount -t tmpfs -o mode=0755 tun /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun && exec "$@"';
 
-/** Why tests can't use pasta on this machine; false if they can. */
+/** The reason why tests cannot use pasta on this machine, or false. */
 export const pastaLacks = ((): string | false => {
   if (process.geteuid?.() !== 0) return "tests of pasta become another user with a tun device, so they need root";
   if (!existsSync("/dev/net/tun")) return "this machine has no /dev/net/tun";
@@ -15,7 +15,9 @@ export const pastaLacks = ((): string | false => {
   return missing === undefined ? false : `${missing} is not installed`;
 })();
 
-/** Wraps a command, for tests run by root, to run as an ordinary user on a machine where pasta works. The process keeps its pid. */
+/**
+ * Wraps a command of a test that root runs, so that it runs as an ordinary user on a machine where pasta works. The process keeps its pid.
+ */
 export function asUserWithTun(uid: number, command: Command): Command {
   const id = String(uid);
   const becomeUser = ["setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"];

@@ -15,7 +15,7 @@ function engineData(t: TestContext) {
     writeFileSync(join(dir, entry, "file"), Buffer.alloc(size * mib, 1));
   };
   const disks = createBuildDisks(dir);
-  /** A build whose commands write these layers. */
+  /** Starts a build whose commands write these layers. */
   const enter = (layers: readonly string[], state = { isServed: false }) => {
     const taken = disks.enter({ layers: () => layers, isServed: () => state.isServed });
     t.after(() => taken.leave());
@@ -43,7 +43,7 @@ test("what the engine writes counts to the build that it serves, and in equal pa
   runs.state.isServed = true;
   write("buildkit/content/blobs/sha256/pulled", 6);
   assert.deepEqual([await copies.mibs(), await runs.mibs()], [7, 4]);
-  // It is not the other's when that ends, and a build that begins has none of it.
+  // The other build's end does not free it, and a new build does not have it.
   copies.taken.leave();
   assert.deepEqual([await runs.mibs(), await enter([]).mibs()], [4, 0]);
 });

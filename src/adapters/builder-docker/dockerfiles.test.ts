@@ -26,7 +26,7 @@ import { eventually, guardMs } from "../../../test/support/eventually.ts";
 
 type Language = Exclude<TestImage, "debian" | "node">;
 
-/** Sources without a Dockerfile, and what their image says. */
+/** Sources without a Dockerfile, and the output of their image. */
 const applications: Readonly<Record<Language, { readonly kind: string; readonly files: SourceFiles }>> = {
   python: {
     kind: "python",
@@ -62,7 +62,7 @@ const applications: Readonly<Record<Language, { readonly kind: string; readonly 
     },
   },
 };
-// The parent images of the others take minutes to make where they are not yet, and much to move between engines.
+// If the other parent images are missing, they take minutes to create and long to copy between engines.
 const languages = runsAll ? (Object.keys(applications) as Language[]) : (["python"] as const);
 
 /** An image that a test makes. */
@@ -72,7 +72,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
   let test: TestDockerBuilder;
   before(async () => {
     const provided = ["debian", "node", ...languages] as const;
-    // Little, because the tests that reach it write all of it.
+    // Small, because the tests that fill it write all of it.
     test = await makeTestDockerBuilder({ provided, sharedImages: [trigger], buildDiskBytes: 384 * 1024 ** 2 });
   });
   after(() => test.close());
@@ -307,7 +307,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       few.outcome.outcome === "failed" && !few.lines.some((line) => line.trim() === "all started"),
       few.lines.join("\n"),
     );
-    // It costs the command nothing, and the engine would read all of it.
+    // The command writes it at no cost, but the engine would read all of it.
     const sparse = await failureOf(lines("RUN truncate -s 13194139533312 /big"));
     assert.equal(sparse.code, "build_output_too_large", JSON.stringify(sparse));
     assert.match(sparse.summary, /wrote a file of more than 1024 MiB/);
@@ -371,7 +371,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.equal(small.code, "build_out_of_memory");
     assert.match(small.summary, /a build has 200 MiB/);
     imageOf(large.outcome);
-    // A command cannot hide whose it is.
+    // A command cannot hide the owner of its files.
     const hosts = "FROM scratch AS none\nCOPY Dockerfile /hosts\n";
     const hidden = (text: string) => `${hosts}FROM ${test.images.debian}\n${text}\nCMD ["sh"]`;
     const mount = "--mount=type=bind,from=none,source=/hosts,target=/etc/hosts";
@@ -438,7 +438,7 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
     assert.match(failed.summary, /`npm run build` ended with exit code 7/);
   });
 
-  // The last one: it ends the engine that the others use.
+  // This test is the last one, because it ends the engine that the others use.
   it("layers beyond the engine's limit are given back when it starts", async () => {
     imageOf((await lines("RUN head -c 80000000 /dev/urandom >/layer-of-a-test")).outcome);
     const { engine } = test.options;
@@ -465,7 +465,7 @@ const reach = ([host, port]) => new Promise((done) => {
 Promise.all(targets.map(reach)).then((all) => console.log(("REACHED: " + all.flat()).trim()));
 `;
 
-/** Whether a process runs with this command line. */
+/** Returns whether a process with this command line runs. */
 function isRunning(words: string): boolean {
   return readdirSync("/proc").some((name) => {
     try {
@@ -478,7 +478,7 @@ function isRunning(words: string): boolean {
   });
 }
 
-/** What a command prints in a container of the image; without words the image's own. */
+/** Returns the output of a command in a container of the image; without words, of the image's own command. */
 async function runIn(
   { runEngine: { api } }: TestDockerBuilder,
   image: string,

@@ -64,7 +64,7 @@ describe("registries that want a login", { skip: withoutDocker || withoutRegistr
       const other = { org_id: "org_third", registries: wrong };
       assert.equal(await codeOf(build(from, other)), "parent_image_unavailable", from);
     }
-    // Without its login even its own earlier pull gives it nothing.
+    // Without the login, an organization cannot use even the image that it pulled earlier.
     assert.equal(await codeOf(build(`acme/shop@${digest}`, { org_id: "org_acme" })), "parent_image_unavailable");
   });
 

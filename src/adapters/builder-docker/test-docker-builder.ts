@@ -25,7 +25,7 @@ const absent = {
 
 export type TestImage = keyof typeof absent;
 
-/** Creates a real builder with two real engines and images from this machine's Debian packages, each of which takes a while. */
+/** Creates a builder with two engines and images from this machine's Debian packages. Each of them takes a while. */
 export async function makeTestDockerBuilder({
   caFile,
   provided = ["debian", "node"],

@@ -17,7 +17,7 @@ interface Mistake {
   readonly request?: Partial<BuildRequest>;
   readonly options?: Partial<ProcessBuilderOptions>;
   readonly needsRegistry?: boolean;
-  /** A language of the machine. */
+  /** The language that the machine needs for this case. */
   readonly needs?: keyof MachineLanguages;
   readonly says?: RegExp;
 }

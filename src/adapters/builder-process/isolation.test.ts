@@ -165,7 +165,7 @@ describe("a build", () => {
   });
 
   it("that a crash interrupted leaves nothing once the builder starts again", async () => {
-    // The first builder still removes what the builds above left.
+    // The first builder still removes what earlier builds left.
     await test.builder.settle();
     await mkdir(join(test.options.buildsDir, "bld_crashed/app"), { recursive: true });
     const again = await createProcessBuilder(test.options);
@@ -175,7 +175,7 @@ describe("a build", () => {
   });
 });
 
-/** How many files and folders there are, but for the empty trash. */
+/** Counts files and folders, without the empty trash folder. */
 async function filesIn(folder: string): Promise<number> {
   return (await readdir(folder, { recursive: true })).filter((name) => name !== ".trash").length;
 }

@@ -72,7 +72,7 @@ const languages = [
 ];
 const drawn = drawCases(languages, 2);
 
-/** One of the languages beside Node.js, which every run shows. */
+/** Describes a language other than Node.js, which every run tests. */
 function describeLanguage(name: string, options: { readonly skip?: string | false }, define: () => void): void {
   assert.ok(languages.includes(name));
   if (drawn.includes(name)) describe(name, options, define);
@@ -320,7 +320,7 @@ content-hash = "d4882170027dc8d10367b54b63b1057c97de7b648fac69c78c36ea09783f44a9
 `,
   };
 
-  // Poetry itself is 30 packages, which a build installs in a minute.
+  // Poetry itself consists of 30 packages; a build installs them in a minute.
   for (const [name, locked] of Object.entries(runsAll ? { uv, poetry } : { uv })) {
     const files = { "main.py": source, ...locked };
 
@@ -399,7 +399,7 @@ public class Main {
   }
 }
 `;
-  // Stands for Maven, whose plugins would have to be fetched.
+  // Replaces Maven, because a build would have to download Maven's plugins.
   const mvnw = `set -e
 test -f "\${0%/*}/pom.xml"
 echo "repository $*"
@@ -524,7 +524,7 @@ describeLanguage("Ruby and PHP applications", {}, () => {
   });
 });
 
-/** What Bundler locks of the gems that this machine has. */
+/** Returns Bundler's lock file for the gems of this machine. */
 async function lockGems(gemfile: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "berth-gems-"));
   try {

@@ -12,7 +12,7 @@ import { manifestName, treeName, type ReleaseManifest } from "../../ports/releas
 import { findLanguages, type MachineLanguages } from "./tools/machine-languages.ts";
 import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
-/** A builder in its own folder, for tests. */
+/** A builder in its own folder. */
 export interface TestBuilder {
   readonly builder: ProcessBuilder;
   readonly options: ProcessBuilderOptions;
@@ -22,7 +22,7 @@ export interface TestBuilder {
 
 const caFile = process.env["NODE_EXTRA_CA_CERTS"];
 
-/** Creates a real builder with a real sandbox and this machine's tools. */
+/** Creates a builder with a sandbox and this machine's tools. */
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);

@@ -5,13 +5,13 @@ import { ProjectLoad } from "./project-load.ts";
 
 const oneByte = Buffer.from("x");
 
-/** A body of one-byte chunks that stops where it is paused; resolves with how many it brought in one turn of the event loop. */
+/** Reads a body of one-byte chunks until the relay pauses it; resolves with the number of chunks in one turn of the event loop. */
 async function bringChunks(load: ProjectLoad, wanted: number): Promise<number> {
   let [paused, brought] = [false, 0];
   const relay = new BodyRelay({ pause: () => (paused = true), resume: () => (paused = false) }, load);
   relay.sendTo({ write: () => true, once: () => undefined });
   for (; brought < wanted && !paused; brought += 1) relay.take(oneByte);
-  // The relay passes on what came in one event by a microtask.
+  // The relay passes on the chunks of one event a microtask later.
   await Promise.resolve();
   relay.stop();
   return brought;

@@ -21,7 +21,7 @@ const setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(p
 const uid = 29_400;
 
 describe("the edge process of a platform of root's", { skip: process.geteuid?.() !== 0 && "not root" }, async () => {
-  // 0700, as a data folder is.
+  // Has mode 0700, like a data folder.
   const dataDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
   const stateDir = join(dataDir, "edge");
   const secret = join(dataDir, "secrets.key");
@@ -54,7 +54,7 @@ describe("the edge process of a platform of root's", { skip: process.geteuid?.()
     sendSignal(second.identity, "SIGKILL");
     const third = await until(() => replaced(second), { timeoutMs: guardMs });
     assert.ok(third, "it is started again");
-    // It is recorded when it is started, and has changed its user when it serves.
+    // The edge records the process when it starts. When the process serves requests, it has changed its user.
     await edge?.apply({ version: 2, routes: [], challenge: null });
     assertPowerless(third.identity.pid);
   });
@@ -123,7 +123,7 @@ function assertPowerless(pid: number): void {
   }
 }
 
-/** The highest free port that only root may take. */
+/** The highest free port that only root may open. */
 async function freeLowPort(): Promise<number> {
   for (let port = 1023; port > 512; port -= 1) {
     const server = createServer().listen(port, "127.0.0.1");

@@ -20,7 +20,7 @@ import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 import { controlSocket } from "./edge-settings.ts";
 
-// As a platform of root's runs it; an ordinary user's edge does not look at it.
+// The uid that a platform of root uses; an ordinary user's edge ignores it.
 const uid = 29_300;
 
 describe("the edge process", () => {
@@ -51,7 +51,7 @@ describe("the edge process", () => {
     return edge;
   }
 
-  /** A control plane that ended and was started again, maybe with other settings. */
+  /** Replaces the control plane by a new one, possibly with other settings. */
   function restart(options: Partial<BuiltinEdgeOptions> = {}): void {
     for (const edge of edges) edge.detach();
     edges = [];
@@ -94,7 +94,7 @@ describe("the edge process", () => {
     sendSignal(identity, "SIGKILL");
     await stage.until(async () => !isAlive(identity));
     restart();
-    // Older than the saved table: only makes the process run.
+    // This version is older than the saved table, so the call only starts the process.
     await (await stage.edge()).apply({ version: 0, routes: [], challenge: null });
     assert.equal((await stage.ask({ host: "saved.test" })).body, "saved");
   });
@@ -204,7 +204,7 @@ describe("the edge process", () => {
     const gate = Promise.withResolvers<void>();
     const app = await stage.app(async (_req, res) => (res.write("a"), await gate.promise, res.end("b")));
     await stage.serve({ "drain.test": [app] });
-    // A connection kept from before might lead to a process that was replaced earlier.
+    // A kept connection might belong to a process that was replaced earlier.
     const running = await stage.open_({ host: "drain.test", agent: new Agent() });
     const { identity } = record();
     restart({ upstreamTimeoutMs: 200_000 });
@@ -261,7 +261,7 @@ describe("the edge process", () => {
   test("the log says why an application was a 502, once", async () => {
     const dead = await stage.deadTarget();
     await stage.serve({ "why.test": [dead] });
-    // A connection kept from before might lead to a process that was replaced earlier, and that one says it too.
+    // A kept connection might belong to a process that was replaced earlier.
     const ask = () => stage.ask({ host: "why.test", agent: new Agent() });
     for (let i = 0; i < 3; i += 1) assert.equal((await ask()).status, 502);
     const lines = (await readFile(join(stateDir, "edge.log"), "utf8")).split("\n");
@@ -304,7 +304,7 @@ describe("the edge process", () => {
     return { port: (server.address() as AddressInfo).port, close: () => server.close() };
   }
 
-  /** Answers the first request of a connection and closes, without a word, at the second. */
+  /** Answers the first request of a connection and closes it at the second one without an answer. */
   async function silentCloser(): Promise<Target> {
     const server = createServer((socket) => {
       socket.once("data", () => {
@@ -319,7 +319,7 @@ describe("the edge process", () => {
   }
 });
 
-/** A process that applies one table and then only waits, to be killed. */
+/** A process that applies one table and then waits until the test kills it. */
 function startControlPlane(stateDir: string, table: RouteTable) {
   const adapter = JSON.stringify(pathToFileURL(join(import.meta.dirname, "builtin-edge.ts")));
   const log = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../kit/log.ts")));

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { ProjectLoad } from "./project-load.ts";
 
-/** How many of `count` things that a load lets go on have done so, and the most in one turn of the event loop. */
+/** Counts how many of `count` waiting requests a load has let through, and the most in one turn of the event loop. */
 function counted(count: number, letGo: (go: () => void) => void) {
   const seen = { total: 0, inOneTurn: 0 };
   let thisTurn = 0;

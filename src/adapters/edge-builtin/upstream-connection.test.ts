@@ -26,7 +26,7 @@ interface Answer {
   outcome: string;
 }
 
-/** Sends a request; resolves when its answer has ended in one way or the other. */
+/** Sends a request; resolves when its answer has ended, complete or not. */
 function ask(connection: UpstreamConnection, also: Partial<AnswerReceiver> = {}): Promise<Answer> {
   const answer: Answer = { status: 0, body: "", outcome: "" };
   return new Promise((resolve) => {

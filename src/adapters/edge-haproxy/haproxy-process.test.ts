@@ -39,7 +39,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     return edge;
   }
 
-  /** A control plane that ended and was started again, maybe with other settings. */
+  /** Replaces the control plane by a new one, possibly with other settings. */
   function restart(options: Partial<HaproxyEdgeOptions> = {}): void {
     for (const edge of edges) edge.detach();
     edges = [];
@@ -104,7 +104,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     sendSignal(identity, "SIGKILL");
     await stage.until(async () => !isAlive(identity));
     restart();
-    // Older than the saved table: only makes HAProxy run.
+    // This version is older than the saved table, so the call only starts HAProxy.
     await (await stage.edge()).apply({ version: 0, routes: [], challenge: null });
     assert.equal((await stage.ask({ host: "saved.test", agent: stage.newAgent() })).body, "saved");
   });
@@ -250,7 +250,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
       for (const pid of [record().identity.pid, await worker()]) {
         const status = await readFile(`/proc/${pid}/status`, "utf8");
         assert.match(status, /^Uid:\s+29301\s+29301\s+29301\s+29301$/m);
-        // CAP_NET_BIND_SERVICE alone.
+        // Only CAP_NET_BIND_SERVICE.
         assert.match(status, /^CapBnd:\s+0000000000000400$/m);
       }
     },

@@ -8,7 +8,7 @@ const entry = (counters: number, counted: Readonly<Record<number, number>>) => {
 };
 
 test("responses are counted by class, and by latency whatever their class", () => {
-  // Two good ones within 1 ms, one within 5 ms; two redirects, an error of the client and one of the server, the last later than all bounds.
+  // Two successes within 1 ms and one within 5 ms; two redirects, a client error and a server error, which took longer than the last bound.
   const counted = { 0: 2, 2: 1, 15: 2, 17: 1, 29: 1, 30: 2, 31: 1, 32: 1 };
   const [usage] = readUsage("worker", `# table: usage\n${entry(countersOfProject, counted)}`);
   assert.deepEqual(usage?.by_class, { "2": 3, "3": 2, "4": 1, "5": 1 });

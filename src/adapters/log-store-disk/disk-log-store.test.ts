@@ -68,7 +68,7 @@ describe("logs on disk after a crash", () => {
     assert.equal(statSync(file).mode & 0o077, 0);
     appendFileSync(file, "14 2026-0");
     const offsets = (await store.readBuildTimes(build)).map(({ offset }) => offset);
-    // A machine that stood still for a second between the first two appends has a time for both.
+    // If the machine stalls for a second between the first two appends, each of them gets a time.
     assert.deepEqual(
       offsets.filter((offset) => offset !== 4),
       [0, 8],

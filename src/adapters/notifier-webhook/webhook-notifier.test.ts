@@ -9,7 +9,7 @@ import { createWebhookNotifier, signatureOf } from "./webhook-notifier.ts";
 const secret = "a secret that signs";
 const never = new AbortController().signal;
 
-/** A receiver that answers with a status of one's choice. */
+/** A receiver that answers with the given status. */
 async function receiver() {
   const received: { readonly body: string; readonly headers: IncomingHttpHeaders }[] = [];
   const answer = { status: 200, headers: {} as Record<string, string> };
@@ -52,7 +52,7 @@ test("the signature covers the time and the body, and the delivery has the messa
 });
 
 test("the signature is the one that other tools make", () => {
-  // openssl: printf '1700000000.{}' | openssl dgst -sha256 -hmac key
+  // Computed with: printf '1700000000.{}' | openssl dgst -sha256 -hmac key
   assert.equal(signatureOf("key", "1700000000", "{}"), opensslSays);
 });
 

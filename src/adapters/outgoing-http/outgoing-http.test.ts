@@ -9,7 +9,7 @@ import { createOutgoingHttp } from "./outgoing-http.ts";
 const closing: (() => void)[] = [];
 after(() => closing.forEach((close) => close()));
 
-/** A server on loopback, and what it was sent. */
+/** A server on loopback, and the requests that it received. */
 async function receiver(
   answer: (request: IncomingMessage, response: ServerResponse) => void = (_, it) => it.end("ok"),
 ) {

@@ -65,7 +65,7 @@ describe("backups of local instances", { skip: missingPart }, () => {
   });
 });
 
-/** This process' own pg_dump; other test files have theirs. */
+/** Returns the pg_dump of this process. Other test files run their own. */
 function dumping() {
   for (const { pid, name } of readProcessTree().descendantsOf(process.pid)) {
     try {
@@ -78,7 +78,7 @@ function dumping() {
         devices: read("net/dev"),
       };
     } catch {
-      // It ended between two looks.
+      // It ended while the test read the processes.
     }
   }
   return undefined;

@@ -44,7 +44,7 @@ describe("the limits of local instances", { skip: missingPart || missingGroups }
     assert.ok(postmaster && others.length > 0);
     for (const { pid } of [postmaster, ...others]) assert.ok(inGroup(pid));
     const score = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
-    // A process of a server gives itself its score just after its start.
+    // A server's process sets its own score just after its start.
     const scored = async () => others.every(({ pid }) => score(pid) > score(postmaster.pid)) || undefined;
     assert.ok(await until(scored, { timeoutMs: guardMs }), "the kernel would spare a session");
   });

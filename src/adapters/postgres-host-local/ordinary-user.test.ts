@@ -9,7 +9,7 @@ import { guardMs } from "../../../test/support/eventually.ts";
 
 // Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
 
-// On Debian and everywhere else the user `nobody`, which has no rights and no home.
+// The uid of `nobody` on Debian and most other systems: a user without rights and home.
 const nobody = 65_534;
 const notRoot = process.getuid?.() !== 0 && "these tests are run by an ordinary user already";
 const names = ["local-postgres-host.test.ts", "survival.test.ts"];

@@ -227,7 +227,8 @@ describe("a local PostgreSQL instance", { skip: missingPart }, () => {
     );
     await assert.rejects(child);
     assert.equal(await answer(await host.ensure(other), other, "tcp"), 1);
-    // Without a sandbox the first attempt's program may write its folder after the second one has begun: the next start removes it.
+    // Without a sandbox, the first attempt's program may write its folder after the second one has begun. The next start removes that
+    // folder.
     const isTidy = async () => {
       if (!readdirSync(dir).some((name) => /data\.new|initial-password/.test(name))) return true;
       await host.stop(other.id);
@@ -253,7 +254,7 @@ async function answer(
   }
 }
 
-/** Calls `ensure` in a process of its own, which is then killed; with `killWhen` as soon as that holds. */
+/** Calls `ensure` in a separate process and kills that process; with `killWhen`, as soon as the condition holds. */
 async function ensureInAnotherProcess(
   options: unknown,
   spec: DatabaseSpec,

@@ -18,7 +18,7 @@ const bubblewrap = "/usr/bin/bwrap";
 const installed = "/usr/lib/postgresql";
 const asRoot = process.getuid?.() === 0;
 
-/** Why tests with real servers can't run on this machine; false when they can. */
+/** The reason why tests with real servers cannot run on this machine, or false. */
 export const missingPart: string | false =
   (findPrograms() === undefined && "PostgreSQL 15 or later is not installed") ||
   (asRoot && !existsSync(bubblewrap) && "bubblewrap is not installed");
@@ -46,7 +46,7 @@ export function makeTestPlace(below = ""): TestPlace {
   return { options, dir, runBase, remove: () => rmSync(top, { recursive: true, force: true }) };
 }
 
-/** Logs in the way a project's application does. */
+/** Logs in like a project's application. */
 export async function login(endpoint: DatabaseEndpoint, as: SuiteLogin): Promise<SuiteSession> {
   const host = as.way === "tcp" ? "127.0.0.1" : endpoint.host;
   const client = new pg.Client({

@@ -49,7 +49,7 @@ describe("databases of projects on an existing server", { skip: missingCluster }
   const fixture = async () => ({ host: hostFor(), login, isShared: true });
 
   postgresHostSuite(fixture);
-  // What it does is the same code as with a server for each project, whose tests run it every time.
+  // Backups use the same code as with one server per project, whose tests always run.
   if (runsAll) postgresHostBackupsSuite(fixture);
 
   it("leaves what another platform made on the server alone", async () => {
@@ -68,7 +68,7 @@ describe("databases of projects on an existing server", { skip: missingCluster }
     await ours.destroy(spec.id);
   });
 
-  /** A database of the operator's, which lets every role in as PostgreSQL does by itself. */
+  /** Creates a database of the operator, which admits every role, as is PostgreSQL's default. */
   async function anotherDatabase(): Promise<string> {
     await cluster.primary.query("create database operators_own");
     return "operators_own";
@@ -237,7 +237,7 @@ async function asRole(at: ServerAddress, spec: DatabaseSpec, sql: string) {
   }
 }
 
-/** As a project's application: at the endpoint, whichever way the suite asks for. */
+/** Logs in like a project's application: at the endpoint, whatever address the suite gives. */
 async function login({ host, port }: ServerAddress, { user, password, database }: SuiteLogin): Promise<SuiteSession> {
   const client = new pg.Client({ host, port, user, password, database });
   client.on("error", () => {});

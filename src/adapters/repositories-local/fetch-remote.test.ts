@@ -21,7 +21,7 @@ let remote: RemoteFolder;
 let dir: string;
 let repositories: Repositories;
 
-/** Repositories whose look-ups find this machine. */
+/** Repositories whose DNS requests return this machine. */
 async function localRepositories(
   name: string,
   more: { confinement?: typeof unconfined; mayReach?: () => boolean } = {},

@@ -20,7 +20,7 @@ import { guardMs } from "../../../test/support/eventually.ts";
 const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
 after(() => rm(root, { recursive: true, force: true }));
 
-// Repositories belong to git's own user, whom the tests are not.
+// The repositories belong to git's own user, and the tests run as another one.
 const trusting = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" };
 
 async function git(
@@ -39,7 +39,7 @@ repositoriesSuite("repositories-local", async (): Promise<RepositoriesSubject> =
     confinement: await testConfinement(),
     log: silentLog,
   });
-  // What root writes here stands for what git's own user has received.
+  // Files that root writes here represent what git's own user has received.
   const asReceived: typeof git = async (dir, ...given) => {
     const output = await git(dir, ...given);
     await runOk({ file: "chown", args: ["-R", `--reference=${dir}`, dir] });
@@ -98,7 +98,7 @@ test(
   async () => {
     const dir = join(root, "confined");
     const shell = join(root, "shell");
-    // Stands for git: says who it is, what it can write and what it can reach.
+    // Replaces git: prints its user, what it can write and what it can reach.
     const says = "id -u; cat /proc/net/dev | wc -l; ls /root /home 2>&1 | wc -l; touch refs/planted /usr/planted";
     await writeFile(shell, `#!/bin/sh\n[ "$1" = init ] && exec git "$@"\n{ ${says}; } >answer 2>&1\n`, { mode: 0o755 });
     const confinement = await testConfinement();
@@ -128,7 +128,7 @@ test("a lock that a killed git left is removed before the next git starts, and o
     for (const file of locks) await writeFile(file, "");
   };
   await lock();
-  // An earlier control plane may have started it.
+  // An earlier control plane may have started this git.
   const git = start({ file: "cat", args: [] }, { env: { GIT_DIR: repository } });
   await repositories.ensure("prj_locked");
   assert.deepEqual(
@@ -182,7 +182,7 @@ test("no folder that became a link leads work in a repository out of it", async 
   assert.deepEqual(await readdir(join(elsewhere, "refs", "tags")), []);
 });
 
-/** A commit of these files. */
+/** Creates a commit of these files. */
 async function commit(repository: string, files: Record<string, string>): Promise<string> {
   const lines: string[] = [];
   for (const [path, text] of Object.entries(files))

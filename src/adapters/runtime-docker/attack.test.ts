@@ -19,7 +19,7 @@ import { guardMs } from "../../../test/support/eventually.ts";
 
 const waitMs = guardMs;
 const server = `require("node:http").createServer((q, r) => r.end("here")).listen(Number(process.env.PORT));`;
-// Prints for each address whether a connection was made.
+// Prints for each address whether a connection succeeded.
 const dial = `
 const net = require("node:net");
 for (const address of process.argv.slice(2)) {
@@ -34,7 +34,7 @@ const cutOff = await forwardsNothing();
 const publicName = "deb.debian.org";
 const nameless = await findsNoNames();
 
-/** What hostile code tries from inside of a container. */
+/** Attacks that hostile code tries from inside a container. */
 describe("a container of an application", { skip: withoutDocker }, () => {
   let fixture: TestContainers;
   let image: string;
@@ -91,7 +91,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.doesNotMatch(output, /wrote to|mounted|triggered|\b(sda|vda|kmsg|mem)\b/);
   });
 
-  // The control plane and a swarm's registry listen at addresses of the host; swarm-runtime.test.ts tries the registry itself.
+  // The control plane and a swarm's registry listen at addresses of the host. swarm-runtime.test.ts tests the registry itself.
   it("reaches no port of the host, no metadata service, no private network, and no other project's container", async () => {
     const other = { project_id: "prj_victim", project_number: 912 };
     const image_ref = await fixture.makeImage(other.project_id, { "server.js": server }, "node server.js");
@@ -230,7 +230,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     );
     assert.ok(first);
     const answer = () => fetch(`http://${address.host}:${address.port}`).then((found) => found.text());
-    // Two files of 16 MiB each are kept; once what follows the first chunk is gone, the log was rotated twice.
+    // The engine keeps two files of 16 MiB each. If output after the first chunk is missing, it has rotated the log twice.
     const lost = async () => {
       assert.equal(await until(() => answer().catch(() => undefined), { timeoutMs: waitMs }), "here");
       const { dropped_bytes, lines } = await fixture.runtime.readOutput(key, first.cursor);
@@ -264,7 +264,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
       const image_ref = await fixture.makeImage(hostile.project_id, { "server.js": script }, "node server.js");
       return workload({ id, ...hostile, image_ref });
     };
-    // Begins again whenever one of its processes could not be started.
+    // Starts again whenever one of its processes could not start.
     const bomb = `const { spawn } = require("node:child_process");
       const more = () => spawn("sh", ["-c", "sleep 999 & sleep 999"]).on("error", ({ code }) => console.log("ended by", code));
       setInterval(() => { for (let each = 0; each < 5; each += 1) more(); }, 20); ${server}`;
@@ -310,7 +310,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
     assert.equal((await runIn("test ! -e /app/big && echo fine")).output, "fine\n");
   });
 
-  // The last one: it removes the runtime's network.
+  // This test is the last one, because it removes the runtime's network.
   it("gets other addresses when another data folder took those of its runtime while that was stopped", async () => {
     const network = () =>
       `10.${128 + Number(readFileSync(join(fixture.root, "runtime", "address-block"), "utf8"))}.0.0/16`;
@@ -329,7 +329,7 @@ describe("a container of an application", { skip: withoutDocker }, () => {
   });
 });
 
-/** Why names of the world cannot be looked up; false where they can. */
+/** The reason why this machine cannot resolve public names, or false. */
 async function findsNoNames(): Promise<string | false> {
   return lookup(publicName).then(
     () => false,
@@ -337,7 +337,7 @@ async function findsNoNames(): Promise<string | false> {
   );
 }
 
-/** The processes of a user of this machine. */
+/** Returns the processes of this user on this machine. */
 function processesOf(uid: number): string[] {
   return readdirSync("/proc").filter((name) => {
     try {
@@ -348,14 +348,17 @@ function processesOf(uid: number): string[] {
   });
 }
 
-/** Why no container reaches another machine; false where they do. An engine of a test leaves the machine's own firewall as it is. */
+/** The reason why no container reaches another machine, or false. A test's engine does not change the machine's own firewall. */
 async function forwardsNothing(): Promise<string | false> {
   const args = ["list", "chain", "ip", "filter", "FORWARD"];
   const rules = withoutDocker === false ? (await run({ file: "nft", args })).stdout : "";
   return rules.includes("policy drop") && "SKIPPED: the firewall of another Docker engine forwards nothing of this one";
 }
 
-/** A network namespace that stands for another machine, at an address of the range for tests (RFC 5737, TEST-NET-2), with a server at port 80. */
+/**
+ * Creates a network namespace that represents another machine, with a server on port 80 at an address reserved for tests (RFC 5737,
+ * TEST-NET-2).
+ */
 async function openWorld() {
   const name = `bworld${process.pid % 100_000}`;
   const pick = 4 * Math.floor(Math.random() * 63);

@@ -8,7 +8,7 @@ import type { DockerRuntime } from "../../containers/docker-runtime.ts";
 import { createDockerRuntime } from "./docker-runtime.ts";
 import type { DockerRuntimeOptions } from "../../containers/settings.ts";
 
-/** A test engine with a runtime in its own data folder; `close` leaves nothing behind on the machine. */
+/** A test engine with a runtime in its own data folder; `close` removes all traces from the machine. */
 export interface TestContainers extends RuntimeFixture {
   readonly engine: TestEngine;
   readonly runtime: DockerRuntime;

@@ -9,7 +9,7 @@ import { watchEnds } from "./end-signal.ts";
 const stateDir = mkdtempSync(join(tmpdir(), "berth-endSignal-"));
 after(() => rmSync(stateDir, { recursive: true }));
 
-/** A shim whose application ends at once. */
+/** Runs a shim whose application ends at once. */
 async function runShim(attempt: number): Promise<number> {
   const folder = join(stateDir, "live", "dep_1", "0", String(attempt));
   mkdirSync(folder, { recursive: true });

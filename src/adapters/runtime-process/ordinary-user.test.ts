@@ -52,10 +52,10 @@ describe("an ordinary user's process runtime", { skip: lacks }, () => {
     const env = { PATH: systemPath, HOME: home, TMPDIR: home, ...expected };
     const result = await run(command, { env, timeoutMs: 2 * guardMs });
     assert.equal(result.exitCode, 0, result.stdout.slice(-6000));
-    // What was just killed is gone once it had the processor again.
+    // A killed process disappears once the kernel has scheduled it again.
     await eventually(() => leftOver().length === 0, "nothing is left").catch(() => assert.deepEqual(leftOver(), []));
   };
-  /** Command lines of what still runs and knows the tests' folder. */
+  /** Returns the command lines of running processes that mention the tests' folder. */
   const leftOver = () =>
     readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))

@@ -13,7 +13,7 @@ import type { ProcessRuntimeOptions } from "./settings.ts";
 import { watchInstances } from "./watch-instances.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
 
-// Nothing runs here: what is tried is what the files of applications say after the machine went down, or while its disk is full.
+// No application runs here: the tests read the applications' files as they are after a power cut, or while the disk is full.
 describe("the files of applications", () => {
   const root = mkdtempSync(join(tmpdir(), "berth-power-cut-"));
   const swept: (readonly string[])[] = [];
@@ -43,7 +43,7 @@ describe("the files of applications", () => {
     return folder;
   };
   const emptied = (folder: InstanceFolder, name: string) => writeFileSync(join(folder.path, name), "");
-  // Stands in the way of every reader and writer, also of root.
+  // Makes the file unusable for every reader and writer, including root.
   const broken = (folder: InstanceFolder, name: string) => {
     rmSync(join(folder.path, name), { force: true });
     mkdirSync(join(folder.path, name));

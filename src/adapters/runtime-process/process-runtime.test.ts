@@ -2,7 +2,7 @@ import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import { testParts } from "../../sandbox/test-parts.ts";
 import { makeGround } from "./test-ground.ts";
 
-/** Every promise holds with the strongest sandbox of this machine, and where it gives no namespaces. */
+/** The suite runs with the strongest sandbox of this machine, and without namespaces. */
 function suite(name: string, options: Parameters<typeof makeGround>[0]): void {
   runtimeSuite(name, async () => {
     const ground = await makeGround(options);

@@ -28,7 +28,7 @@ http.createServer((request, response) => {
 const waitMs = guardMs;
 const first = { ordinal: 0, attempt: 1 };
 
-/** The processes of this machine that sleep for so long. */
+/** Returns the processes of this machine that sleep for this time. */
 function processesWith(mark: string): readonly number[] {
   return processIds().filter((pid) => {
     try {
@@ -84,7 +84,7 @@ describe("applications of the process runtime", () => {
     const plane = startNode([script, root, JSON.stringify(workload()), command]);
     t.after(() => plane.kill("SIGKILL"));
     await once(plane.stdout, "data");
-    // The shell says so before it becomes the second of them.
+    // The shell prints the mark before it becomes the second process.
     assert.ok(await until(() => processesWith(mark).length >= 2 || undefined, { timeoutMs: waitMs }), "none began");
     plane.kill("SIGKILL");
     await once(plane, "close");
@@ -217,7 +217,7 @@ describe("applications of the process runtime", () => {
   });
 });
 
-/** Asks an instance once it answers at all: where pasta forwards its port, a connection says nothing. */
+/** Repeats a request until the instance answers: where pasta forwards the port, a successful connection proves nothing. */
 async function ask(instance: Instance | undefined, path = "/"): Promise<string> {
   assert.ok(instance?.address, "the instance has an address");
   const origin = `http://${instance.address.host}:${instance.address.port}`;

@@ -16,7 +16,7 @@ const skip =
 const project_id = "prj_given";
 const server = `require("node:http").createServer((request, response) => response.end("here")).listen(process.env.PORT)`;
 
-/** Debian's registry as an operator runs it: elsewhere, with TLS and a login, and trusted by the machines. */
+/** Debian's registry as an operator would run it: on another machine, with TLS and a login, and trusted by the swarm's machines. */
 describe("a Docker swarm with a registry that the operator runs", { skip }, () => {
   let registry: TestRegistry;
   let swarm: TestSwarm;
@@ -48,7 +48,7 @@ describe("a Docker swarm with a registry that the operator runs", { skip }, () =
       ...{ env: {}, limits: { memoryBytes: 128 * 1024 * 1024, processes: 64, cpus: 1 }, reach: [] },
       storage_access: "none",
     };
-    // A machine takes replicas once it has pulled the guard's image, from the same registry.
+    // A machine accepts replicas once it has pulled the guard's image from the same registry.
     await swarm.runtime.start({ ...workload, id: "dep_first" }, { ordinal: 0, attempt: 1 });
     await swarm.runtime.remove("dep_first");
     assert.ok(await until(async () => (await swarm.guarded()) === 2 || undefined, { timeoutMs: guardMs }));

@@ -6,7 +6,7 @@ import { createRecall } from "./recall.ts";
 
 type Reply = (call: DockerCall) => Promise<unknown>;
 
-/** An engine that answers in this way, with the paths that it was asked. */
+/** An engine with these replies, and the paths that it was asked for. */
 function engine(reply: Reply) {
   const asked: string[] = [];
   const call: Reply = async (given) => {

@@ -10,7 +10,7 @@ import { runtimeSuite } from "../../ports/runtime.suite.ts";
 import type { Instance, Workload } from "../../ports/runtime.ts";
 import { makeSwarm, type TestSwarm } from "../../../test/support/swarm.ts";
 
-// Starts engines and fills a registry: minutes. What decides without a swarm is in swarm-rules.test.ts.
+// Starting engines and filling a registry takes minutes. swarm-rules.test.ts tests the decisions without a swarm.
 const skip =
   withoutDocker || withoutRegistry || (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
 
@@ -46,7 +46,7 @@ describe("a Docker swarm of three machines", { skip }, () => {
     }).then((answer) => answer.text());
   const answering = (instance: Instance | undefined) =>
     until(() => ask(instance).catch(() => undefined), { timeoutMs: guardMs });
-  /** Once the swarm has as many of them in this state. */
+  /** Waits until the swarm has this many instances in this state. */
   const eventuallyIn = async (state: Instance["state"], count: number) => {
     const found = async () => {
       const instances = await own().catch(() => []);
@@ -71,7 +71,7 @@ describe("a Docker swarm of three machines", { skip }, () => {
   after(() => swarm?.close());
 
   it("spreads replicas over all machines, from where their output comes", async () => {
-    // A machine takes replicas once its guard is up, which the first start brings.
+    // A machine accepts replicas once its guard runs; the first start installs the guard.
     await swarm.runtime.start({ ...workload, id: "dep_first" }, { ordinal: 0, attempt: 1 });
     await swarm.runtime.remove("dep_first");
     assert.ok(await until(async () => (await swarm.guarded()) === 3 || undefined, { timeoutMs: guardMs }));

@@ -28,7 +28,7 @@ function traffic(requests: number, errors: number) {
   };
 }
 
-/** A day in buckets of five minutes, with requests in those that `busy` names. */
+/** A day in buckets of five minutes, with requests in those that `busy` selects. */
 function day(busy: (index: number) => boolean): Answer<"metrics.get"> {
   const buckets = Array.from({ length: 288 }, (_, index) => ({
     at: at(index * 5),

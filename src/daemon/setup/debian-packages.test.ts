@@ -29,7 +29,7 @@ test(
     t.after(() => rmSync(folder, { recursive: true }));
     const lists = join(folder, "lists");
     const log = join(folder, "calls");
-    // Knows a package only once the lists name it, as apt-get does.
+    // Knows a package only after `update`, as apt-get does.
     const aptGet = `#!/bin/sh\necho "$1" >>${log}\ncase $1 in\n  update) mkdir -p ${lists} && echo socat >${lists}/a_Packages ;;\n  *) grep -qs socat ${lists}/a_Packages || { echo "Unable to locate package socat" >&2; exit 100; } ;;\nesac\n`;
     writeFileSync(join(folder, "apt-get"), aptGet, { mode: 0o755 });
     const context = {

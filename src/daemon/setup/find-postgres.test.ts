@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 
 import { findPostgres } from "./find-postgres.ts";
 
-// Majors far above any real one, so that a PostgreSQL of this machine changes nothing.
+// Major versions far above any real one, so that this machine's PostgreSQL has no influence.
 let folder = "";
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "berth-postgres-"));

@@ -10,7 +10,7 @@ import { silentLog } from "../../kit/log.ts";
 import { findProgram } from "./find-program.ts";
 import { ensureMachine, type MachineParts } from "./machine.ts";
 
-// npm tells its scripts the caller's folders in npm_…: another user cannot use them.
+// npm passes the caller's folders to its scripts in npm_… variables. Another user cannot use them.
 const inherited = Object.entries(process.env as Record<string, string>).filter(([name]) => !name.startsWith("npm_"));
 const environment = Object.fromEntries(inherited);
 const bwrap = findProgram("bwrap", "");
@@ -65,7 +65,7 @@ async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump:
   return { initdb: initdb.stdout, dump: dump.stdout };
 }
 
-/** As a user without rights, with the machine's own PostgreSQL and bubblewrap hidden. */
+/** Runs the setup as a user without rights, and hides the machine's PostgreSQL and bubblewrap. */
 async function setUpBare(dataDir: string): Promise<MachineParts> {
   const home = join(folder, "home");
   await mkdir(home, { recursive: true });

@@ -30,7 +30,7 @@ test("the control plane's unit ends the control plane alone, and has no mount na
     "WantedBy=multi-user.target",
   ])
     assert.ok(lines.includes(line), line);
-  // Each of these would hide the networks that an earlier start mounted.
+  // Each of these options would hide the networks that an earlier start mounted.
   const withNamespace =
     /^(?:Protect(?:System|Home|Kernel\w+|ControlGroups|Hostname|Proc)|Private\w+|(?:ReadOnly|ReadWrite|Inaccessible)Paths)=/;
   assert.deepEqual(
@@ -65,7 +65,7 @@ test("after a stop of everything, empty folders of sockets are gone and one in u
   const line = (unitTexts({ ...plan, dataDir })[unitNames.tenants] ?? "").match(
     /^ExecStopPost=-\/bin\/sh -c (.+)$/m,
   )?.[1];
-  // As systemd reads it: doubled dollars and percents are single ones.
+  // Splits the line like systemd: doubled dollars and percents become single ones.
   const words = [...(line ?? "").matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) =>
     word
       .replaceAll(/\\(.)/g, "$1")

@@ -209,7 +209,7 @@ test("changes name each noun of a project once behind a cursor, and nothing of o
   await api.call("POST", "/v1/api-tokens", { token: other.owner, body: { name: "elsewhere" } });
   for (const key of ["ONE", "TWO"])
     await api.call("PUT", `/v1/projects/${project.slug}/env/${key}`, { token: mine.owner, body: { value: "x" } });
-  // Transactions of other databases hold the cursor back: it is past both changes at some time.
+  // Transactions in other databases hold the cursor back, so the test waits until it has passed both changes.
   const written = await newestChange(mine.id);
   const next = await eventually(async () => {
     const body = await read(String(first["next_cursor"]));

@@ -40,7 +40,7 @@ function recordingLog() {
 
 interface Scene {
   readonly org: TestOrganization;
-  /** An owner token in approval mode. */
+  /** The agent's token: an owner token in approval mode. */
   readonly agent: { readonly id: string; readonly text: string };
   /** Calls as the agent. */
   readonly ask: (method: string, path: string, body?: unknown) => Promise<Called>;
@@ -48,7 +48,7 @@ interface Scene {
 
 let scenes = 0;
 
-/** An organization of its own, so that no test fills another's caps. */
+/** Creates an organization for each test, so that no test uses up another's limits. */
 async function scene(): Promise<Scene> {
   const { db } = api.database;
   const org = await testOrganization(db, `scene-${(scenes += 1)}`);
@@ -69,7 +69,7 @@ function approvalOf(called: Called): { id: string; status: string; expires_at: s
 
 const statusOf = async (s: Scene, id: string) => (await s.ask("GET", `/v1/approvals/${id}`)).body["status"];
 
-/** Runs what needs another time, and comes back. */
+/** Runs a function at a later time of the clock, then turns the clock back. */
 async function later<T>(ms: number, run: () => Promise<T>): Promise<T> {
   aheadMs += ms;
   try {
@@ -105,7 +105,7 @@ describe("a request that needs an approval", () => {
     const [first, same, other] = [await ask("a"), await ask("a"), await ask("b")];
     assert.equal(first.id, same.id);
     assert.notEqual(first.id, other.id);
-    // A default that is written out makes no other request.
+    // A default written explicitly gives the same request.
     const spelt = await s.ask("POST", "/v1/api-tokens", { name: "a", expires_in_days: 90 });
     assert.equal(approvalOf(spelt).id, first.id);
   });

@@ -66,7 +66,7 @@ test("seven daily and four weekly backups stay", () => {
   const all = Array.from({ length: 60 }, (_, i) => backup(i));
   const gone = new Set(expired(all, keep, now));
   const stay = all.filter(({ id }) => !gone.has(id)).map(({ created_at }) => created_at.slice(0, 10));
-  // The weeks end on Sundays: the 15th, the 8th and the 1st of March; the 15th is one of the seven days too.
+  // The weeks end on Sundays: the 15th, the 8th and the 1st of March. The 15th is also one of the seven days.
   assert.deepEqual(stay, [
     "2026-03-18",
     "2026-03-17",
@@ -120,7 +120,7 @@ test("beyond the size that a project's backups may have the oldest automatic one
   assert.deepEqual(beyondLimit(all, 60), []);
   assert.deepEqual(beyondLimit(all, 45), idsOf(daily.slice(0, 2)));
   assert.deepEqual(beyondLimit(all, 25), idsOf([...daily, manual]));
-  // The newest and the newest verified one stay, however small the limit is.
+  // The newest backup and the newest verified one stay, however small the limit is.
   assert.deepEqual(beyondLimit(all, 0), idsOf([...daily, manual]));
 });
 

@@ -95,7 +95,7 @@ test("a build is shown with the deployment that came of it, not with a later one
   const { db } = api.database;
   await db.updateTable("deployment").set({ trigger: "rollback" }).where("id", "=", again).execute();
   assert.deepEqual((await get(`/v1/builds/${id}`)).body["deployment"], { number: 4, status: "failed", failure: null });
-  // Of files that came without git, as of a push.
+  // The first is of an upload without git, the second of a push.
   await db
     .updateTable("deployment")
     .set({ trigger: "upload" })

@@ -44,7 +44,7 @@ const shown = [
   " !     A newer push replaced this one.",
 ];
 
-/** A push of two branches that a newer one supersedes: what its pusher was told, and its build. */
+/** Runs a push of two branches that a newer push supersedes; resolves with the pusher's output and the build. */
 async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
   const { db, wakeups } = api.platform;
   const project = await testProject(api.platform, org);

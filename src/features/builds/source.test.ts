@@ -116,7 +116,7 @@ interface PlanBody {
   readonly failure: { readonly code: string } | null;
 }
 
-/** The plans of a project, by POST and PUT; each must leave no build and no object. */
+/** Plans a project's source by POST and PUT; each plan must leave no build and no object. */
 async function planner() {
   const { project, patch, put, builds } = await fresh();
   const path = `/v1/projects/${project.slug}/plan`;

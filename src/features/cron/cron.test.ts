@@ -212,7 +212,7 @@ test("runs come newest first, a hundred at a time, each once", async () => {
     project_id: project.id,
     job_id,
     trigger: "manual" as const,
-    // Several runs share a moment, as runs by hand may.
+    // Several runs have the same time, as runs started by hand may.
     scheduled_at: new Date(Date.UTC(2026, 0, 1) + Math.floor(i / 3) * 60_000),
     status: "succeeded" as const,
   }));

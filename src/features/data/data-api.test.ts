@@ -293,7 +293,7 @@ describe("the table browser on a project's own instance", { skip: missingPart },
     assert.equal((await query("select 1 -- ".padEnd(70_000, "x"))).status, 400);
   });
 
-  // As the application's own role each of these would change or end something.
+  // With the rights of the application's own role, each of these would change or end something.
   const hostile = [
     "delete from notes",
     "with gone as (delete from notes returning *) select * from gone",
@@ -367,14 +367,14 @@ describe("the table browser on a project's own instance", { skip: missingPart },
 
   test("a statement keeps no lock, ends with its time, and sends no more than it may", async () => {
     await query("select pg_advisory_lock(7)");
-    // The browser's session ends a moment after its answer.
+    // The table browser's session ends a moment after its answer.
     const tryLock = () => application.query<{ free: boolean }>("SELECT pg_try_advisory_lock(7) AS free");
     await eventually(async () => (await tryLock()).rows[0]?.free, "the lock is free");
     const [slept, deaf] = await Promise.all([
       query("select set_config('statement_timeout', '0', false), pg_sleep(60)"),
       query("select public.deaf()"),
     ]);
-    // A busy machine may need the whole of a statement's time for less than the limit.
+    // On a busy machine the statement may time out before it reaches the size limit.
     const huge = await eventually(async () => {
       const answer = await query("select repeat('x', 1000000) from generate_series(1, 300)");
       return answer.status !== 504 && answer;

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => api.close());
 
-/** A project whose deployments go live as soon as they are made. */
+/** A project whose deployments become active as soon as they exist. */
 async function history() {
   const { db } = api.database;
   const { id: project_id } = await testProject(api.platform, org);
@@ -56,7 +56,7 @@ async function history() {
     },
     changeVariables: () =>
       take(db.transaction().execute((tx) => restartDeployment(api.platform, tx, owner, "variables"))),
-    /** The number of the deployment that was brought back. */
+    /** Rolls back; resolves with the number of the deployment. */
     rollBack: () => take(db.transaction().execute((tx) => rollBack(api.platform, tx, owner))),
   };
 }

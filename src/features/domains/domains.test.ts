@@ -24,7 +24,7 @@ let demo: string;
 let other: string;
 let foreign: string;
 let counter = 0;
-/** A zone that nobody has used yet. */
+/** A zone that no other test uses. */
 const freshZone = () => `zone-${(counter += 1)}.test`;
 const here = [
   { type: "A", value: "192.0.2.1" },
@@ -74,7 +74,7 @@ const actions = async (org: TestOrganization) => {
     .execute();
   return rows.map((row) => `${row.action} ${row.target}`);
 };
-/** Lets time pass for one hostname, as far as its checks are concerned. */
+/** Makes the checks of one hostname older. */
 const age = (hostname: string) =>
   api.database.db
     .updateTable("domain")

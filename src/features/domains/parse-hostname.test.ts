@@ -103,7 +103,9 @@ describe("what no project can have is refused", () => {
         assert.ok("refused" in parsed(text), hostnameOf(text)));
 });
 
-/** Spellings that programs take for an IPv4 address: 1 to 4 parts, each decimal, octal or hexadecimal, in any case, in any digits. */
+/**
+ * Returns a spelling that programs read as an IPv4 address: 1 to 4 parts, each decimal, octal or hexadecimal, in any case and any digits.
+ */
 function spellIpv4(): string {
   const address = [0, 0, 0, 0].map(() => randomInt(256));
   const count = 1 + randomInt(4);

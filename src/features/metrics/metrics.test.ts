@@ -33,7 +33,7 @@ async function metricsOf(slug: string, range = "1h"): Promise<Metrics> {
   return called.body as unknown as Metrics;
 }
 
-/** What an edge says of so many requests that all took 3 ms, the last `failed` of them with 500. */
+/** An edge's report of this many requests that all took 3 ms; the last `failed` ones got 500. */
 function usage(project_id: string, counter: string, requests: number, failed = 0): EdgeUsage {
   const latency_buckets = [...latencyBucketsMs, Infinity].map((bound) => (bound >= 5 ? requests : 0));
   const by_class = { "2": requests - failed, ...(failed > 0 ? { "5": failed } : {}) };
@@ -149,7 +149,7 @@ describe("replicas", () => {
     const { replicas, deployments } = await metricsOf(slug, "7d");
     const used = replicas[0]?.buckets.filter((bucket) => bucket.cpus !== null) ?? [];
     assert.ok(used.length > 0);
-    // 15 s in 30 s and 3 s in 15 s: between a fifth and a half of a processor, wherever the hours part.
+    // 15 s in 30 s and 3 s in 15 s: between a fifth and a half of a processor, wherever the hour ends.
     for (const { cpus } of used) assert.ok(cpus !== null && cpus >= 0.2 && cpus <= 0.5, String(cpus));
     assert.equal(replicas[0]?.memory_bytes, 50_000_000);
     assert.equal(replicas[0]?.processes, 3);

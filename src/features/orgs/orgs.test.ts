@@ -28,7 +28,7 @@ test("a new organization comes with an owner token that is shown once and may do
   const me = await api.call("GET", "/v1/me", { token: String(token) });
   assert.deepEqual([me.body["role"], me.body["platform_admin"]], ["owner", false]);
   const { scopes: held, expires_at } = me.body["token"] as { scopes: string[]; expires_at: string };
-  // All but those of rows that only the platform's operator may call.
+  // All scopes except those of routes that only the platform's operator may call.
   assert.deepEqual(
     scopes.filter((scope) => !held.includes(scope)),
     ["orgs:read", "orgs:write", "platform:read"],

@@ -159,7 +159,7 @@ test("a thousand projects with an hour of minutes each are one answer", async ()
     insert into project_metric (project_id, org_id, bucket_seconds, at, requests)
     select p.id, p.org_id, 60, date_trunc('minute', now()) - make_interval(mins => m), 3
     from project p cross join generate_series(0, 59) m where p.org_id = ${many.id}`.execute(db);
-  // As autovacuum, which the tests' server goes without, would have done by now.
+  // The tests' server has no autovacuum, which would have analyzed the tables by now.
   await sql`analyze project, project_metric`.execute(db);
   const { totals, projects } = await overviewOf(many.member);
   assert.equal(projects.length, 1000);

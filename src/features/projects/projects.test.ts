@@ -50,7 +50,7 @@ test("a slug is unique in its organization alone, and no hostname tells whether 
 
 test("the limit holds under 50 creations at once", async () => {
   const org = await testOrganization(api.database.db, "limited", { maxProjects: 7 });
-  // A slow machine answers 503 to a request that waited 5 s for a connection to the database; nothing was created then.
+  // On a slow machine, a request that waited 5 s for a database connection gets 503. It has created nothing.
   const answered = async (slug: string) => {
     const called = await create(org.member, slug);
     return called.status !== 503 && called;

@@ -14,7 +14,7 @@ const finding = (status: Finding["status"], subject = ""): Finding => ({ subject
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 2, 3, minute));
 const text = (minute: number) => at(minute).toISOString();
 
-/** The rows after one look a minute with these results. */
+/** The rows after one check a minute with these results. */
 function looks(...statuses: readonly Finding["status"][]): CheckRow {
   let rows: readonly CheckRow[] = [];
   for (const [minute, status] of statuses.entries()) ({ rows } = nextRows(report([finding(status)]), rows, at(minute)));

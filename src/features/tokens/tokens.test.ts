@@ -99,7 +99,7 @@ test("a token that was revoked in this moment is told so, also while it is still
   const org = await testOrganization(db, "remembered");
   const { id, text } = await testToken(db, org.id, {});
   assert.equal((await api.call("GET", "/v1/me", { token: text })).status, 200);
-  // Nobody is woken by it, so that the request comes in time.
+  // This update wakes no cache, so the request comes before the token's removal is known.
   await db.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", id).execute();
   const called = await api.call("GET", "/v1/me", { token: text });
   assert.deepEqual([called.status, called.body["code"]], [401, "unauthorized"]);
@@ -158,7 +158,7 @@ test("the last owner token stays, also when both are deleted at once", async () 
     await create(org.owner, { name: "one", role: "owner" }),
     await create(org.owner, { name: "two", role: "owner" }),
   ];
-  // Only these two are left.
+  // Leaves only these two.
   await db
     .updateTable("api_token")
     .set({ revoked_at: new Date() })

@@ -15,7 +15,7 @@ import { codeOf, openWebhook } from "./webhooks.ts";
 
 let api: TestApi;
 before(async () => {
-  // Nothing is sent here.
+  // These tests send nothing.
   const mailTo = () => ({ name: "mail", deliver: () => Promise.reject(new Error("the test sent a mail")) });
   api = await testApi({ ports: { mailTo } });
 });
@@ -34,7 +34,7 @@ async function deliveries(org: TestOrganization, id: unknown) {
   return body["deliveries"] as { event: string; status: string; data: Record<string, unknown> }[];
 }
 
-/** A deployment that is starting, and what ends it. */
+/** A deployment that is starting, and a function that ends it. */
 async function starting(org: TestOrganization) {
   const { id: project_id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
@@ -188,13 +188,13 @@ test("a webhook that is off queues nothing and loses what waits; a test is sent 
 
 const mail = { url: "mailto:ops@mail.test", format: "email" };
 
-/** The code in the mailbox of a webhook's address. */
+/** Returns the code that the mailbox of a webhook's address received. */
 async function codeIn(id: unknown) {
   const sealed = await sealedOf(api.database.db, String(id));
   return codeOf(openWebhook(api.platform.vault, String(id), sealed));
 }
 
-/** An e-mail webhook of an organization of its own. */
+/** An e-mail webhook of a new organization. */
 async function mailWebhook() {
   const org = await organization();
   const made = await add(org, mail);

@@ -35,7 +35,7 @@ test("a replica of a lost machine starts elsewhere before an edge that is behind
   const platform = platformDouble({ db, vault, ingestOutput, ports: { runtime } });
   const edge = { id: "edge", machine: "lost", kind: "builtin", certificate_version: 0, open_requests: {} } as const;
   await saveEdge(db, { ...edge, route_version: 0 });
-  // Live for as long as this test takes.
+  // Keeps the edge live for the length of this test.
   await sql`update edge set seen_at = now() + interval '1 hour'`.execute(db);
   const replica = async (instance: Instance) => {
     const { workloads } = await changedWorkloads(db, platform.machine, { ids: [id] });

@@ -68,7 +68,7 @@ test("what ends is forgotten with the positions of its output, and with its numb
   const task = appsTask({ ...platform, ingestOutput: createIngest(platform) }, () => {});
   const positionOf = ({ deployment_id: workload_id }: { deployment_id: string }) =>
     logStore.readPosition({ workload_id, ordinal: 0, attempt: 1 });
-  // What a run began goes on behind it.
+  // A run's work continues in the background.
   await eventually(async () => {
     await task.run(new AbortController().signal);
     await task.settle?.();
@@ -147,7 +147,7 @@ test("a machine that reads only what changed knows the same workloads as one tha
     assert.notEqual(JSON.stringify(sorted(now)), before, `${name}: this is to be seen`);
     before = JSON.stringify(sorted(now));
   }
-  // Nothing changed: nothing is read.
+  // Nothing changed, so the task reads nothing.
   const { snapshot } = await changedWorkloads(db, machine, { since: null });
   assert.deepEqual((await changedWorkloads(db, machine, { since: snapshot })).projects, []);
 });

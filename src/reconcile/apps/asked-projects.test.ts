@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { EdgeUsage } from "../../ports/edge.ts";
 import { createAskedProjects } from "./asked-projects.ts";
 
-/** An edge that has refused so many requests of these projects, over two counters. */
+/** An edge that has refused this many requests of these projects, split over two counters. */
 function edgeWith(refused: Record<string, number>) {
   const usage = (counter: string, project_id: string, count: number): EdgeUsage => ({
     ...{ counter, project_id, requests: count + 5, by_class: { "2": 5, "5": count } },

@@ -31,7 +31,7 @@ test("a replica is stopped only after every live edge has confirmed that it is o
       certificate_version: 0,
       open_requests: {},
     });
-    // Live for as long as this test takes.
+    // Keeps the edge live for the length of this test.
     await sql`update edge set seen_at = now() + interval '1 hour'`.execute(db);
   };
   await confirm(0);
@@ -49,7 +49,7 @@ test("a replica is stopped only after every live edge has confirmed that it is o
   assert.deepEqual(stopped, []);
   await confirm(1e9);
   await ending;
-  // The wait is over after some seconds, and the next run decides again.
+  // The wait ends after some seconds, and the next run decides again.
   await eventually(async () => {
     await endReplicas(platform, { id, row, ordinals: [0] });
     return stopped.length > 0;

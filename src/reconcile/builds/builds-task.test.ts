@@ -39,7 +39,7 @@ const failed: BuildOutcome = {
   failure: { stage: "build", code: "build_failed", summary: "It failed.", hint: "Look above.", log_tail: [] },
 };
 
-/** The task of a control plane whose disk for logs is full. */
+/** The task of a control plane whose log disk is full. */
 function taskWith(
   build: (request: BuildRequest) => Promise<BuildOutcome>,
   files: Readonly<Record<string, string>> = {},
@@ -177,7 +177,7 @@ test("a short disk of images refuses a build before it begins, and ends one that
   assert.deepEqual(await outcomeOf(ended), ["failed", "storage_full"]);
 });
 
-/** A project with an image that no deployment needs, and a redeploy of it for when `queue` is called. */
+/** A project with an image that no deployment needs; `queue` adds a redeploy of it. */
 async function withOldImage() {
   const { db } = api.database;
   const { id } = await testProject(api.platform, org);
@@ -194,7 +194,7 @@ async function withOldImage() {
   };
 }
 
-/** The task that removes images, of which this project has these. */
+/** The task that removes images, on a machine that has these images of the project. */
 function imagesTaskWith(projectId: string, images: readonly string[], removeImage: () => Promise<void>) {
   const builder = builderDouble({ images: async (id) => (id === projectId ? images : []) });
   const ports = { builder, runtime: runtimeDouble({ removeImage }) };

@@ -7,7 +7,7 @@ import { createDiskRoom } from "./disk-room.ts";
 const never = new AbortController().signal;
 const gib = 1024 ** 3;
 
-/** The room on a disk that is short of space until the builds that take it are gone. */
+/** The room on a disk that is short of space until the builds that fill it have ended. */
 function roomWith(taken: Readonly<Record<string, number | null>>) {
   const disk = { is_short: false, is_full: false };
   const dataDisk = {
@@ -26,7 +26,7 @@ test("of the builds on a disk that runs short the one that took most ends, and i
   disk.is_short = true;
   await eventually(() => large.signal.aborted, "the largest has to end");
   assert.match(large.shortage()?.summary ?? "", /this one took the most: 3072 MiB/);
-  // Its files go; until then the others are not ended for them.
+  // The task removes the build's files. Until then it ends no other build for space.
   large.leave();
   disk.is_short = false;
   for (const build of [small, middle]) {

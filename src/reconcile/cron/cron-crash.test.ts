@@ -22,7 +22,7 @@ const kills = runsAll ? 50 : 8;
 const jobs = 10;
 const random = seededRandom();
 const minuteMs = 60_000;
-// A minute of the schedulers' clock lasts 600 ms.
+// One minute of the schedulers' clock lasts 600 ms.
 const speed = 100;
 
 async function startScheduler(input: CronSchedulerInput) {
@@ -51,7 +51,7 @@ test("kills around the minute, two schedulers: every due minute has its one row,
     const input = { connection: database.connection, keyFile, clock };
     const schedulers = await Promise.all([startScheduler(input), startScheduler(input)]);
     for (let kill = 0; kill < kills; kill += 1) {
-      // From a little before the minute to a little after it, where the rows are written and the calls are made.
+      // The kill comes shortly before or after the minute, when the scheduler writes the rows and makes the calls.
       const toMinute = (minuteMs - (fastClock(clock).now().getTime() % minuteMs)) / speed;
       await sleep(Math.max(0, toMinute - 5 + random() * 25));
       schedulers[kill % 2]?.kill("SIGKILL");

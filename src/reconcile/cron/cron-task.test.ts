@@ -36,13 +36,13 @@ const noon = Date.parse("2026-03-01T12:00:00.000Z");
 const minuteMs = 60_000;
 const never = new AbortController().signal;
 
-/** A scheduler whose clock stands still until it is set. */
+/** A scheduler whose clock stops until the test sets it. */
 interface Scheduler {
   readonly task: Task;
   readonly project: CronProject;
-  /** Sets the clock and lets the task run once. */
+  /** Sets the clock and runs the task once. */
   at(ms: number): Promise<void>;
-  /** What the job's runs came to, oldest first, once none is under way. */
+  /** Returns the results of the job's runs, oldest first, once none is running. */
   runs(): Promise<Run[]>;
 }
 
@@ -144,7 +144,7 @@ test("a due job is called once, by GET, with its path as it stands and the heade
     await at(noon - 1);
     assert.equal(app.hits.length, 0);
     await at(noon + 20);
-    // The call goes on after the task's pass: it has its time of the clock by now.
+    // The call continues after the task's pass, and the clock has passed its time limit by now.
     await runs();
     await at(noon + 30);
     const [run] = await runs();
@@ -352,7 +352,7 @@ test("a year of downtime is a bounded number of rows", () =>
   }));
 
 test("a clock that is set back runs no minute twice and stalls no job", (t) => {
-  // No run is pruned, by chance, of the history that a year of missed minutes fills.
+  // Prevents the random pruning of the history, which a year of missed minutes fills.
   t.mock.method(Math, "random", () => 0.5);
   return withApp(async (app) => {
     const { at, runs, project } = await scheduler(app.address);

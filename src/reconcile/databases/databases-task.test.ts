@@ -34,7 +34,7 @@ after(async () => {
 });
 beforeEach(() => database.db.deleteFrom("project_database").execute());
 
-/** A host that has what it was asked for, unless a test says otherwise. */
+/** A host that has every requested database, unless a test changes it. */
 function hostWith(trouble: Partial<Pick<PostgresHost, "ensure" | "observe" | "hasProcess">> = {}) {
   const running = new Map<string, DatabaseEndpoint>();
   const ensure = async (spec: DatabaseSpec) => {
@@ -55,7 +55,7 @@ function taskOn(host: ReturnType<typeof hostWith>, db: Db = database.db, resting
   return databasesTask(platformDouble({ db, vault, wakeups, ports: { postgresHost: host } }), resting);
 }
 
-/** Databases in the order in which they are looked at. */
+/** Requests databases; resolves in the order in which the task handles them. */
 async function askFor(count: number): Promise<string[]> {
   for (let made = 0; made < count; made += 1) {
     const project = await testProject({ db: database.db, vault }, org);

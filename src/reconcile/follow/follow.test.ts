@@ -45,7 +45,7 @@ after(async () => {
 
 const taken: OutgoingOutcome = { outcome: "answered", status: 201, excerpt: "" };
 
-/** A control plane that fetches and shows statuses; `answer` is what the repository's host says to a status. */
+/** A control plane that fetches and reports statuses; `answer` gives the repository host's answer to a status. */
 function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => taken) {
   const sent: OutgoingRequest[] = [];
   const post = async (request: OutgoingRequest) => (sent.push(request), answer(request));
@@ -58,7 +58,7 @@ function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => tak
   return { sent, fetch: () => runOnce(tasks[0]), show: () => runOnce(tasks[1]) };
 }
 
-/** A project that follows a branch of its own of the remote repository. */
+/** A project that follows its own branch of the remote repository. */
 async function followed(more: Record<string, unknown> = {}) {
   const { id: project_id, slug } = await testProject(api.platform, org);
   const branch = `of-${slug}`;
@@ -83,7 +83,7 @@ async function followed(more: Record<string, unknown> = {}) {
         build: unknown;
       }[];
     },
-    /** Lets the newest build go live, or fail. */
+    /** Makes the newest build's deployment active, or failed. */
     async end(status: "active" | "failed" = "active") {
       const { id, commit } = (await builds()).at(-1) ?? assert.fail("no build");
       await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", id).execute();
@@ -124,7 +124,7 @@ interface Message {
   readonly event?: string;
 }
 
-/** A push as each host tells of it: its headers, and of its body what matters. */
+/** A push as each host reports it: the headers, and the fields of the body that matter. */
 const hosts = {
   github({ secret, ref, after, event = "push" }: Message) {
     const body = JSON.stringify({

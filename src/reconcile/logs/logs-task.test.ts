@@ -28,7 +28,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A machine where applications write: the lines of each deployment, and those whose output cannot be read. */
+/** A machine with applications: the lines of each deployment, and the deployments whose output cannot be read. */
 function machine() {
   const written = new Map<string, string[]>();
   const broken = new Set<string>();
@@ -66,7 +66,7 @@ function machine() {
     opened,
     write: (of: CronProject, ...lines: string[]) =>
       void written.set(of.deployment_id, [...(written.get(of.deployment_id) ?? []), ...lines]),
-    /** Happens once, when the task has begun and the next output is about to be read. */
+    /** Runs once, after the task has begun and before it reads the next output. */
     beforeRead(work: () => Promise<void>) {
       touched += 1;
       next = work;

@@ -15,7 +15,7 @@ import {
 const subject = "main/shop";
 const hour = 3600;
 
-/** The status of the whole, and of the one subject. */
+/** Returns the status of the project and of its one subject. */
 function statuses(findings: readonly Finding[]) {
   return findings.map((finding) => [finding.subject, finding.status]);
 }

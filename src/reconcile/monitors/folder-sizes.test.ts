@@ -15,6 +15,6 @@ test("each folder's size is found by its name, a missing folder uses none", asyn
 });
 
 test("of no folders nothing is measured, the current folder neither", async () => {
-  // A measurement that is called off gives null.
+  // An aborted measurement gives null.
   assert.deepEqual(await folderSizes({}, AbortSignal.abort()), {});
 });

@@ -49,7 +49,7 @@ beforeEach(async () => {
   await sql`update deployment set status = 'retired' where status = 'active'`.execute(database.db);
 });
 
-/** What a test may do wrong on purpose. */
+/** Faults that a test causes. */
 interface Trouble {
   readonly machine?: string;
   readonly roles?: readonly string[];
@@ -93,13 +93,13 @@ function monitor(trouble: Trouble = {}): Task {
 
 const signal = new AbortController().signal;
 
-/** Looks once; the first run of a task does not. */
+/** Runs the checks; a task's first run does not. */
 async function look(task: Task, times = 1): Promise<void> {
   await task.run(signal);
   for (let index = 0; index < times; index += 1) await task.run(signal);
 }
 
-/** Makes everything that was seen and told so much older. */
+/** Makes all findings and messages this much older. */
 async function pass(minutes: number): Promise<void> {
   const span = sql`make_interval(mins => ${minutes})`;
   await sql`update monitor_check set since = since - ${span}, bad_since = bad_since - ${span}, last_ok_at = last_ok_at - ${span}`.execute(
@@ -130,7 +130,7 @@ async function messages(): Promise<string[]> {
   );
 }
 
-/** A database that its rows call ready; nothing runs. Gives its id. */
+/** A database whose rows say ready although no server runs. Resolves with its id. */
 async function readyDatabase({ org_id, project_id, slug }: CronProject, ready_at: Date): Promise<string> {
   const sealed_password = vault.seal(project_id, "database_password", "very secret");
   const id = `dbs_${slug}`;
@@ -251,7 +251,7 @@ describe("monitors", () => {
     const subject = await nameOf(project);
     await look(monitor());
     const broken = monitor({ edge: () => Promise.reject(new Error("no")), settings: { dataDir: "/nonexistent" } });
-    // The machine's own description needs the folder too, and fails as a fault of the task.
+    // The machine's own description needs the folder too, so the task itself fails.
     await assert.rejects(look(broken));
     assert.equal((await check("crash_loops", subject))?.status, "fail");
     await look(monitor({ edge: () => Promise.reject(new Error("no")) }));
@@ -358,7 +358,7 @@ async function crashing(times: number): Promise<CronProject> {
   return project;
 }
 
-/** A crash as the apps task writes it down. */
+/** Records a crash as the apps task does. */
 async function crash({ org_id, project_id, deployment_id }: CronProject, restarts: number): Promise<void> {
   const end = { out_of_memory: false, exit_code: 1, next_start_in_ms: 1000 };
   await recordCrash(database.db, { org_id, project_id, deployment: 1, process: "web", replica: 0, restarts, ...end });

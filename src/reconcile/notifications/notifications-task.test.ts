@@ -25,7 +25,7 @@ after(async () => {
   await database.drop();
 });
 
-/** A channel that answers from a script and then takes everything. */
+/** A channel with scripted answers, which then accepts everything. */
 function scripted(name: string, script: (Delivery | Error)[] = []) {
   const delivered: Message[] = [];
   const notifier: Notifier = {
@@ -52,7 +52,7 @@ async function send(platform: Platform, subject: string, lifeMs = 3_600_000): Pr
   await sendMessage(platform, platform.db, message);
 }
 
-/** Runs the task until it has nothing under way. */
+/** Runs the task until it has no work left. */
 async function runOnce(platform: Platform): Promise<void> {
   const task = notificationsTask(platform, () => {});
   await task.run(new AbortController().signal);
@@ -131,7 +131,7 @@ test("it is sent as soon as it is written", async () => {
   const channel = scripted("mail");
   const platform = worldWith([channel.notifier]);
   const driver = createDriver({
-    // Its period would send it too.
+    // The task's period is long, so that only the wake-up can send it.
     tasks: [{ ...notificationsTask(platform, () => driver.wake("notifications")), periodMs: 3_600_000 }],
     wakeups,
     log: silentLog,

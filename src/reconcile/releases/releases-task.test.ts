@@ -25,7 +25,7 @@ const full: LogStore["appendBuild"] = async () => {
   throw new Error("ENOSPC");
 };
 
-/** The task of a control plane; its applications have a release command and nothing else. */
+/** The task of a control plane whose applications have only a release command. */
 function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
   const ports = { runtime: runtimeDouble({ runOnce }), logStore: logStoreDouble({ appendBuild }) };
   return releasesTask(platformBeside(api, { owner: "here", ports }), () => {});
@@ -58,7 +58,7 @@ const rowOf = (id: string) =>
     .select(["status", "failure", "lease_owner"])
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
-/** As it is after the machine slept: the database's clock went on. */
+/** Ages the leases, as when the machine slept and the database's clock went on. */
 const letLeasesRunOut = () =>
   api.database.db
     .updateTable("deployment")

@@ -36,7 +36,7 @@ type Answer = (request: OutgoingRequest, signal: AbortSignal) => Promise<Outgoin
 const taken: OutgoingOutcome = { outcome: "answered", status: 204, excerpt: "" };
 const down: OutgoingOutcome = { outcome: "answered", status: 500, excerpt: "Oh no." };
 
-/** A control plane whose calls are answered by the test. */
+/** A control plane whose calls get the test's answers. */
 function planeWith(answer: Answer, owner = "boot/1/1", mailTo: MailTo = null) {
   const sent: OutgoingRequest[] = [];
   const outgoingHttp = {
@@ -57,7 +57,7 @@ function planeWith(answer: Answer, owner = "boot/1/1", mailTo: MailTo = null) {
 
 let count = 0;
 
-/** A webhook of an organization of its own, with events that wait. */
+/** A webhook of a new organization, with waiting events. */
 async function webhookWith(events: number, of?: { readonly id: string; readonly slug: string }) {
   const org = of ?? (await testOrganization(database.db, `sender-${(count += 1)}`));
   const id = newId("whk");

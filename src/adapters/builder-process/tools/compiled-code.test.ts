@@ -6,7 +6,7 @@ import { after, before, it } from "node:test";
 import { attempt } from "../../../ports/builder.suite.ts";
 import { makeTestBuilder, type TestBuilder } from "../test-builder.ts";
 
-// What npm finds compiled, and whether it may change it.
+// Prints how many compiled files npm finds, and tries to change them.
 const look =
   "ls -d /tmp/node-compile-cache/*/* | wc -l; for each in /tmp/node-compile-cache/*; do touch $each/x; done 2>&1 || true";
 const filesOf = (scripts: object) => ({ "package.json": JSON.stringify({ scripts }), "index.js": "" });
@@ -17,7 +17,7 @@ before(async () => (test = await makeTestBuilder()));
 after(() => test.close());
 
 it("gives npm's code, compiled by the platform alone, to every build after the first, and lets none change it", async () => {
-  // Other tests have lent theirs.
+  // Other tests have stored compiled code there.
   await rm(join(test.options.toolsDir, "compiled-code"), { recursive: true, force: true });
   await attempt(test.builder, files);
   await test.builder.settle();

@@ -20,7 +20,7 @@ after(async () => {
   await rm(root, { recursive: true });
 });
 
-/** What an install left. */
+/** Creates the folder that an install leaves. */
 async function installed(name: string, text = "content"): Promise<string> {
   const folder = join(root, name);
   await mkdir(join(folder, "a"), { recursive: true });

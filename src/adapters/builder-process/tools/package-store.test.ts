@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true }));
 
-/** A package as npm's cache keeps it. */
+/** A package in the format of npm's cache. */
 function packed(text: string) {
   const hex = createHash("sha512").update(text).digest("hex");
   const integrity = `sha512-${Buffer.from(hex, "hex").toString("base64")}`;
@@ -45,7 +45,7 @@ async function project(name: string, files: Record<string, string> = {}): Promis
   return { workspace, lockFile: "package-lock.json" };
 }
 
-/** What the end of a build does. */
+/** Runs the steps that follow a build. */
 const collect = async (source: LockedSource) => (await store.provide(source))();
 
 const contents = "cache/npm/_cacache/content-v2";
