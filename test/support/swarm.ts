@@ -39,6 +39,8 @@ export async function makeSwarm(count: number, given?: ImageRegistry): Promise<T
   });
   const registry = given ?? own;
   const base = await importMinimalImage(first.api);
+  // The engine removes a parent without a name together with its last child.
+  await first.api.call({ method: "POST", path: `/images/${base}/tag`, query: { repo: "test/base" } });
   const runtimes: SwarmRuntime[] = [];
   const open = async () => {
     for (const runtime of runtimes.splice(0)) runtime.close();

@@ -17,6 +17,16 @@ const project_id = "prj_given";
 const server = `require("node:http").createServer((request, response) => response.end("here")).listen(process.env.PORT)`;
 
 /** Debian's registry as an operator would run it: on another machine, with TLS and a login, and trusted by the swarm's machines. */
+it("sends a login of any length in the form that the engine reads", () => {
+  for (const password of ["s", "se", "sec", "ü?>~", "ü?>~~"]) {
+    const { authHeader } = createGivenRegistry("registry.test:5000/team", `user:${password}`);
+    assert.match(authHeader, /^[\w-]+={0,2}$/);
+    assert.equal(authHeader.length % 4, 0, "padded");
+    const account = { username: "user", password, serveraddress: "registry.test:5000" };
+    assert.deepEqual(JSON.parse(Buffer.from(authHeader, "base64url").toString()), account);
+  }
+});
+
 describe("a Docker swarm with a registry that the operator runs", { skip }, () => {
   let registry: TestRegistry;
   let swarm: TestSwarm;

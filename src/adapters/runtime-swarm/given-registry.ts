@@ -6,9 +6,14 @@ export function createGivenRegistry(name: string, login: string | null): ImageRe
   const account = { username, password: password.join(":"), serveraddress: name.split("/")[0] };
   return {
     name: async () => name,
-    authHeader: Buffer.from(JSON.stringify(login === null ? {} : account)).toString("base64url"),
+    authHeader: padded(JSON.stringify(login === null ? {} : account)),
     trustScript: async () => "",
     deleteImage: async () => {},
     close: async () => {},
   };
+}
+
+/** Docker reads the URL-safe alphabet only with padding (RFC 4648 §5); it silently drops a login without it. */
+function padded(text: string): string {
+  return Buffer.from(text).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 }
