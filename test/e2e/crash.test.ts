@@ -43,10 +43,7 @@ const instants: Instant[] = [
   { phase: "git ends", line: "Live at", afterMs: [15, 60] },
 ];
 
-for (const way of drawWays(random, {
-  possible: ({ runtime }) => runtime !== "swarm",
-  usual: ({ runtime }) => runtime === "process",
-})) {
+for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "process" })) {
   describe(nameOf(way), { skip: wayLacks(way) }, () => {
     before(async () => {
       platform = await startVisitedPlatform(way, ["survivor"]);

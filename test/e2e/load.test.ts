@@ -22,7 +22,6 @@ let version = 0;
 
 // Over HTTPS a usual run sends its load in https.test.ts, when it draws that file.
 for (const way of drawWays(seededRandom(), {
-  possible: ({ runtime }) => runtime !== "swarm",
   usual: ({ runtime, over }) => runtime === "process" && over === "http",
 })) {
   describe(nameOf(way), { skip: wayLacks(way) }, () => {

@@ -53,15 +53,16 @@ interface Choice {
 }
 
 /**
- * The ways that a file's tests go: one of those `usual` that this machine has the parts for and that need no swarm, and with
- * `npm test -- --all` every possible one.
+ * The ways that a file's tests go: one of those `usual` that this machine has the parts for and that need no swarm, with
+ * `npm test -- --all` every possible one, and with BERTH_TEST_WAY those that have all of its words, such as `swarm,haproxy`.
  */
 export function drawWays(
   random: () => number,
   { possible = () => true, usual = () => true }: Choice = {},
 ): readonly Way[] {
-  const ways = allWays.filter(possible);
-  if (runsAll) return ways;
+  const named = process.env["BERTH_TEST_WAY"]?.split(",") ?? [];
+  const ways = allWays.filter((way) => possible(way) && named.every((word) => Object.values(way).includes(word)));
+  if (runsAll || named.length > 0) return ways;
   const drawn = ways.filter((way) => way.runtime !== "swarm" && usual(way));
   const ready = drawn.filter((way) => wayLacks(way) === false);
   return drawCases(ready.length > 0 ? ready : drawn, 1, random);
