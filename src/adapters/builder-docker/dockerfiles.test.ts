@@ -308,9 +308,14 @@ describe("Dockerfiles", { skip: withoutDocker }, () => {
       few.lines.join("\n"),
     );
     // The command writes it at no cost, but the engine would read all of it.
-    const sparse = await failureOf(lines("RUN truncate -s 13194139533312 /big"));
-    assert.equal(sparse.code, "build_output_too_large", JSON.stringify(sparse));
-    assert.match(sparse.summary, /wrote a file of more than 1024 MiB/);
+    const truncate = "truncate -s 13194139533312 /big";
+    // npm ends with an exit code of its own.
+    const byNpm = `FROM ${test.images.node}\nCOPY package.json .\nRUN npm pkg set scripts.build="${truncate}" && npm run build\nCMD ["node"]`;
+    for (const built of [lines(`RUN ${truncate}`), build({ Dockerfile: byNpm, "package.json": "{}" })]) {
+      const sparse = await failureOf(built);
+      assert.equal(sparse.code, "build_output_too_large", JSON.stringify(sparse));
+      assert.match(sparse.summary, /wrote a file of more than 1024 MiB/);
+    }
     const neighbour = await lines("RUN echo priority $(cut -d' ' -f19 /proc/self/stat)");
     imageOf(neighbour.outcome);
     const priority = `priority ${Math.min(getPriority() + 10, 19)}`;

@@ -48,9 +48,9 @@ const ownPullHint =
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 
-// Exit code after SIGXFSZ, sent to a command that exceeds the file size limit; commands that ignore the signal print an error instead.
+// Exit code after SIGXFSZ, sent to a command that exceeds the file size limit; npm names the signal of its command, and commands that ignore it print an error.
 const tooLargeFile = 153;
-const saysTooLarge = /\bEFBIG\b|: File too large\s*$|File size limit exceeded/m;
+const saysTooLarge = /\bEFBIG\b|\bSIGXFSZ\b|: File too large\s*$|File size limit exceeded/m;
 
 // Exit code after SIGKILL, which the kernel sends when a group reaches its memory limit.
 const killed = 137;
