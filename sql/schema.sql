@@ -1364,6 +1364,8 @@ CREATE INDEX notification_due ON public.notification USING btree (next_attempt_a
 
 CREATE INDEX notification_ended ON public.notification USING btree (finished_at) WHERE (status <> 'queued'::text);
 
+CREATE INDEX notification_given_up ON public.notification USING btree (finished_at) WHERE (status = 'given_up'::text);
+
 CREATE INDEX notification_leased ON public.notification USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;

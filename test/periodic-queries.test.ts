@@ -16,8 +16,14 @@ import {
   changedHostnames,
   createEdgeCertificates,
 } from "../src/features/certificates/certificates.ts";
-import { claimDue, recentOrders } from "../src/features/certificates/queries.ts";
-import { adoptRuns, closeLostRuns, lockDueJobs, nextMinute } from "../src/features/cron/lifecycle-queries.ts";
+import { claimDue, plannedRenewals, recentOrders, servingCertificates } from "../src/features/certificates/queries.ts";
+import {
+  activeDeployments,
+  adoptRuns,
+  closeLostRuns,
+  lockDueJobs,
+  nextMinute,
+} from "../src/features/cron/lifecycle-queries.ts";
 import { wantedDatabases } from "../src/features/database/queries.ts";
 import { deadTunnels, deleteOldTunnels } from "../src/features/database/tunnel-queries.ts";
 import { claimPruning } from "../src/features/deployments/images.ts";
@@ -38,6 +44,7 @@ import { pruneMetrics } from "../src/features/metrics/sampling.ts";
 import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
 import { deleteExpiredNames } from "../src/features/projects/projects.ts";
+import { backupAges, crashes, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
 import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
 import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
@@ -116,6 +123,14 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   takeStatus: (db) => takeStatus(db, 60, nothingInProgress),
   wantedDatabases: (db) => wantedDatabases(db),
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
+  activeDeployments: (db) => activeDeployments(db, [home.id]),
+  backupAges: (db) => backupAges(db),
+  crashes: (db) => crashes(db),
+  cronLateness: (db) => cronLateness(db),
+  lateNotifications: (db) => lateNotifications(db),
+  openWork: (db) => openWork(db),
+  plannedRenewals: (db) => plannedRenewals(db),
+  servingCertificates: (db) => servingCertificates(db),
 };
 
 /** The statements already run in a transaction, which is the one that a query opens itself. */

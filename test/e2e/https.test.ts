@@ -17,7 +17,7 @@ import { freePort } from "../support/free-port.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
-import { ask, failures, openTalk, startTraffic } from "./traffic.ts";
+import { ask, failures, openTalk, startTraffic, summary } from "./traffic.ts";
 
 // Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
 
@@ -82,7 +82,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       await Promise.all([attach(names.slice(half)), detach(names.slice(0, half)), pushTimes(deploys / 2)]);
       await detach(names.slice(half));
       const answers = await traffic.stop();
-      t.diagnostic(`${answers.length} requests`);
+      t.diagnostic(summary(answers));
       assert.deepEqual(failures(answers, isKnown).slice(0, 5), []);
       assert.equal(open.ended(), null, "an open connection was cut");
       assert.ok(open.answered() > 10);
@@ -106,7 +106,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       assert.deepEqual(processesNaming(join(platform.dataDir, "control-database")), [], "and is dead until the end");
       await platform.restart({ BERTH_TRUSTED_PROXIES: "192.0.2.1" });
       const answers = await traffic.stop();
-      t.diagnostic(`${answers.length} requests`);
+      t.diagnostic(summary(answers));
       assert.deepEqual(failures(answers, isKnown).slice(0, 5), []);
       assert.equal(open.ended(), null, "an open connection was cut");
       await open.close();

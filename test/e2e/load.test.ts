@@ -7,7 +7,7 @@ import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, type TestApp } from "./platform.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, failures, openTalk, startSlowRequests, startTraffic } from "./traffic.ts";
+import { ask, failures, openTalk, startSlowRequests, startTraffic, summary } from "./traffic.ts";
 import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 
 const perSecond = runsAll ? 200 : 100;
@@ -58,7 +58,7 @@ for (const way of drawWays(seededRandom(), {
       );
       const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
       const answers = [...(await traffic.stop()), ...slowAnswers];
-      t.diagnostic(`${answers.length} requests, ${made} deploys`);
+      t.diagnostic(`${summary(answers)}; ${made} deploys`);
       assert.equal(made, deploys);
       assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
       assert.deepEqual(
@@ -86,7 +86,7 @@ for (const way of drawWays(seededRandom(), {
       assert.match(pushed?.stderr ?? "", /No traffic was switched/);
       await push("hasty");
       const answers = await traffic.stop();
-      t.diagnostic(`${answers.length} requests`);
+      t.diagnostic(summary(answers));
       assert.deepEqual(failures(answers, (body) => /^(calm|still) /.test(body)).slice(0, 5), []);
     });
   });

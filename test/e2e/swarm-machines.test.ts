@@ -14,7 +14,7 @@ import { startMachines, type TestMachine, type TestMachines } from "../support/m
 import { withoutRegistry } from "../support/registry.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { ask, failures, startTraffic } from "./traffic.ts";
+import { ask, failures, startTraffic, summary } from "./traffic.ts";
 
 const skip =
   withoutDocker || withoutRegistry || (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
@@ -103,7 +103,7 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     await eventually(async () => ((await replicasOn())[2] ?? 0) > 0, "the machine has replicas again");
     const answers = await traffic.stop();
-    t.diagnostic(`${answers.length} requests`);
+    t.diagnostic(summary(answers));
     assert.deepEqual(failures(answers, (body) => /^v\d$/.test(body)).slice(0, 5), []);
   });
 

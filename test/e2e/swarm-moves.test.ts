@@ -6,7 +6,7 @@ import { runsAll } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, type TestApp } from "./platform.ts";
-import { failures, startTraffic } from "./traffic.ts";
+import { failures, startTraffic, summary } from "./traffic.ts";
 import { startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 
 const way = { runtime: "swarm", edge: "builtin", over: "http" } as const;
@@ -55,7 +55,7 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     await move("process");
     await eventually(async () => (await inSwarm()) === "0", "the swarm runs nothing again");
     const answers = await traffic.stop();
-    t.diagnostic(`${answers.length} requests`);
+    t.diagnostic(summary(answers));
     assert.deepEqual(failures(answers, (body) => body === "v1").slice(0, 3), []);
   });
 
@@ -75,7 +75,7 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     assert.notEqual(tried?.failure, null);
     await eventually(async () => (await inSwarm()) === "0", "the swarm runs nothing");
     const answers = await traffic.stop();
-    t.diagnostic(`${answers.length} requests; ${JSON.stringify(tried?.failure)}`);
+    t.diagnostic(`${summary(answers)}; ${JSON.stringify(tried?.failure)}`);
     assert.deepEqual(failures(answers, (body) => body === "v2").slice(0, 3), []);
     await live.commit(liveApp({ version: "v3" }));
     const again = await live.push();

@@ -14,7 +14,7 @@ import { withoutRegistry } from "../support/registry.ts";
 import { liveApp } from "./apps.ts";
 import { startMember, type Member } from "./members.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
-import { ask, failures, startAsking, startTraffic, type Answer } from "./traffic.ts";
+import { ask, failures, startAsking, startTraffic, summary, type Answer } from "./traffic.ts";
 
 /** Why tests of a platform on a swarm of three machines are skipped; false: they are not. */
 export const swarmLacks =
@@ -130,7 +130,7 @@ export function swarmOfThree() {
     const [ofFirst = [], ofSecond = [], ofVisitor = []] = await stop();
     const isAway = ({ atMs }: Answer) => atMs >= away.from && atMs <= away.to;
     const counted = [ofFirst, ofSecond.filter((each) => !isAway(each)), ofVisitor];
-    t.diagnostic(`${counted.map(({ length }) => length).join(" + ")} requests (first edge, second edge, either)`);
+    t.diagnostic(`first edge, second edge, either: ${counted.map(summary).join("; ")}`);
     assert.deepEqual(
       counted.map((answers) => failures(answers, (body) => /^v\d+$/.test(body)).slice(0, 5)),
       [[], [], []],

@@ -11,6 +11,7 @@ export interface Answer {
   readonly body: string;
   readonly error: string | null;
   readonly atMs: number;
+  readonly tookMs: number;
 }
 
 /** An edge: its port on this machine, or where it listens; for HTTPS with the certificates that visitors trust. */
@@ -31,8 +32,9 @@ function secureOptions(edge: EdgeAddress, servername: string) {
 /** Asks over kept connections; a broken request is an answer with status 0. */
 export function ask(edge: EdgeAddress, slug: string, path: string, agent: Agent | false = false): Promise<Answer> {
   return new Promise((resolve) => {
+    const askedAt = performance.now();
     const end = (status: number, body: string, error: string | null) =>
-      resolve({ slug, status, body, error, atMs: Date.now() });
+      resolve({ slug, status, body, error, atMs: Date.now(), tookMs: performance.now() - askedAt });
     const host = hostnameOf(slug);
     const { host: address, port } = placeOf(edge);
     const options = { host: address, port, path, headers: { host }, agent, ...secureOptions(edge, host) };
@@ -135,7 +137,18 @@ export async function openTalk(edge: EdgeAddress, slug: string): Promise<Talk> {
   };
 }
 
-/** The answers that no user should have seen: broken ones, errors, and versions that were never deployed. */
+// Browsers and proxies in front of an edge commonly give up after 30 to 60 s; the slow requests of these tests take 10 s.
+const patienceMs = 30_000;
+
+/** Returns the responses that no visitor should get: errors, versions that were never deployed, and responses after more than 30 s. */
 export function failures(answers: readonly Answer[], isKnown: (body: string) => boolean): Answer[] {
-  return answers.filter((answer) => answer.error !== null || answer.status !== 200 || !isKnown(answer.body));
+  return answers.filter(
+    ({ error, status, body, tookMs }) => error !== null || status !== 200 || !isKnown(body) || tookMs > patienceMs,
+  );
+}
+
+/** Such as `1200 requests, the longest took 31 ms`. */
+export function summary(answers: readonly Answer[]): string {
+  const longestMs = answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);
+  return `${answers.length} requests, the longest took ${Math.round(longestMs)} ms`;
 }

@@ -166,15 +166,16 @@ export async function openWork(db: Db) {
   );
 }
 
-/** Returns, per notifier, messages to the operator that are late or were given up. */
+/** Returns, per notifier, messages to the operator that are late or were given up within the last hour. */
 export async function lateNotifications(db: Db) {
   return rowsOf(
     db,
     sql<{ notifier: string; waiting: number; given_up: number; seconds: number | null }>`
       select notifier, count(*) filter (where status = 'queued' and attempts > 0)::int as waiting,
-        count(*) filter (where status = 'given_up' and finished_at > clock_timestamp() - interval '1 hour')::int as given_up,
+        count(*) filter (where status = 'given_up')::int as given_up,
         ${age("min(created_at) filter (where status = 'queued')")} as seconds
-      from notification where status <> 'delivered' group by notifier order by notifier`,
+      from notification where status = 'queued' or (status = 'given_up' and finished_at > now() - interval '1 hour')
+      group by notifier order by notifier`,
   );
 }
 
