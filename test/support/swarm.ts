@@ -8,7 +8,7 @@ import { createDockerRuntime } from "../../src/adapters/runtime-docker/docker-ru
 import { commitImage } from "./commit-image.ts";
 import type { RuntimeFixture } from "../../src/ports/runtime.suite.ts";
 import { addressOf, listNodes, listTasks } from "../../src/adapters/runtime-swarm/swarm-api.ts";
-import { tagOf } from "../../src/containers/settings.ts";
+import { tagOf, type DockerRuntimeOptions } from "../../src/containers/settings.ts";
 import type { ImageRegistry } from "../../src/adapters/runtime-swarm/image-registry.ts";
 import { createOwnRegistry } from "../../src/adapters/runtime-swarm/own-registry.ts";
 import { createSwarmRuntime, type SwarmRuntime } from "../../src/adapters/runtime-swarm/swarm-runtime.ts";
@@ -26,8 +26,15 @@ export interface TestSwarm extends RuntimeFixture {
   reopen(): Promise<SwarmRuntime>;
 }
 
-/** Makes a swarm of so many machines, with a registry that Berth runs or the one given. */
-export async function makeSwarm(count: number, given?: ImageRegistry): Promise<TestSwarm> {
+/** What applications may reach on the machines. */
+export type OpenedPorts = Pick<DockerRuntimeOptions, "edgePorts" | "open">;
+
+/** Makes a swarm of `count` machines, with the given registry or Berth's own. `openPorts` receives the address of the first machine. */
+export async function makeSwarm(
+  count: number,
+  given?: ImageRegistry,
+  openPorts: (address: string) => OpenedPorts = () => ({}),
+): Promise<TestSwarm> {
   const cluster: TestMachines = await startMachines(count);
   const [first] = cluster.machines as readonly [TestMachine];
   const engine = { managers: first.api };
@@ -47,6 +54,7 @@ export async function makeSwarm(count: number, given?: ImageRegistry): Promise<T
     const local = await createDockerRuntime({
       ...{ socketPath: first.socket, stateDir: join(root, "runtime") },
       storageDir: (projectId: string) => join(root, "storage", projectId),
+      ...openPorts(cluster.address),
     });
     const runtime = createSwarmRuntime(local, { registry, edgeAddresses: [cluster.address] });
     runtimes.push(runtime);

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../../test/support/docker-engine.ts";
-import { createApp, type TestApp } from "../../test/e2e/platform.ts";
+import type { Result } from "../../src/contract/routes.ts";
+import { createApp, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { provideImage } from "../images/provide-image.ts";
 import { environment, freshFolder, lock, pushLive, sourceOf } from "./deploy.ts";
@@ -40,29 +41,49 @@ export async function measureDockerDeploys(): Promise<BenchRow[]> {
     for (let round = 0; round <= rounds; round += 1) {
       const slug = `cold-${round}`;
       const app = await prepare(slug);
-      const theirs = await hand(app, slug, ["--no-cache"]);
+      const theirs = await hand.deploy(app, slug, ["--no-cache"]);
       const ours = total(await pushLive(platform, app, { slug, text: slug }));
       // Not counted: the first build also starts Berth's build engine.
       if (round > 0) add(cold, ours, theirs);
     }
     const app = await prepare("warm");
-    await hand(app, "warm", []);
+    await hand.deploy(app, "warm", []);
     await pushLive(platform, app, { slug: "warm", text: "warm" });
     for (let round = 0; round < rounds; round += 1) {
       const text = `warm ${round}`;
       await app.commit({ "text.txt": text });
-      const theirs = await hand(app, text, []);
+      const theirs = await hand.deploy(app, text, []);
       add(warm, total(await pushLive(platform, app, { slug: "warm", text })), theirs);
+    }
+    const starts = pairs();
+    for (let round = 0; round < rounds; round += 1) {
+      const theirs = await hand.start(`warm ${rounds - 1}`);
+      add(starts, await scale(platform, "warm", 2), theirs);
+      await scale(platform, "warm", 1);
     }
     const against = "git push, docker build and docker run by hand";
     return [
       timeRow("push of a Dockerfile to first 200, nothing cached", against, medians(cold)),
       timeRow("push of a Dockerfile to first 200, only the source changed", against, medians(warm)),
+      timeRow("a second replica until it is healthy", "docker run of the same image to first 200", medians(starts)),
     ];
   } finally {
     await engine.close();
     await platform.destroy();
   }
+}
+
+/** Returns how long the project takes to have this many ready replicas, in milliseconds. */
+async function scale(platform: TestPlatform, slug: string, replicas: number): Promise<number> {
+  const from = performance.now();
+  const { status } = await platform.call("PUT", `/v1/projects/${slug}/scale`, { replicas });
+  if (status !== 200) throw new Error(`the project was not scaled: ${status}`);
+  const areReady = async () => {
+    const { body } = await platform.call<Result<"overview.get">>("GET", "/v1/overview");
+    return body.projects.find((each) => each.slug === slug)?.replicas.ready === replicas ? true : undefined;
+  };
+  if (!(await until(areReady, { timeoutMs: 60_000, atMostMs: 20 }))) throw new Error("the replicas are not ready");
+  return performance.now() - from;
 }
 
 interface Pairs {
@@ -98,12 +119,8 @@ function handOn({ socket }: TestEngine) {
   const docker = (...args: readonly string[]) =>
     runOk({ file: client, args }, { cwd: dir, env, timeoutMs: 300_000 }).then(({ stdout }) => stdout.trim());
   const git = (cwd: string, ...args: readonly string[]) => runOk({ file: "git", args }, { cwd, env });
-  return async (app: TestApp, text: string, flags: readonly string[]): Promise<number> => {
+  const start = async (text: string): Promise<number> => {
     const from = performance.now();
-    await git(dir, "init", "--quiet", "--bare", bare);
-    await git(app.dir, "push", "--quiet", "--force", bare, "HEAD:refs/heads/main");
-    await git(dir, `--git-dir=${bare}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main");
-    await docker("build", "--quiet", "--tag", "by-hand", ...flags, ".");
     const id = await docker("run", "--detach", "--env", "PORT=3000", "by-hand");
     try {
       const address = await docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", id);
@@ -120,4 +137,14 @@ function handOn({ socket }: TestEngine) {
       await docker("rm", "--force", id);
     }
   };
+  const deploy = async (app: TestApp, text: string, flags: readonly string[]): Promise<number> => {
+    const from = performance.now();
+    await git(dir, "init", "--quiet", "--bare", bare);
+    await git(app.dir, "push", "--quiet", "--force", bare, "HEAD:refs/heads/main");
+    await git(dir, `--git-dir=${bare}`, `--work-tree=${dir}`, "checkout", "--force", "--quiet", "main");
+    await docker("build", "--quiet", "--tag", "by-hand", ...flags, ".");
+    const builtMs = performance.now() - from;
+    return builtMs + (await start(text));
+  };
+  return { start, deploy };
 }

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import { until } from "../../src/kit/until.ts";
 import type { Edge } from "../../src/ports/edge.ts";
+import { startPlatform } from "../../test/e2e/platform.ts";
 import { edgeLacks } from "../../test/support/edges.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
@@ -19,7 +20,7 @@ const confirmMs = 30_000;
  * rows, on both edges.
  */
 export async function measureEdgeRows(): Promise<BenchRow[]> {
-  const grown = await startGrownPlatform({ BERTH_EDGE: "builtin" });
+  const grown = await startGrownPlatform(() => startPlatform({ BERTH_EDGE: "builtin" }));
   try {
     await addProjects({ ...grown, machine: "elsewhere" }, 1, hosts, null);
     const rows = [await measureOn(grown, "builtin")];

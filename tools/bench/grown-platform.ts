@@ -27,9 +27,11 @@ export interface GrownPlatform {
 
 const slug = "grown";
 
-/** Starts the platform and pushes the application twice, so that it can be rolled back. `settings` are further BERTH_… variables. */
-export async function startGrownPlatform(settings: Record<string, string> = {}): Promise<GrownPlatform> {
-  const platform = await startPlatform(settings);
+/** Starts a platform and pushes the application twice, so that it can be rolled back. */
+export async function startGrownPlatform(
+  start: () => Promise<TestPlatform & { readonly storage?: boolean }> = startPlatform,
+): Promise<GrownPlatform> {
+  const platform = await start();
   const app = await createApp(platform, slug, nodeApp("grown"));
   for (const text of ["grown", "grown again"]) {
     await app.commit(nodeApp(text));

@@ -4,6 +4,7 @@ import { until } from "../../src/kit/until.ts";
 import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { ask } from "../../test/e2e/traffic.ts";
+import type { VisitedPlatform } from "../../test/e2e/ways.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { processorSeconds } from "./processor-time.ts";
 import { countRow, median, usageRow, timeRow, type BenchRow } from "./row.ts";
@@ -24,19 +25,20 @@ export async function measureGrowth(): Promise<readonly BenchRow[]> {
 }
 
 /** Measures projects that exist as rows: active, but running on another machine. */
-async function measureRows(): Promise<readonly BenchRow[]> {
-  const grown = await startGrownPlatform();
+export async function measureRows(start?: () => Promise<VisitedPlatform>): Promise<readonly BenchRow[]> {
+  const grown = await startGrownPlatform(start);
   try {
     const made = await grown.add(few - 1, "running elsewhere");
     const before = await measureSwitches(grown, made[0] as string);
     await grown.add(many - few, "running elsewhere");
     const after = await measureSwitches(grown, made[0] as string);
     const against = `that with ${few}`;
+    const projects = `${many} serving projects${start === undefined ? "" : " on a swarm"}`;
     return [
-      timeRow(`a switch (commit to confirmation) with ${many} serving projects`, against, {
+      timeRow(`a switch (commit to confirmation) with ${projects}`, against, {
         ...{ ours: after.switchMs, theirs: before.switchMs, goal: 1.5 },
       }),
-      timeRow(`a rollback with ${many} serving projects`, against, {
+      timeRow(`a rollback with ${projects}`, against, {
         ...{ ours: after.rollbackMs, theirs: before.rollbackMs, goal: 1.5 },
       }),
     ];

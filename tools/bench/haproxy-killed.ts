@@ -9,6 +9,7 @@ import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import { mapWithConcurrency } from "../../src/kit/map-with-concurrency.ts";
 import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
+import { startPlatform } from "../../test/e2e/platform.ts";
 import { ask, startTraffic, type EdgeAddress } from "../../test/e2e/traffic.ts";
 import { edgeLacks, edgePid, servingPid } from "../../test/support/edges.ts";
 import { freePort } from "../../test/support/free-port.ts";
@@ -43,9 +44,8 @@ export async function measureKilledHaproxy(): Promise<BenchRow[]> {
   // A certificate of the operator's: without one, and without an authority, the platform does not listen for HTTPS.
   const file = join(folder, "own.pem");
   await writeFile(file, `${certificate.chain_pem}\n${certificate.key_pem}`, { mode: 0o600 });
-  const grown = await startGrownPlatform({
-    ...{ BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: file },
-  });
+  const settings = { BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: file };
+  const grown = await startGrownPlatform(() => startPlatform(settings));
   try {
     const rows: BenchRow[] = [];
     let added = 0;

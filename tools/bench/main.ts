@@ -16,9 +16,10 @@ import { measureDeploys } from "./deploy.ts";
 import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
 import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
-import { measureGrowth } from "./growth.ts";
+import { measureGrowth, measureRows } from "./growth.ts";
 import { measureHugeBuild } from "./huge-build.ts";
 import { measureMemory } from "./memory.ts";
+import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { formatRow, type BenchRow } from "./row.ts";
 import { measureScale } from "./scale.ts";
 
@@ -29,9 +30,12 @@ interface Bench {
   readonly measure: () => Promise<readonly BenchRow[]>;
 }
 
+const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", edge: "builtin", over: "http" }, []);
+
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
+  { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
   { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import type { NetworkInterfaceInfo } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { runsAll } from "../../../test/support/draw-cases.ts";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
@@ -19,7 +21,7 @@ describe("a Docker swarm", { skip }, () => {
 });
 
 const server = `
-const [http, net, fs] = ["node:http", "node:net", "node:fs"].map((name) => require(name));
+const [http, net, fs, os] = ["node:http", "node:net", "node:fs", "node:os"].map((name) => require(name));
 const dial = (host, port, end) => {
   const socket = net.connect({ host, port, timeout: 2000 });
   socket.on("connect", () => { socket.destroy(); end("open"); });
@@ -29,11 +31,18 @@ const dial = (host, port, end) => {
 http.createServer((request, response) => {
   const { searchParams: asked } = new URL(request.url, "http://x");
   if (asked.has("host")) return dial(asked.get("host"), Number(asked.get("port")), (said) => response.end(said));
+  if (asked.has("addresses")) return response.end(JSON.stringify(os.networkInterfaces()));
   response.end(fs.readFileSync("/proc/self/status", "utf8"));
 }).listen(process.env.PORT);
 console.log("ready");
 process.on("SIGTERM", () => process.exit(0));
 `;
+
+const openPort = (listener: Server) =>
+  new Promise<number>((resolve) => {
+    listener.on("connection", (socket) => socket.on("error", () => {}).end());
+    listener.listen(0, "0.0.0.0", () => resolve((listener.address() as AddressInfo).port));
+  });
 
 describe("a Docker swarm of three machines", { skip }, () => {
   let swarm: TestSwarm;
@@ -59,8 +68,17 @@ describe("a Docker swarm of three machines", { skip }, () => {
   const startAnew = (ended: readonly Instance[]) =>
     Promise.all(ended.map(({ ordinal, attempt }) => swarm.runtime.start(workload, { ordinal, attempt: attempt + 1 })));
 
+  const listeners = [createServer(), createServer(), createServer()];
+  /** Of an edge, of an open database server, and of a program that applications must not reach, such as the control plane. */
+  const ports = { edge: 0, database: 0, closed: 0 };
+
   before(async () => {
-    swarm = await makeSwarm(3);
+    const opened = await Promise.all(listeners.map(openPort));
+    Object.assign(ports, { edge: opened[0], database: opened[1], closed: opened[2] });
+    swarm = await makeSwarm(3, undefined, (address) => ({
+      edgePorts: [ports.edge],
+      open: [{ address, port: ports.database }],
+    }));
     const image_ref = await swarm.makeImage("prj_spread", { "server.js": server }, "node server.js");
     workload = {
       ...{ id: "dep_spread", project_id: "prj_spread", project_number: 931, process: "web", image_ref, port: 3000 },
@@ -68,7 +86,10 @@ describe("a Docker swarm of three machines", { skip }, () => {
       storage_access: "none",
     };
   });
-  after(() => swarm?.close());
+  after(async () => {
+    for (const listener of listeners) listener.close();
+    await swarm?.close();
+  });
 
   it("spreads replicas over all machines, from where their output comes", async () => {
     // A machine accepts replicas once its guard runs; the first start installs the guard.
@@ -107,6 +128,74 @@ describe("a Docker swarm of three machines", { skip }, () => {
       assert.equal(await ask(instance, elsewhere), "EHOSTUNREACH");
       assert.equal(await ask(instance, "?host=169.254.169.254&port=80"), "EHOSTUNREACH");
     }
+  });
+
+  it("reaches the edge and an open database server, but no other program of a machine and no other project's replica", async () => {
+    const other = { id: "dep_other", project_id: "prj_other", project_number: 932 };
+    const image_ref = await swarm.makeImage(other.project_id, { "server.js": server }, "node server.js");
+    const victim = await swarm.runtime.start({ ...workload, ...other, image_ref }, { ordinal: 0, attempt: 1 });
+    const interfaces = JSON.parse(
+      (await until(() => ask(victim, "?addresses").catch(() => undefined), { timeoutMs: guardMs })) ?? "{}",
+    ) as NodeJS.Dict<NetworkInterfaceInfo[]>;
+    const own = Object.values(interfaces).flatMap((found = []) =>
+      found.filter(({ internal, family }) => !internal && family === "IPv4"),
+    );
+    assert.ok(own.length > 0);
+    const address = swarm.machines[0]?.address;
+    const instances = await eventuallyIn("running", 5);
+    const attackers = instances.filter(({ workload_id }) => workload_id === workload.id);
+    const remote = attackers.find((each) => each.address?.host !== address);
+    for (const attacker of [attackers.find((each) => each.address?.host === address), remote]) {
+      const dial = (host: string | undefined, port: number | null | undefined) =>
+        ask(attacker, `?host=${host}&port=${port}`);
+      assert.deepEqual(
+        [await dial(address, ports.edge), await dial(address, ports.database), await dial(address, ports.closed)],
+        ["open", "open", "EHOSTUNREACH"],
+      );
+      assert.equal(await dial(victim.address?.host, victim.address?.port), "EHOSTUNREACH");
+      for (const each of own) assert.notEqual(await dial(each.address, workload.port), "open", each.address);
+    }
+    await swarm.runtime.remove(other.id);
+  });
+
+  it("holds or ends a fork bomb, a memory hog and a writer without end, and its neighbours answer every request", async () => {
+    const scripts = {
+      bomb: `const { spawn } = require("node:child_process");
+        const more = () => spawn("sh", ["-c", "sleep 999 & sleep 999"]).on("error", ({ code }) => console.log("ended by", code));
+        setInterval(() => { for (let each = 0; each < 5; each += 1) more(); }, 20);`,
+      hog: "const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1));",
+      writer: `const fs = require("node:fs"); const file = fs.openSync("/tmp/big", "w"); const block = Buffer.alloc(1 << 20);
+        try { for (;;) fs.writeSync(file, block); } catch (error) { console.log("ended by", error.code); } ${server}`,
+    };
+    const neighbours = (await own()).filter(({ workload_id }) => workload_id === workload.id);
+    const project = { project_id: "prj_hostile", project_number: 933 };
+    for (const [name, script] of Object.entries(scripts)) {
+      const image_ref = await swarm.makeImage(project.project_id, { "server.js": script }, "node server.js");
+      await swarm.runtime.start({ ...workload, ...project, id: `dep_${name}`, image_ref }, { ordinal: 0, attempt: 1 });
+    }
+    const besideNeighbours = <Found>(probe: () => Promise<Found | undefined>) =>
+      until(
+        async () => {
+          for (const neighbour of neighbours) assert.match(await ask(neighbour), /^Name:/);
+          return probe();
+        },
+        { timeoutMs: guardMs },
+      );
+    const exit = await besideNeighbours(
+      async () => (await own()).find(({ workload_id }) => workload_id === "dep_hog")?.exit ?? undefined,
+    );
+    assert.equal(exit?.code, 137);
+    const said = async (workload_id: string) => {
+      const { lines } = await swarm.runtime.readOutput({ workload_id, ordinal: 0, attempt: 1 }, null);
+      return lines.find((line) => line.startsWith("ended by"));
+    };
+    assert.equal(await besideNeighbours(() => said("dep_writer")), "ended by ENOSPC");
+    assert.equal(await besideNeighbours(() => said("dep_bomb")), "ended by EAGAIN");
+    for (const name of Object.keys(scripts)) await swarm.runtime.remove(`dep_${name}`);
+    assert.deepEqual(
+      (await own()).map(({ workload_id }) => workload_id),
+      neighbours.map(() => workload.id),
+    );
   });
 
   it("gives up the replicas of a machine that is cut off for 12 s, and of no other; they start elsewhere", async (t) => {
