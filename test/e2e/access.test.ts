@@ -7,12 +7,12 @@ import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 let platform: TestPlatform;
 let owner: string;
 let app: TestApp;
-/** The first part of its hostname, which ends in random characters outside of the first organization. */
+/** The first part of the project's hostname. Outside of the first organization, it ends in random characters. */
 let label: string;
 
 before(async () => {
@@ -42,7 +42,7 @@ const activeId = async () => {
   return body.active_deployment.id;
 };
 
-test("a suspended organization serves 503, its tokens and pushes are refused, its streams end; enabled, it serves the same deployment", async () => {
+test("a suspended organization serves 503, rejects its tokens and pushes, and ends its streams; re-enabling it restores the same deployment", async () => {
   assert.equal((await app.push()).exitCode, 0);
   assert.equal((await platform.visit(label)).body, "open for business");
   const deployment = await activeId();
@@ -68,7 +68,7 @@ test("a suspended organization serves 503, its tokens and pushes are refused, it
 const missingForSsh = ["ssh", "ssh-keygen"].find((name) => !existsSync(`/usr/bin/${name}`));
 
 test(
-  "a registered key pushes over SSH, and no more once the token that registered it is revoked",
+  "a registered SSH key can push until the token that registered it is revoked",
   {
     skip: missingForSsh && `${missingForSsh} is not installed`,
   },
@@ -101,7 +101,7 @@ test(
   },
 );
 
-test("on a laptop the link of a decision is in the outbox, for the operator's eyes only, and in the log", async () => {
+test("without a mail server, the decision link is in the log and in an outbox file that only the operator can read", async () => {
   const made = await callAs<{ token: string }>(owner, "POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
   const agent = made.body.token;
   const remove = () => callAs<{ approval: { id: string } }>(agent, "DELETE", "/v1/projects/shop");

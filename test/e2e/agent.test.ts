@@ -11,7 +11,7 @@ import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const mostCalls = 15;
@@ -37,7 +37,7 @@ after(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A call of a tool as an agent makes it; answers with its structured result. */
+/** Calls an MCP tool as an agent does and returns the structured result. */
 async function tool(name: string, given: Record<string, unknown>): Promise<Record<string, unknown>> {
   calls += 1;
   const answer = await agent.callTool({ name, arguments: given }, undefined, { timeout: guardMs });
@@ -61,7 +61,7 @@ async function push(remote: string): Promise<void> {
   await git("-c", `http.extraHeader=Authorization: Basic ${login}`, "push", remote, "main");
 }
 
-test("an agent gets from nothing to live with database, cron job and verified backup in few calls", async () => {
+test("an agent deploys a new project with a database, a cron job and a verified backup in few calls", async () => {
   const slug = "shop";
   const project = await tool("projects_change", { action: "create", slug, name: "Shop" });
   const database = await tool("database_change", { action: "create", slug });
@@ -82,10 +82,10 @@ test("an agent gets from nothing to live with database, cron job and verified ba
   await tool("projects_change", { action: "delete", slug });
   const back = await tool("projects_change", { action: "undelete", slug, wait: true });
   assert.equal(back["serving"], true);
-  await eventually(async () => (await platform.visit(slug)).status === 200, "what was undeleted is served");
+  await eventually(async () => (await platform.visit(slug)).status === 200, "the undeleted project serves requests");
 });
 
-test("an agent without git gets from nothing to live with database and worker, breaks it and mends it, in few calls", async () => {
+test("an agent without git deploys a new project with a database and a worker, breaks it and repairs it, in few calls", async () => {
   const callsBefore = calls;
   const slug = "bare";
   const write = async (files: readonly { path: string; text: string }[]) => {

@@ -1,21 +1,21 @@
-/** What the pushed application is like. */
+/** Options of the application that a test pushes. */
 export interface AppTraits {
-  /** The text of every answer; tells versions apart. */
+  /** The body of every response; identifies the deployed version. */
   readonly version: string;
-  /** On SIGTERM: ends its requests first, or ends at once. */
+  /** On SIGTERM, `finish` completes the open requests before exiting; `exit` exits at once. */
   readonly onTerm?: "finish" | "exit";
-  /** Stands in its processes' arguments, so that they can be found on the host. */
+  /** A word in the arguments of the application's processes, by which tests find them on the host. */
   readonly marker?: string;
-  /** How long it takes until it listens. */
+  /** Delay between the start of the process and the moment it listens. */
   readonly listenAfterMs?: number;
-  /** A build script and a release command that say so and take this long. */
+  /** Adds a build script (`buildMs`) or a release command (`releaseMs`) that prints a line and takes this long. */
   readonly buildMs?: number;
   readonly releaseMs?: number;
 }
 
 /**
- * An application without dependencies: `/` answers its version (and its GREETING, when it has one), `/slow?ms=` after that long,
- * `/replica` with a word of this process alone; a WebSocket is answered with the version for each message.
+ * Returns an application without dependencies. `/` responds with the version and GREETING, if that is set; `/slow?ms=` does so after a
+ * delay; `/replica` returns an id of the process. A WebSocket gets the version in reply to each message.
  */
 export function liveApp(traits: AppTraits): Record<string, string> {
   const marker = traits.marker ?? "unmarked";
@@ -53,7 +53,7 @@ server.on("upgrade", (request, socket) => {
   const key = createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
   socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + key + "\\r\\n\\r\\n");
   socket.on("error", () => {});
-  // Several small masked frames may arrive together: six bytes of head before each payload.
+  // One chunk may contain several small masked frames, each with a header of six bytes.
   socket.on("data", (data) => {
     for (let at = 0; at < data.length; at += 6 + (data[at + 1] & 127)) {
       if ((data[at] & 15) === 8) return socket.end(Buffer.from([0x88, 0x02, 0x03, 0xe8]));

@@ -13,7 +13,7 @@ import { createApp, nodeApp } from "./platform.ts";
 import { ask } from "./traffic.ts";
 import { startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 const control = "control.shop.test";
 const slug = "calm";
@@ -35,18 +35,18 @@ for (const edge of drawEdges(seededRandom())) {
       entrance = platform.entrance as typeof entrance;
       origin = `https://${control}:${entrance.port}`;
       const isServed = async () => (await askControl("/readyz").catch(() => ({ status: 0 }))).status === 200;
-      await eventually(isServed, "the control plane answers through the edge");
+      await eventually(isServed, "the control plane responds through the edge");
     });
     after(() => platform?.destroy());
 
-    test("the API answers, asks browsers to keep to HTTPS, and plain requests are led there", async () => {
+    test("the API responds over HTTPS with HSTS, and redirects HTTP requests to HTTPS", async () => {
       const me = await askControl("/v1/me", { headers: bearer(platform.token) });
       assert.equal(me.status, 200, me.body);
       assert.match(String(me.headers["strict-transport-security"]), /max-age=\d{6,}/);
       assert.deepEqual(await askPlainly("/v1/me?x=1"), [308, `${origin}/v1/me?x=1`]);
     });
 
-    test("a project's git address is HTTPS, a push to it goes live there, and the application knows its URL", async () => {
+    test("a push to a project's HTTPS git URL goes live, and the application receives its own HTTPS URL", async () => {
       const app = await createApp(platform, slug, appThatKnowsItsUrl);
       const { body } = await askControl(`/v1/projects/${slug}`, { headers: bearer(platform.token) });
       const remote = (JSON.parse(body) as { git: { https: string } }).git.https;
@@ -58,7 +58,7 @@ for (const edge of drawEdges(seededRandom())) {
       assert.equal((await ask(entrance, slug, "/")).body, url);
     });
 
-    test("an approval's link leads to the decision page over HTTPS, which decides", async () => {
+    test("an approval link opens the decision page over HTTPS, and the page records the decision", async () => {
       const given = { name: "careful", role: "owner", approval_mode: true };
       const { body } = await platform.call<{ token: string }>("POST", "/v1/api-tokens", given);
       const project = { slug: "short-lived", name: "Short-lived" };
@@ -66,7 +66,7 @@ for (const edge of drawEdges(seededRandom())) {
       const deletion = { method: "DELETE", headers: bearer(body.token) };
       const asked = await askControl("/v1/projects/short-lived", deletion);
       assert.equal(asked.status, 403, asked.body);
-      const link = await eventually(() => sentLink(platform.dataDir), "the message with the link");
+      const link = await eventually(() => sentLink(platform.dataDir), "the outbox contains the message with the link");
       assert.ok(link.startsWith(`${origin}/decide/`), link);
       const path = link.slice(origin.length);
       const page = await askControl(path);
@@ -79,7 +79,7 @@ for (const edge of drawEdges(seededRandom())) {
       assert.notEqual((await askControl("/v1/projects/short-lived", deletion)).status, 403);
     });
 
-    test("the dashboard is there, and its session's cookie goes over HTTPS alone", async () => {
+    test("the dashboard is served, and its session cookie is Secure", async () => {
       const page = await askControl("/", { headers: { accept: "text/html" } });
       assert.match(String(page.headers["content-type"]), /^text\/html/);
       const headers = { origin, "x-berth-dashboard": "1", "content-type": "application/json" };
@@ -146,7 +146,7 @@ const appThatKnowsItsUrl = {
   "server.js": `require("node:http").createServer((request, response) => response.end(process.env.BERTH_URL)).listen(process.env.PORT, process.env.HOST);\n`,
 };
 
-/** The decision link of the newest message in the outbox. */
+/** Returns the decision link in the newest message of the outbox. */
 function sentLink(dataDir: string): string | undefined {
   const folder = join(dataDir, "outbox");
   const names = (() => {

@@ -9,9 +9,9 @@ import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, launch, layGround, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { startMember, type Member } from "./members.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
-// Three control planes on one PostgreSQL: the primary, a second one with an edge of its own, and one that only serves the API.
+// Three control planes share one PostgreSQL: the primary, a second one with its own edge, and one that only serves the API.
 let database: TestDatabase;
 let primary: TestPlatform;
 let second: Member;
@@ -24,7 +24,7 @@ const receiver = createServer((request, response) => {
   response.end();
 });
 
-/** The primary has the built-in edge. */
+/** The edge of the second control plane; the primary uses the built-in edge. */
 const otherEdge = edgeLacks("haproxy") === false ? "haproxy" : "builtin";
 
 const calls = `const calls = []; require("node:http").createServer((request, response) => {
@@ -64,7 +64,7 @@ function urlOf({ host = "", port, user = "", password, database: name = "" }: Te
   return `postgresql:///${name}?${query.toString()}`;
 }
 
-/** Calls the API of one of them. */
+/** Returns an API client of one control plane. */
 function through({ api }: Pick<Member, "api">, token = primary.token) {
   return {
     api,
@@ -84,7 +84,7 @@ function through({ api }: Pick<Member, "api">, token = primary.token) {
   };
 }
 
-/** What an edge answers for the application. */
+/** Requests the application through an edge and returns the status and the body. */
 async function visit(edgePort: number, path = "/"): Promise<string> {
   const { request } = await import("node:http");
   return new Promise((resolve) => {
@@ -105,7 +105,7 @@ async function visit(edgePort: number, path = "/"): Promise<string> {
   });
 }
 
-test("each says what it does, and the platform's overview names all", async () => {
+test("each control plane reports its roles, and the platform overview lists all three", async () => {
   const rolesOf = async ({ api }: Pick<Member, "api">) =>
     ((await (await fetch(`${api}/readyz`)).json()) as { roles: string[] }).roles.join();
   assert.deepEqual(await Promise.all([primary, second, apiOnly].map(rolesOf)), [
@@ -116,7 +116,7 @@ test("each says what it does, and the platform's overview names all", async () =
   const named = await eventually(async () => {
     const { body } = await through(apiOnly).call<{ machines: { roles: string[] }[] }>("GET", "/v1/platform/overview");
     return body.machines.length === 3 ? body.machines.map(({ roles }) => roles.join()).toSorted() : undefined;
-  }, "three machines in the overview");
+  }, "the overview lists three machines");
   assert.deepEqual(named, ["api", "api,git,reconcile,edge", "api,reconcile,edge"]);
 });
 
@@ -131,7 +131,7 @@ test("a second primary on the database is refused", async () => {
   assert.match(output, /primary control plane, with its repositories and applications, is on /);
 });
 
-test("a token made at one counts at the others, and revoked at another one it counts nowhere", async () => {
+test("a token created on one control plane is valid on all; revoked on another one, it is rejected by all", async () => {
   const body = { name: "short", role: "member", scopes: ["projects:read"] };
   const made = await through(second).call<{ id: string; token: string }>("POST", "/v1/api-tokens", body);
   assert.equal(made.status, 201, JSON.stringify(made.body));
@@ -140,11 +140,15 @@ test("a token made at one counts at the others, and revoked at another one it co
     Promise.all(all.map(async (each) => (await through(each, made.body.token).call("GET", "/v1/projects")).status));
   assert.deepEqual(await statuses(), [200, 200, 200]);
   assert.equal((await through(apiOnly).call("DELETE", `/v1/api-tokens/${made.body.id}`)).status, 204);
-  // A remembered token would count for a minute if no wake-up came.
-  await eventually(async () => (await statuses()).every((status) => status === 401), "refused everywhere", 30_000);
+  // Without the notification, a cached token stays valid for a minute.
+  await eventually(
+    async () => (await statuses()).every((status) => status === 401),
+    "all control planes reject the token",
+    30_000,
+  );
 });
 
-test("a push through the process without git is live on both edges, and its log is read everywhere", async () => {
+test("a push through the API-only control plane is live on both edges, and every control plane serves its log", async () => {
   const changes = await fetch(`${second.api}/v1/activity/changes?follow=true`, {
     ...following(),
   });
@@ -164,7 +168,7 @@ function following() {
   return { headers: { authorization: `Bearer ${primary.token}` }, signal: AbortSignal.timeout(guardMs) };
 }
 
-/** Reads a stream of events until something is in it. */
+/** Reads an event stream until it matches `wanted`. */
 async function firstEvents(response: Response, wanted: RegExp): Promise<string> {
   assert.equal(response.status, 200);
   let text = "";
@@ -193,20 +197,23 @@ test("with two schedulers each event is delivered once and each cron job is call
     type Page = { deliveries: { status: string }[] };
     const { body } = await through(second).call<Page>("GET", `/v1/webhooks/${id}/deliveries`);
     return body.deliveries.length >= 5 && body.deliveries.every(({ status }) => status === "delivered");
-  }, "all events delivered");
+  }, "all events are delivered");
   assert.equal(received.length, new Set(received).size);
-  await eventually(async () => (await visit(second.edgePort, "/calls")) === "200 1", "the call of the cron job");
-  // A scheduler that ends before it has noted its run's end leaves the job busy for a while.
+  await eventually(
+    async () => (await visit(second.edgePort, "/calls")) === "200 1",
+    "the cron job has called the application",
+  );
+  // If a scheduler is killed before it records the end of a run, the job stays busy for a while.
   await eventually(async () => {
     const { body } = await through(second).call<{ runs: { status: string }[] }>(
       "GET",
       "/v1/projects/demo/cron/tick/runs",
     );
     return body.runs.every(({ status }) => status === "succeeded");
-  }, "the end of the cron run");
+  }, "all cron runs have succeeded");
 });
 
-test("the primary is killed: the others serve what is in rows, refuse the rest, and take over its work", async () => {
+test("with the primary killed, the others serve what the database holds, refuse the rest, and take over its jobs", async () => {
   await primary.end("SIGKILL");
   assert.deepEqual(await visit(second.edgePort), "200 hello");
   const { call } = through(apiOnly);
@@ -217,7 +224,10 @@ test("the primary is killed: the others serve what is in rows, refuse the rest, 
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   assert.notEqual((await app.push()).exitCode, 0);
   assert.equal((await call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
-  await eventually(async () => (await visit(second.edgePort, "/calls")) === "200 2", "the cron job of the second one");
+  await eventually(
+    async () => (await visit(second.edgePort, "/calls")) === "200 2",
+    "the second control plane has run the cron job",
+  );
   await primary.restart();
   await app.commit({ "note.txt": "again" });
   const pushed = await app.push();

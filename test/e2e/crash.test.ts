@@ -1,4 +1,4 @@
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -15,13 +15,13 @@ import { seededRandom } from "../support/seeded-random.ts";
 
 const random = seededRandom();
 const marker = `crash-${process.pid}`;
-/** The text that each commit answers with. */
+/** The response body of each commit. */
 const texts = new Map<string, string>();
 let platform: VisitedPlatform;
 let app: TestApp;
 let version = 0;
 
-/** When the control plane is killed: this long after the pusher saw the line (empty: after the push began). */
+/** When to kill the control plane: `afterMs` after git printed `line`, or after the push began if `line` is empty. */
 interface Instant {
   readonly phase: string;
   readonly line: string;
@@ -118,7 +118,7 @@ for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "proces
       assert.ok(running, "the edge is a process of its own");
       assert.notEqual(running.uid, 0, "and never root's");
       process.kill(running.pid, "SIGKILL");
-      // HAProxy's worker answers on until it sees that its main process is gone.
+      // HAProxy's worker serves requests until it notices that its main process has ended.
       const ended = [running.pid, serving];
       await eventually(() => !listProcesses().some((each) => ended.includes(each.pid)), "the edge has ended");
       await eventually(
@@ -128,7 +128,7 @@ for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "proces
       await assertConsistent();
     });
 
-    // A container has no process of ours beside the application's.
+    // In a container, only the application's own processes run.
     for (const victim of [...(way.runtime === "process" ? ["shim.sh"] : []), "node server.js"]) {
       test(`an application whose ${victim} is killed is started again, with a note`, async () => {
         const found = listProcesses().filter((each) => each.commandLine.includes(marker) || isShim(each.commandLine));
@@ -176,7 +176,7 @@ async function pushAndKill({ line, afterMs: [from, to] }: Instant) {
   const kill = () => (dead ??= sleep(from + random() * (to - from)).then(() => platform.end("SIGKILL")));
   if (line === "") void kill();
   const pushed = await app.push("main", (chunk) => void (line !== "" && chunk.includes(line) && kill()));
-  // A push that was too fast is killed after it.
+  // If the push ended before the kill, kill the control plane now.
   await kill();
   return pushed;
 }
@@ -199,7 +199,7 @@ async function activeDeployment(): Promise<Deployment> {
   return active[0] as Deployment;
 }
 
-/** No row is on its way any more. */
+/** Waits until every build and deployment has a final status. */
 async function settle(): Promise<void> {
   await eventually(async () => {
     const { builds } = (await platform.call<{ builds: { status: string }[] }>("GET", "/v1/projects/survivor/builds"))
@@ -209,7 +209,7 @@ async function settle(): Promise<void> {
   }, "no build or deployment is on its way");
 }
 
-/** API, edge and git say the same. */
+/** Checks that API, edge and git agree on the active deployment. */
 async function assertConsistent(): Promise<Deployment> {
   const active = await activeDeployment();
   await eventually(
@@ -234,7 +234,7 @@ async function assertNextPushWorks(): Promise<void> {
   assert.equal((await ask(platform.entrance, "survivor", "/")).body, `version ${version}`);
 }
 
-/** Of all that was started only the active deployment's replica is left. */
+/** Checks that only the replica of the active deployment still runs. */
 async function assertNothingElseRuns(): Promise<void> {
   const active = await activeDeployment();
   await eventually(

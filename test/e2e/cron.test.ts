@@ -4,7 +4,7 @@ import { until } from "../../src/kit/until.ts";
 import { guardMs } from "../support/eventually.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 let platform: TestPlatform;
 
@@ -39,7 +39,7 @@ async function ended(trigger: string): Promise<Run | undefined> {
   );
 }
 
-test("a job calls the deployed application by hand and at its minute, and the application can tell who calls", async () => {
+test("a cron job calls the application on demand and on schedule, with a secret that identifies the caller", async () => {
   const body = { schedule: "* * * * *", path: "/tick?now=1" };
   assert.equal((await platform.call("PUT", "/v1/projects/demo/cron/tick", body)).status, 201);
   assert.equal((await platform.call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);

@@ -1,5 +1,5 @@
-// Runs alone: it sends hundreds of requests a second and must not lose one, which other tests on the same processors would decide.
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Runs alone: it sends hundreds of requests a second and must not lose one; tests that compete for the CPU would distort the result.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { runsAll } from "../support/draw-cases.ts";
@@ -20,13 +20,13 @@ const onTerm = { calm: "finish", hasty: "exit", still: "finish" } as const;
 type Slug = keyof typeof onTerm;
 let version = 0;
 
-// Over HTTPS a usual run sends its load in https.test.ts, when it draws that file.
+// In a usual run, https.test.ts covers load over HTTPS, if the run draws that file.
 for (const way of drawWays(seededRandom(), {
   usual: ({ runtime, over }) => runtime === "process" && over === "http",
 })) {
   describe(nameOf(way), { skip: wayLacks(way) }, () => {
     before(async () => {
-      // A replaced deployment keeps its WebSocket this long and no longer: on a busy machine half of the deploys take more than the usual 30 s.
+      // The WebSocket of a replaced deployment must survive half of the deploys, which take more than the default 30 s on a busy machine.
       platform = await startVisitedPlatform(way, Object.keys(onTerm), { BERTH_DRAIN_SECONDS: "600" });
       for (const slug of Object.keys(onTerm) as Slug[]) {
         apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
@@ -46,12 +46,12 @@ for (const way of drawWays(seededRandom(), {
       const deployed = await openTalk(platform.entrance, "calm");
       const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
       await firstHalf();
-      // It talked to a deployment that has been replaced, and ends as its owner wishes.
+      // Its deployment has been replaced, but the WebSocket stays open until the client closes it.
       assert.equal(deployed.ended(), null);
       assert.equal(await deployed.close(), 1000);
       await secondHalf();
       const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
-      // On a quick machine all of the deploys take less than two slow requests do.
+      // On a fast machine, all deploys take less time than two slow requests.
       await eventually(
         () => slow.every((each) => each.count() > 1),
         "two slow requests of each application are answered",
@@ -116,7 +116,7 @@ async function secondHalf(): Promise<void> {
     await push("hasty");
   }
   await push("calm");
-  // Down and up again before the surplus replicas have ended.
+  // Scale down and up again before the surplus replicas have ended.
   for (const slug of ["calm", "hasty"] as const) {
     await scale(slug, 3);
     for (const replicas of [1, 3, 1]) await put(slug, replicas);

@@ -15,46 +15,46 @@ import { withoutRegistry } from "../support/registry.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
 
-/** Where a platform's applications run, and how visitors come to them: by which edge, in the clear or encrypted. */
+/** One combination of runtime, edge and protocol. */
 export interface Way {
   readonly runtime: "process" | "docker" | "swarm";
   readonly edge: Edge["kind"];
   readonly over: "http" | "https";
 }
 
-/** A platform, and where its visitors send their requests. */
+/** A platform with the address to which tests send visitors' requests. */
 export interface VisitedPlatform extends TestPlatform {
   readonly entrance: EdgeAddress;
-  /** Whether its projects keep the storage that each has at first. */
+  /** Whether projects keep the storage that they have by default. */
   readonly storage: boolean;
-  /** The deployments of which a replica is left. */
+  /** Returns the ids of deployments with at least one replica. */
   liveWorkloads(): Promise<readonly string[]>;
 }
 
 const edges = ["builtin", "haproxy"] as const;
 const allWays: readonly Way[] = [
   ...edges.flatMap((edge) => (["http", "https"] as const).map((over): Way => ({ runtime: "process", edge, over }))),
-  // How requests come in is the edge's business alone.
+  // HTTPS depends on the edge alone, so the other runtimes are only tested over HTTP.
   ...edges.flatMap((edge) => (["docker", "swarm"] as const).map((runtime): Way => ({ runtime, edge, over: "http" }))),
 ];
 
 export const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
 
-/** Why tests of this way are skipped; false: they are not. */
+/** Returns why tests with this combination are skipped, or false. */
 export function wayLacks({ runtime, edge }: Way): string | false {
   return edgeLacks(edge) || (runtime !== "process" && withoutDocker) || (runtime === "swarm" && withoutRegistry);
 }
 
 interface Choice {
-  /** The ways that the tests can go. */
+  /** The combinations that the tests support. */
   readonly possible?: (way: Way) => boolean;
-  /** One of these is drawn. */
+  /** The combinations of which a usual run draws one. */
   readonly usual?: (way: Way) => boolean;
 }
 
 /**
- * The ways that a file's tests go: one of those `usual` that this machine has the parts for and that need no swarm, with
- * `npm test -- --all` every possible one, and with BERTH_TEST_WAY those that have all of its words, such as `swarm,haproxy`.
+ * Returns the combinations that a file tests. A usual run draws one of `usual` that needs no swarm and whose parts are installed.
+ * `npm test -- --all` selects all; BERTH_TEST_WAY selects those that contain all of its words, such as `swarm,haproxy`.
  */
 export function drawWays(
   random: () => number,
@@ -68,7 +68,7 @@ export function drawWays(
   return drawCases(ready.length > 0 ? ready : drawn, 1, random);
 }
 
-/** Starts a platform that serves these projects (or whole hostnames) in this way; over HTTPS with a certificate of the operator's own. */
+/** Starts a platform that serves these projects or hostnames; over HTTPS, it uses a certificate of the operator. */
 export async function startVisitedPlatform(
   way: Pick<Way, "edge" | "over"> & Partial<Way>,
   slugs: readonly string[],
@@ -89,7 +89,7 @@ export async function startVisitedPlatform(
   });
   const { destroy, dataDir } = platform;
   return Object.assign(platform, {
-    // What has storage runs in containers of the one machine, as without a swarm.
+    // A project with storage runs in containers on one machine, which would not test the swarm.
     storage: way.runtime !== "swarm",
     entrance: https === undefined ? platform.edgePort : https.entrance,
     liveWorkloads: async () => engine?.liveWorkloads() ?? readdirSync(join(dataDir, "runtime", "live")),
@@ -111,7 +111,7 @@ async function startEngine() {
   };
 }
 
-/** A swarm of one machine. */
+/** Starts a swarm of one machine. */
 async function startSwarm() {
   const { machines, close } = await startMachines(1);
   const [engine] = machines as readonly [TestMachine];
@@ -140,7 +140,7 @@ async function workloadsIn({ api }: TestEngine): Promise<readonly string[]> {
 
 async function ownCertificate(slugs: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "berth-certificate-"));
-  // Clients of Node.js accept no wildcard right below a top-level name.
+  // Node.js rejects a wildcard directly below a top-level domain.
   const { chain_pem, key_pem } = await makeCertificate(slugs.map(hostnameOf));
   writeFileSync(join(folder, "pem"), chain_pem + key_pem, { mode: 0o600 });
   const port = await freePort();
