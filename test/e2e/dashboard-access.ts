@@ -9,7 +9,7 @@ import { at, faults, heading, openPage, page, platform, press, skip, visitorWith
 
 const headingOf = (visitor: Page, name: string) => visitor.getByRole("heading", { level: 1, name });
 
-/** Sends a request as an agent or a script with this token does. */
+/** Sends a request with this API token, not with a session, and returns the status. */
 async function statusOf(token: string, path: string, method = "GET"): Promise<number> {
   const response = await fetch(at(path), { method, headers: { authorization: `Bearer ${token}` } });
   await response.body?.cancel();
@@ -17,7 +17,7 @@ async function statusOf(token: string, path: string, method = "GET"): Promise<nu
 }
 
 test(
-  "berth open --dashboard prints a link that signs in once, and says afterwards how to get another",
+  "berth open --dashboard prints a link that signs in once; a used link shows how to get another",
   { skip },
   async () => {
     await using user = await cliUser({ url: platform.api, token: platform.token });
@@ -41,7 +41,7 @@ test(
   },
 );
 
-test("a token is shown once: it works, and is gone from the page when its dialog closes", { skip }, async () => {
+test("a new token works, and the page shows it only until its dialog closes", { skip }, async () => {
   await page.goto(at("/access"));
   await press("New token");
   const dialog = page.getByRole("dialog");
@@ -68,7 +68,7 @@ test("a token is shown once: it works, and is gone from the page when its dialog
   assert.equal(await statusOf(token, "/v1/projects"), 401);
 });
 
-test("an SSH key is added, one that is none is refused at its field, and it is removed", { skip }, async () => {
+test("an SSH key is added and removed, and an invalid key shows an error at its field", { skip }, async () => {
   await page.goto(at("/access"));
   await press("Add a key");
   const dialog = page.getByRole("dialog");
@@ -89,7 +89,7 @@ test("an SSH key is added, one that is none is refused at its field, and it is r
   await row.waitFor({ state: "detached" });
 });
 
-/** An SSH key as a .pub file has it. */
+/** Returns a new SSH public key in the format of a .pub file. */
 function publicKey(): string {
   const { publicKey: key } = generateKeyPairSync("ed25519");
   const parts = [Buffer.from("ssh-ed25519"), Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url")];
@@ -98,7 +98,7 @@ function publicKey(): string {
 }
 
 test(
-  "what an owner approves in the browser is deleted when the agent repeats it, and leaves the page",
+  "after an owner approves a deletion in the browser, the agent's repeated request deletes the project, and the page removes it",
   { skip },
   async () => {
     await platform.call("POST", "/v1/projects", { slug: "doomed", name: "Doomed" });
@@ -125,7 +125,7 @@ test(
   },
 );
 
-test("an application that keeps crashing is a failing check and an alert", { skip }, async () => {
+test("an application that keeps crashing shows a failing check and an alert", { skip }, async () => {
   await page.goto(at("/operator/status"));
   const failing = page.getByRole("row", { name: /Failing crash loops main\/demo/ });
   const alert = page.getByRole("row", { name: /Critical.*keeps crashing.*main\/demo/ });
@@ -140,7 +140,7 @@ test("an application that keeps crashing is a failing check and an alert", { ski
   await page.getByRole("region", { name: "Needs you" }).getByText("1 open alert of the platform").waitFor();
 });
 
-test("a list that could not be read says why, and comes when it is asked for again", { skip }, async () => {
+test("a list that fails to load shows the reason, and a retry loads it", { skip }, async () => {
   const body = JSON.stringify({ error: "The control plane could not do this.", code: "internal_error" });
   const headers = { "x-request-id": "req-of-the-test" };
   for (const [path, call, row] of [
@@ -148,7 +148,7 @@ test("a list that could not be read says why, and comes when it is asked for aga
     ["/access", "/v1/api-tokens", page.getByRole("table", { name: "API tokens" })],
   ] as const) {
     const pattern = (url: URL) => url.pathname === call;
-    // A change elsewhere reloads the list too, so only the click decides what succeeds.
+    // Other changes reload the list too, so requests fail until the click on Try again.
     const isAsked = () => page.evaluate<boolean>("window.asked === true").catch(() => false);
     await page.route(pattern, async (route) =>
       (await isAsked()) ? route.continue() : route.fulfill({ status: 500, body, headers }),
@@ -167,7 +167,7 @@ test("a list that could not be read says why, and comes when it is asked for aga
   }
 });
 
-test("the page of the session shows what is used and the limits of requests", { skip }, async () => {
+test("the account page shows the session's usage and request limits", { skip }, async () => {
   await page.goto(at("/account"));
   const { body } = await platform.call<{ limits: Record<string, number> }>("GET", "/v1/capabilities");
   for (const [label, name] of [
@@ -180,7 +180,7 @@ test("the page of the session shows what is used and the limits of requests", { 
   await page.getByText(/^\d+ of \d+$/).waitFor();
 });
 
-test("light, dark or as the system is: the choice is kept over a reload", { skip }, async () => {
+test("the choice of a light, dark or system theme survives a reload", { skip }, async () => {
   await page.goto(at("/account"));
   await page.emulateMedia({ colorScheme: "light" });
   for (const [theme, scheme, colours] of [
@@ -199,7 +199,7 @@ test("light, dark or as the system is: the choice is kept over a reload", { skip
   }
 });
 
-test("the header switches to the same page of another project, found by its name", { skip }, async () => {
+test("the header's project search opens the same page of another project", { skip }, async () => {
   await page.goto(at("/projects/demo/variables"));
   await heading("Variables").waitFor();
   await press("Switch project");
@@ -227,7 +227,7 @@ test("signing out everywhere revokes the session's token", { skip }, async () =>
   await faults.during([/^401 \/v1\//], async () => {
     await visitor.getByRole("button", { name: "Revoke the token" }).click();
     for (const each of [visitor, other]) await headingOf(each, "Your session has ended").waitFor();
-    // A request that was under way is answered after the first refusal.
+    // A request in flight may get its 401 later, so the remaining steps run inside `during`, too.
     await visitor.getByRole("button", { name: "Sign in with another token" }).click();
     await headingOf(visitor, "Sign in to Berth").waitFor();
     await visitor.reload();
@@ -236,7 +236,7 @@ test("signing out everywhere revokes the session's token", { skip }, async () =>
   });
 });
 
-test("a session whose token has ended, and a platform out of reach, have screens that say so", { skip }, async () => {
+test("a revoked token and an unreachable platform each have their own screen", { skip }, async () => {
   const made = await platform.call("POST", "/v1/api-tokens", { name: "short" });
   const visitor = await visitorWith(String(made.body["token"]));
   await headingOf(visitor, "Overview").waitFor();
@@ -248,7 +248,7 @@ test("a session whose token has ended, and a platform out of reach, have screens
     await visitor.unroute("**/v1/**");
     await lost.waitFor({ state: "detached" });
   });
-  // A page whose script was never loaded.
+  // Go offline before the browser has loaded the script of the Access page.
   await faults.during([/^ERR_INTERNET_DISCONNECTED \/(?:$|v1\/|assets\/)/], async (haveCome) => {
     await visitor.context().setOffline(true);
     await visitor.getByRole("link", { name: "Access" }).click();
@@ -257,7 +257,7 @@ test("a session whose token has ended, and a platform out of reach, have screens
     await headingOf(visitor, "Access").waitFor();
     await lost.waitFor({ state: "detached" });
   });
-  // Without a click: its stream of changes ends.
+  // The page reacts without a click because its stream of changes ends.
   await faults.during([/^401 \/v1\//], async () => {
     await platform.call("DELETE", `/v1/api-tokens/${String(made.body["id"])}`);
     await headingOf(visitor, "Your session has ended").waitFor();

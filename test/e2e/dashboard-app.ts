@@ -1,22 +1,22 @@
 import type { TestPlatform } from "./platform.ts";
 import { eventually } from "../support/eventually.ts";
 
-// Through names, log lines, cells, commit messages: all of it must be shown as text.
+// Goes into names, log lines, cells and commit messages; the dashboard must show it as text.
 export const script = `<img src=x onerror="document.title='broken in'">`;
-// A mark that changes the direction of text, with which one name could look like another.
+// Contains a bidirectional control character, which can make one name look like another.
 const markedTable = "in\u202evoices";
 export const branch = "<b>main</b>";
-// git takes angle brackets out of names, and quotes from their ends.
+// git removes angle brackets from author names, and quotes at their ends.
 export const author = `Ada" onmouseover="document.title='broken in'" x`;
 
-/** Prints more lines than a log shows at first, and goes on. */
+/** A server that prints more lines than the log page loads first, and keeps printing. */
 export const server = `
 for (let line = 0; line < 1500; line += 1) console.log("early " + line);
 setInterval(() => console.log("tick \\u001b[32m${script.replaceAll('"', '\\"')}\\u001b[0m"), 300);
 require("node:http").createServer((request, response) => (request.url === "/exit" ? process.exit(9) : response.end("one"))).listen(process.env.PORT, process.env.HOST);
 `;
 
-/** The application of the test: with a database, a server, and a release command that waits for `openGate`. */
+/** The test application: a database, a server, and a release command that waits for `openGate`. */
 export const files = {
   "package.json": JSON.stringify({
     name: "demo",
@@ -41,7 +41,7 @@ const { Client } = require("pg");
 })();`,
 };
 
-/** Lets the release command end, so that what is shown meanwhile can be looked at. */
+/** Lets the release command end, after a test has checked the page of the running deployment. */
 export async function openGate(platform: TestPlatform): Promise<void> {
   const rows = "/v1/projects/demo/data/tables/public/gate/rows";
   const isOpen = async () => (await platform.call("POST", rows, { values: { id: 1 } })).status === 201;

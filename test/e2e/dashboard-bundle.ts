@@ -12,7 +12,7 @@ const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
 const htmlOf = async (api: string) => (await fetch(`${api}/`, { headers: { accept: "text/html" } })).text();
 
-/** Builds the dashboard once more: it is, byte for byte, what the platform serves. */
+/** Builds the dashboard again and checks that the files are identical to those that the platform serves. */
 export async function buildsTheSame(api: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "berth-bundle-"));
   await runOk(
@@ -27,7 +27,7 @@ export async function buildsTheSame(api: string): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** What the first load has of script, compressed. */
+/** Returns the compressed size of the scripts that the first load needs. */
 export async function scriptBytes(api: string): Promise<number> {
   let total = 0;
   for (const [, path = ""] of (await htmlOf(api)).matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g))
@@ -35,13 +35,15 @@ export async function scriptBytes(api: string): Promise<number> {
   return total;
 }
 
-/** The server of `npm run dev` prints its address, serves the sources with hot reload, and passes a sign-in on to the platform. */
+/** Checks that `npm run dev` prints its address, serves the sources with hot reload, and forwards a sign-in to the platform. */
 export async function servesForDevelopment({ api, token }: { readonly api: string; readonly token: string }) {
   const server = start({ file: process.execPath, args: ["src/bundler/main.ts", "dev", api] }, { cwd: checkout });
   let output = "";
   server.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   try {
-    const { href, origin } = new URL(await eventually(() => /http:\S+/.exec(output)?.[0], "its address is printed"));
+    const { href, origin } = new URL(
+      await eventually(() => /http:\S+/.exec(output)?.[0], "the development server prints its address"),
+    );
     assert.match(await (await fetch(href)).text(), /src="\/@vite\/client"/);
     assert.match(await (await fetch(`${origin}/app.tsx`)).text(), /import\.meta\.hot/);
     const headers = { origin, "content-type": "application/json", "x-berth-dashboard": "1" };

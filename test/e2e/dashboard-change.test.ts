@@ -9,9 +9,9 @@ import { looksRight, screens } from "./dashboard-page.ts";
 import { at, context, faults, heading, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
 import { clientOf, untilServing, upload } from "./dashboard-upload.ts";
 
-// Drawn with other journey files: each starts a whole platform and a browser.
+// Drawn with other journey files: it starts a whole platform and a browser, which takes too long for every run.
 
-// What a person changes: rows, hostnames, variables, backups, and the end of a project.
+// Changes in the dashboard: rows, hostnames, variables, backups, and the deletion of a project.
 const params = { slug: "store" };
 const files = {
   "package.json": JSON.stringify({
@@ -49,7 +49,7 @@ test("a token signs in, and a project with a database serves", { skip }, async (
   await heading("Overview").waitFor();
 });
 
-test("rows of a table are sorted, searched and paged, and the address says so", { skip }, async () => {
+test("rows of a table are sorted, searched and paged, and the URL keeps that state", { skip }, async () => {
   await page.goto(at("/projects/store/database/public/items"));
   await page.getByText("1 – 100 of 250").waitFor();
   await press("Next page");
@@ -77,7 +77,7 @@ test("rows of a table are sorted, searched and paged, and the address says so", 
 });
 
 test(
-  "null, an empty text, JSON and booleans are shown as what they are, cell by cell with the keyboard",
+  "cells distinguish null, an empty text, JSON and booleans, and the keyboard moves between them",
   { skip },
   async () => {
     await page.goto(at("/projects/store/database/public/items?sort=id"));
@@ -103,7 +103,7 @@ test(
   },
 );
 
-test("a row is inserted from its columns' types, and deleted when its key is typed", { skip }, async () => {
+test("a row is inserted with typed fields, and deleted after its key is typed", { skip }, async () => {
   await press("Insert a row");
   await dialog().getByLabel("id").fill("1000");
   await dialog().getByLabel("name").fill("Last");
@@ -131,7 +131,7 @@ test("a row is inserted from its columns' types, and deleted when its key is typ
   await cell(1, 1).getByText("250", { exact: true }).waitFor();
 });
 
-test("a variable names the deployment that uses its value first", { skip }, async () => {
+test("a variable shows the first deployment that uses its value", { skip }, async () => {
   await page.goto(at("/projects/store/variables"));
   const row = page.getByRole("row", { name: /^FIRST/ });
   await row.getByRole("cell", { name: "#1", exact: true }).waitFor();
@@ -148,7 +148,7 @@ const steps = (...details: string[]): Domain["ssl_steps"] =>
   details.map((detail, index) => ({ at: seen(index), status: index === 3 ? "active" : "issuing", detail }));
 const issued = ["Requested", "Reached over HTTP", "Ordered", "Issued until 21 February 2027"];
 
-/** What a name goes through, as a platform on the internet sees it, with marks and texts of its card. */
+/** The states of a hostname on a public platform, each with the marks and texts that its card shows. */
 const ladder: readonly (readonly [Partial<Domain>, readonly string[], readonly string[]])[] = [
   [
     { dns_status: "mismatch", dns_detail: "A leads to 198.51.100.9, should be 203.0.113.7." },
@@ -179,7 +179,7 @@ const ladder: readonly (readonly [Partial<Domain>, readonly string[], readonly s
   ],
 ];
 
-test("a hostname climbs its ladder: record, probe, order, certificate, serving", { skip }, async () => {
+test("a hostname's card shows each step: record, probe, order, certificate, serving", { skip }, async () => {
   await client.call("domains.attach", { params, body: { hostname: "wares.example.com" } });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   let shown: Partial<Domain> = {};
@@ -208,14 +208,17 @@ test("a hostname climbs its ladder: record, probe, order, certificate, serving",
   await page.getByText("No hostname of your own yet").waitFor();
 });
 
-test("a backup shows how far it is, and the rows that its verification found", { skip }, async () => {
+test("a backup shows its progress, and the rows that its verification counted", { skip }, async () => {
   const { id } = await client.call("backups.create", { params });
   const get = () => client.call("backups.get", { params: { id } });
-  await eventually(async () => (await get()).status === "completed" && (await get()).operation === null, "it is made");
+  await eventually(
+    async () => (await get()).status === "completed" && (await get()).operation === null,
+    "the backup is completed",
+  );
   await client.call("backups.verify", { params: { id } });
   await eventually(
     async () => (await get()).verification !== null && (await get()).operation === null,
-    "it is verified",
+    "the backup is verified",
   );
   const operation = { kind: "verify", phase: "restoring", bytes_done: 1, tables_done: 3, tables_total: 12 };
   await page.route(/\/v1\/backups\/bak_[a-z0-9]+$/, async (each) => {
@@ -224,14 +227,14 @@ test("a backup shows how far it is, and the rows that its verification found", {
   });
   await page.goto(at(`/projects/store/backups/${id}`));
   await page.getByRole("status").getByText("Restoring 3/12").waitFor();
-  // It is read again by itself.
+  // The page polls the backup.
   await page.unrouteAll({ behavior: "wait" });
   await page.getByRole("status").getByText("Completed").waitFor();
   const items = page.getByRole("row", { name: /public\.items/ }).getByRole("cell");
   assert.deepEqual(await items.allInnerTexts(), ["public.items", "250", "250"]);
 });
 
-test("a folder that is dropped on an empty organization becomes a project that serves", { skip }, async () => {
+test("a folder dropped on an empty organization becomes a live project", { skip }, async () => {
   const { owner_token: token } = await client.call("orgs.create", { body: { slug: "quay", name: "Quay" } });
   const visitor = await visitorWith(token ?? "");
   const zone = visitor.getByText("Drop a folder here to deploy it");
@@ -246,12 +249,12 @@ test("a folder that is dropped on an empty organization becomes a project that s
   const devtools = await visitor.context().newCDPSession(visitor);
   const place = { x: x + width / 2, y: y + height / 2 };
   const drop = async (path: string, { x: left, y: top }: { x: number; y: number }) => {
-    // Only copies, as from a file manager.
+    // 1 allows copying only, as file managers do.
     const data = { items: [], files: [path], dragOperationsMask: 1 };
     for (const type of ["dragEnter", "dragOver", "drop"] as const)
       await devtools.send("Input.dispatchDragEvent", { type, x: left, y: top, data });
   };
-  // Beside the zone, where a browser would open what is dropped; then a file, which is no folder.
+  // Drop beside the zone, where a browser opens the item by default, then drop a file instead of a folder.
   await drop(folder, { x: 5, y: 5 });
   await drop(join(folder, ".gitignore"), place);
   await visitor.getByRole("alert").getByText("This is not a folder with files.").waitFor();
@@ -266,7 +269,7 @@ test("a folder that is dropped on an empty organization becomes a project that s
 });
 
 test(
-  "the deletion of a project names what it reaches, waits for a person, and is repeated once approved",
+  "deleting a project shows what it affects, waits for an approval, and can be repeated once approved",
   { skip },
   async () => {
     const agent = { name: "agent", role: "owner", approval_mode: true } as const;
@@ -286,14 +289,13 @@ test(
     const submit = asking.getByRole("button", { name: /^Delete/ });
     await submit.and(visitor.locator("[aria-disabled=true]")).waitFor();
     await asking.getByLabel("Type store to confirm").fill("store");
-    // The request that waits; and what the page of the deleted project reads once more before it knows.
+    // Expected: the 403 of the deletion that needs an approval, and reads that the page sends before it sees that the project is deleted.
     await faults.during([/^(?:403|409) \/v1\/projects\/store/], async () => {
       await submit.click();
       const decision = asking.getByRole("status").filter({ hasText: "A person decides." });
       await decision.getByText("Waiting").waitFor();
       await asking.getByText(/^berth approvals apr_/).waitFor();
       await looksRight(visitor);
-      // The owner decides meanwhile.
       await page.goto(at("/approvals"));
       await page.getByRole("link", { name: "Review: Delete the project store" }).click();
       await press("Approve");
@@ -302,7 +304,7 @@ test(
       await submit.click();
       await asking.waitFor({ state: "detached" });
       await visitor.getByRole("button", { name: "Undelete" }).waitFor();
-      assert.deepEqual(refused, [], "what is deleted is not asked about again");
+      assert.deepEqual(refused, [], "the page sends no dry run for the deleted project");
     });
     await visitor.context().close();
     await page.setViewportSize(screens.phone);
@@ -313,6 +315,6 @@ test(
   },
 );
 
-test("nothing broke the policy and no error reached the console", { skip }, () => {
+test("no page violated the content security policy or logged an error", { skip }, () => {
   assert.deepEqual(faults.found, []);
 });

@@ -8,12 +8,12 @@ import { buildsTheSame, scriptBytes, servesForDevelopment } from "./dashboard-bu
 import { looksRight, looksRightEverywhere, screens } from "./dashboard-page.ts";
 import { at, faults, heading, page, platform, skip, takeFromPalette, visitorWith } from "./dashboard-stage.ts";
 
-test("charts show what is below the pointer, and are zoomed together", { skip }, async () => {
+test("charts show the values below the pointer, and zoom together", { skip }, async () => {
   for (let visit = 0; visit < 5; visit += 1) await platform.visit("demo");
   await page.goto(at("/projects/demo/metrics"));
   const plots = page.locator("main canvas");
   await plots.nth(1).waitFor();
-  // Newer data may take away what is below the pointer, and what loads moves the charts: then the pointer comes again, a little beside.
+  // New data and layout changes can hide the values below the pointer. Each attempt moves the pointer by a pixel to show them again.
   let visits = 0;
   const moveTo = async (index: number, share: number) => {
     const { x, y, width, height } = (await plots.nth(index).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
@@ -25,17 +25,17 @@ test("charts show what is below the pointer, and are zoomed together", { skip },
     const [requests = [], latency = []] = (await page.evaluate(hoverTexts)) as string[][];
     return latency.includes("p99") ? requests[0] : undefined;
   };
-  const before = await eventually(timeShown, "the chart below the pointer, and the one beside it, show their values");
+  const before = await eventually(timeShown, "both charts show their values below the pointer");
   const zoom = async () => {
     await moveTo(0, 0.5);
     await page.mouse.down();
     await moveTo(0, 0.95);
     await page.mouse.up();
-    return (await eventually(timeShown, "the charts show their values again")) !== before;
+    return (await eventually(timeShown, "the charts show their values after the drag")) !== before;
   };
-  await eventually(zoom, "the same place of the chart shows another time");
+  await eventually(zoom, "the same position in the chart shows another time");
   await page.waitForURL(/[?&]from=\d+&to=\d+/);
-  const zoomed = await eventually(timeShown, "the charts show their values zoomed");
+  const zoomed = await eventually(timeShown, "the zoomed charts show their values");
   await page.reload();
   await plots.nth(1).waitFor();
   assert.equal(await eventually(timeShown, "the charts show their values after a reload"), zoomed);
@@ -44,7 +44,7 @@ test("charts show what is below the pointer, and are zoomed together", { skip },
   await eventually(() => page.evaluate(fillsPalely), "the area below a line is pale");
 });
 
-test("the address keeps what a list is filtered by", { skip }, async () => {
+test("the URL keeps the filter of a list", { skip }, async () => {
   await platform.call("PUT", "/v1/projects/meanwhile/env/GREETING", { value: "hello" });
   for (const [path, label, row] of [
     ["/", "Filter projects", /demo/],
@@ -61,7 +61,7 @@ test("the address keeps what a list is filtered by", { skip }, async () => {
   }
 });
 
-test("the address keeps the filter of the API and whether resolved alerts are shown", { skip }, async () => {
+test("the URL keeps the filter of the API page and whether resolved alerts are shown", { skip }, async () => {
   await page.goto(at("/api?q=backups.verify"));
   await page.getByRole("row", { name: /\/verify/ }).waitFor();
   assert.equal(await page.getByRole("row", { name: /overview/ }).count(), 0);
@@ -72,7 +72,7 @@ test("the address keeps the filter of the API and whether resolved alerts are sh
   assert.ok(await page.getByLabel("Resolved ones too").isChecked());
 });
 
-test("a touch screen shows no keys, and why a button can't be used after a tap", { skip }, async () => {
+test("a touch screen hides keyboard hints, and a tap on a disabled button shows the reason", { skip }, async () => {
   const visitor = await visitorWith(platform.token, { isMobile: true, hasTouch: true });
   await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   for (const [path, shown, hidden] of [
@@ -86,17 +86,17 @@ test("a touch screen shows no keys, and why a button can't be used after a tap",
   }
   await visitor.goto(at("/projects/meanwhile/processes"));
   const reason = visitor.locator("[data-reason]");
-  // Playwright waits for what can be used otherwise.
+  // Without `force`, Playwright waits until the button is enabled.
   await visitor.getByRole("button", { name: /^Restart all/ }).tap({ force: true });
   await reason.getByText("Nothing runs yet.").waitFor();
   await looksRight(visitor);
   await visitor.context().close();
 });
 
-test("going back shows a page where it was left", { skip }, async () => {
+test("going back restores the scroll position of a page", { skip }, async () => {
   await page.goto(at("/api"));
   await page.getByRole("heading", { level: 2 }).first().waitFor();
-  // The page grows while its answers arrive.
+  // The page grows while its responses arrive.
   await eventually(async () => (await page.evaluate("scrollTo(0, 300), scrollY")) === 300, "the page is long enough");
   await page.getByRole("link", { name: "Activity" }).first().click();
   await heading("Activity").waitFor();
@@ -105,17 +105,17 @@ test("going back shows a page where it was left", { skip }, async () => {
   await eventually(async () => (await page.evaluate("scrollY")) === 300, "the page is scrolled as before");
 });
 
-// Runs in the page: whether the last chart has an area with an eighth of its colour's opacity.
+// Runs in the page: returns whether the last chart has an area filled at an eighth of full opacity.
 const fillsPalely = `(() => {
   const chart = Array.from(document.querySelectorAll("main canvas")).at(-1);
   const { data } = chart.getContext("2d").getImageData(0, 0, chart.width, chart.height);
   return data.filter((value, at) => at % 4 === 3 && value > 25 && value < 37).length > 200;
 })()`;
 
-// Runs in the page: the words of each box of values.
+// Runs in the page: returns the texts of each box of values.
 const hoverTexts = `Array.from(document.querySelectorAll("[data-hover]"), (box) => Array.from(box.querySelectorAll("span"), (each) => each.textContent))`;
 
-// The pages by their routes; what stands in angle brackets is the platform's to give.
+// Maps each route to a page. The test replaces names in angle brackets by ids from the platform.
 const pages: Readonly<Record<string, string>> = {
   "/": "/",
   "/approvals": "/approvals",
@@ -147,7 +147,7 @@ const pages: Readonly<Record<string, string>> = {
   "/projects/$slug/settings": "/projects/demo/settings",
 };
 
-test("every page of the router is looked at", { skip }, async () => {
+test("the list of pages contains every route", { skip }, async () => {
   const text = await readFile(new URL("../../src/dashboard/routes.tsx", import.meta.url), "utf8");
   const routes = Array.from(text.matchAll(/\b(at|within)\("([^"]+)"\)/g), ([, kind, path = ""]) =>
     kind === "at" ? path : `/projects/$slug/${path}`.replace(/\/+$/, ""),
@@ -156,12 +156,12 @@ test("every page of the router is looked at", { skip }, async () => {
 });
 
 test(
-  "every page is accessible with the keyboard alone, fits and stands still, on a wide screen and a phone, light and dark",
+  "every page is accessible by keyboard, fits the screen and does not shift, on a wide screen and a phone, light and dark",
   { skip },
   async (t) => {
     const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
     const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
-    // What happens while a page loads, such as a cron job's turn, would move it for a reason.
+    // Live updates, such as a cron run, would shift the layout legitimately, so block the stream of changes.
     await page.route("**/v1/activity/changes?*", () => {});
     t.after(() => page.unrouteAll({ behavior: "ignoreErrors" }));
     for (const [index, path] of Object.values(pages).entries()) {
@@ -178,7 +178,7 @@ test(
   },
 );
 
-/** Two keys one after the other, as fast as the browser takes them. A pair is one within a second: where the machine took longer, they come again. */
+/** Presses two keys in quick succession. The page ignores a pair that takes more than a second, so a slow machine needs retries. */
 async function goBy(keys: readonly [string, string], title: string): Promise<void> {
   const hasGone = async () => {
     await Promise.all(keys.map((key) => page.keyboard.press(key)));
@@ -192,7 +192,7 @@ async function goBy(keys: readonly [string, string], title: string): Promise<voi
 
 const pairAgainMs = 10_000;
 
-test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, async () => {
+test("Ctrl-K opens the palette, a few letters lead to a page, and Escape closes it", { skip }, async () => {
   await page.goto(at("/"));
   await heading("Overview").waitFor();
   await takeFromPalette("demo: met", /demo: Metrics/);
@@ -212,7 +212,7 @@ test("Ctrl-K goes to a page by a few letters, and Escape closes it", { skip }, a
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });
 
-// The project is not deleted.
+// The project of the test is not deleted, so the palette does not offer to undelete it.
 const paletteLabels = Object.entries(projectActions).flatMap(([kind, [label]]) => (kind === "undelete" ? [] : [label]));
 
 test("the palette opens the form of each action of a project", { skip }, async () => {
@@ -226,16 +226,16 @@ test("the palette opens the form of each action of a project", { skip }, async (
   }
 });
 
-test("two builds of the same sources give the same files", { skip }, () => buildsTheSame(platform.api));
+test("two builds of the same sources produce identical files", { skip }, () => buildsTheSame(platform.api));
 
-test("a server for development reloads changed sources by itself", { skip }, () => servesForDevelopment(platform));
+test("the development server has hot reload and forwards a sign-in", { skip }, () => servesForDevelopment(platform));
 
-test("the first load has at most 150 kB of script", { skip }, async () => {
+test("the first load needs at most 150 kB of script", { skip }, async () => {
   const size = await scriptBytes(platform.api);
   assert.ok(size > 0 && size <= 150_000, `${size} bytes`);
 });
 
-test("nothing broke the policy, no error reached the console, no script of a tenant ran", { skip }, async () => {
+test("no page violated the content security policy, logged an error or ran a tenant's script", { skip }, async () => {
   assert.deepEqual(faults.found, []);
   assert.doesNotMatch(await page.title(), /broken in/);
 });

@@ -5,7 +5,7 @@ import { script } from "./dashboard-app.ts";
 import { looksRight, screens } from "./dashboard-page.ts";
 import { at, context, faults, mailbox, page, platform, press, skip, visitorWith } from "./dashboard-stage.ts";
 
-test("a stream of changes that broke goes on: what happened meanwhile is shown", { skip }, async () => {
+test("a broken stream of changes reconnects, and the page shows what it missed", { skip }, async () => {
   await page.goto(at("/"));
   await page.getByRole("link", { name: "demo" }).first().waitFor();
   await faults.during([/^ERR_INTERNET_DISCONNECTED \/v1\//], async (haveCome) => {
@@ -20,7 +20,7 @@ test("a stream of changes that broke goes on: what happened meanwhile is shown",
   });
 });
 
-test("what a token in approval mode wants to delete waits for a person, and the page says so", { skip }, async () => {
+test("a deletion in approval mode waits for a person, and the page shows the request", { skip }, async () => {
   const made = await platform.call("POST", "/v1/api-tokens", { name: "agent", approval_mode: true });
   const asked = await fetch(at("/v1/projects/meanwhile"), {
     method: "DELETE",
@@ -32,7 +32,7 @@ test("what a token in approval mode wants to delete waits for a person, and the 
   await page.getByText("The request itself").click();
   await page.getByText("DELETE /v1/projects/meanwhile", { exact: true }).waitFor();
   await looksRight(page);
-  // The page that decides, which is no part of the dashboard, writes times in the reader's zone.
+  // The decision page is not part of the dashboard. It shows times in the reader's time zone.
   await page.getByRole("link", { name: "Review: Delete the project meanwhile" }).click();
   await page.getByText("It stops serving at once.").waitFor();
   await page.locator("time[title$=UTC]").first().waitFor();
@@ -46,7 +46,7 @@ test("what a token in approval mode wants to delete waits for a person, and the 
   await page.getByText("No request with the state “Waiting”").waitFor();
 });
 
-test("what a token may not do is off, and says why", { skip }, async () => {
+test("actions that a token does not permit are disabled and show the reason", { skip }, async () => {
   const scopes = ["projects:read", "data:read", "data:write", "tokens:read", "cron:read"];
   const made = await platform.call("POST", "/v1/api-tokens", { name: "intern", role: "member", scopes });
   const looks = [
@@ -54,7 +54,7 @@ test("what a token may not do is off, and says why", { skip }, async () => {
     ["/access", "Revoke intern", /^Your token lacks the scope tokens:write;/],
     ["/projects/demo/cron", "Delete clean-up", /^Your token lacks the scope cron:write;/],
   ] as const;
-  // The stream of changes, and what the page of tokens shows beside them.
+  // Expected 403s: the stream of changes, and the other lists on the page of tokens.
   await faults.during([/^403 \/v1\/activity\/changes$/, /^403 \/v1\/(?:ssh-keys|webhooks|registries)$/], async () => {
     const visitor = await visitorWith(String(made.body["token"]));
     await visitor.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
@@ -71,7 +71,7 @@ test("what a token may not do is off, and says why", { skip }, async () => {
 });
 
 test(
-  "an organization that the operator makes sees that it is suspended, and goes on when it is enabled",
+  "a suspended organization sees that it is suspended, and works again once the operator enables it",
   { skip },
   async () => {
     await page.goto(at("/operator/organizations"));
@@ -88,7 +88,7 @@ test(
       await page.getByLabel("Type harbour to confirm").fill("harbour");
       await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
       await page.getByRole("cell", { name: "Suspended" }).waitFor();
-      // Without a click: its stream of changes ends.
+      // The page reacts without a click because its stream of changes ends.
       await visitor.getByRole("heading", { name: "This organization is suspended" }).waitFor();
       await looksRight(visitor);
       await press("Enable");
@@ -100,8 +100,8 @@ test(
   },
 );
 
-test("the operator drains and removes a machine of a swarm, and is told what moves before", { skip }, async () => {
-  // This platform has no swarm: the machines are answers made up here.
+test("the operator drains and removes a machine of a swarm after seeing what will move", { skip }, async () => {
+  // This platform has no swarm, so the test fakes the responses about machines.
   const machine = { role: "worker", state: "ready", guarded: true, cpus: 4, memory_bytes: 8e9, version: "20.10.24" };
   const node = { ...machine, id: "n2", name: "node-2", address: "192.0.2.12", takes_replicas: true, replicas: 3 };
   const first = { ...node, id: "n1", name: script, address: "192.0.2.11", role: "manager" };
@@ -142,7 +142,7 @@ test("the operator drains and removes a machine of a swarm, and is told what mov
   await page.unrouteAll();
 });
 
-test("what happens while one reads further down a list waits behind a button", { skip }, async () => {
+test("while a list is scrolled down, new entries wait behind a button", { skip }, async () => {
   await page.setViewportSize(screens.phone);
   await page.goto(at("/activity"));
   const entryOf = (project: string) => page.getByRole("listitem").filter({ hasText: `Project created${project}` });
@@ -166,7 +166,7 @@ test("what happens while one reads further down a list waits behind a button", {
     .filter({ hasText: /Token .* created/ })
     .first()
     .waitFor();
-  // A table in a project, whose header is higher.
+  // Repeat with a table in a project, where the page header is taller.
   await page.setViewportSize({ ...screens.usual, height: 300 });
   await page.goto(at("/projects/demo/processes"));
   const commands = page.getByRole("table", { name: "One-off commands" });
@@ -181,7 +181,7 @@ test("what happens while one reads further down a list waits behind a button", {
   await page.setViewportSize(screens.usual);
 });
 
-test("an e-mail address gets events once it is confirmed with the code that it was mailed", { skip }, async () => {
+test("an e-mail address receives events once it is confirmed with the mailed code", { skip }, async () => {
   await page.goto(at("/access"));
   await press("Add a webhook");
   const dialog = page.getByRole("dialog");

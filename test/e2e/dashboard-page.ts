@@ -11,23 +11,23 @@ export const screens = {
   wide: { width: 1440, height: 900 },
 };
 
-/** What went wrong in watched pages: errors, rejections, requests that failed and breaches of the policy. */
+/** Faults in watched pages: errors, rejections, failed requests and violations of the content security policy. */
 export interface Faults {
   readonly found: readonly string[];
   /**
-   * Runs an action during which each of these faults has to come, once or more often: `401 /session` is a request's, `ERR_FAILED /v1/me` a
-   * connection's. The action may wait for them.
+   * Runs an action during which each of these faults must occur at least once, such as `401 /session` for a failed request or
+   * `ERR_FAILED /v1/me` for a failed connection. The action can wait for them with `haveCome`.
    */
   during(expected: readonly RegExp[], action: (haveCome: () => Promise<void>) => Promise<unknown>): Promise<void>;
   watch(context: BrowserContext): Promise<Page>;
 }
 
-// A platform on a busy machine may say that it is: the dashboard asks again.
+// A busy platform may respond with 429 or 503; the dashboard retries.
 const isBusy = /^(?:429|503) \/v1\//;
 
 export function createFaults(): Faults {
   const found: string[] = [];
-  // By the browser's clock: a message may arrive here when the action is over.
+  // Times of the browser's clock, because a message can arrive here after the action has ended.
   const windows: { pattern: RegExp; from: number; until: number; seen: number }[] = [];
   const isExpected = (fault: string, at: number) => {
     const open = windows.filter(({ pattern, from, until }) => at >= from && at <= until && pattern.test(fault));
@@ -66,13 +66,13 @@ export function createFaults(): Faults {
   };
 }
 
-/** A message of the console; of a request that failed its status, or the network's code, and its path. */
+/** Returns a console message with its URL, or for a failed request its status or network error and its path. */
 function faultOf(text: string, url: string): string {
   const [, what] = /^Failed to load resource: (?:the server responded with a status of |net::)(\w+)/.exec(text) ?? [];
   return what === undefined ? `${text} ${url}` : `${what} ${URL.parse(url)?.pathname ?? url}`;
 }
 
-// Runs in the page: what moved without a person having done anything.
+// Runs in the page: records layout shifts without recent user input.
 export const observeShifts = `
 window.shifted = [];
 window.shiftScore = 0;
@@ -81,7 +81,7 @@ new PerformanceObserver((list) => {
     if (!hadRecentInput) window.shiftScore += value, window.shifted.push(value.toFixed(4) + " " + sources.map(({ node }) => node?.className ?? "").join(" | "));
 }).observe({ type: "layout-shift", buffered: true });`;
 
-/** No mark that changes the direction of text is in the page as itself. */
+/** Checks that the page contains no raw bidirectional control characters. */
 export async function showsMarks(page: Page): Promise<void> {
   assert.deepEqual(await page.evaluate(rawMarks), [], page.url());
 }
@@ -90,7 +90,7 @@ export async function showsMarks(page: Page): Promise<void> {
 const rawMarks = `[document.title, document.body.textContent, ...Array.from(document.querySelectorAll("[title], [aria-label]"), (each) => each.title + each.ariaLabel)]
   .filter((text) => /[\\u202a-\\u202e\\u2066-\\u2069]/.test(text)).map((text) => text.slice(0, 500))`;
 
-/** It breaks no rule of accessibility, shows marks that change the direction of text, and on a wide screen as on a phone nothing has to be scrolled sideways: neither the page nor a table in it. */
+/** Checks accessibility rules and bidirectional characters, and that page and tables fit narrow and wide screens in width. */
 export async function looksRight(page: Page): Promise<void> {
   await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
   await showsMarks(page);
@@ -106,13 +106,13 @@ const looks = [
   { screen: screens.phone, colorScheme: "dark" },
 ] as const;
 
-/** Looks at one loaded page on a phone and a wide screen, light and dark, with every rule of accessibility, and with the keyboard alone. */
+/** Checks a loaded page on a phone and a wide screen, light and dark, for accessibility, use by keyboard alone, and fit. */
 export async function looksRightEverywhere(page: Page): Promise<void> {
   for (const { screen, colorScheme } of looks) {
     await page.emulateMedia({ colorScheme });
     await hasColours(page, colorScheme);
     await fits(page, screen);
-    // The other colours are the same elements.
+    // The dark scheme has the same elements, so only rules about colours can differ.
     if (colorScheme === "light") {
       await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
       assert.deepEqual(await page.evaluate(unreachable), [], `${page.url()} with the keyboard`);
@@ -123,7 +123,7 @@ export async function looksRightEverywhere(page: Page): Promise<void> {
   await page.setViewportSize(screens.usual);
 }
 
-/** The page's ground and text have the colours of this scheme. The browser recolours a page some frames after its scheme has changed. */
+/** Waits until background and text have the colours of this scheme; the browser needs some frames after a change of scheme. */
 export async function hasColours(page: Page, scheme: "light" | "dark"): Promise<void> {
   const [ground, text] = scheme === "dark" ? ["dark", "light"] : ["light", "dark"];
   const isRecoloured = async () => (await page.evaluate(brightness)) === `${text} on ${ground}`;
@@ -145,7 +145,7 @@ const brightness = `(() => {
 async function breaksNoRule(page: Page, runOnly: { type: "tag" | "rule"; values: string[] }): Promise<void> {
   const { violations } = await new AxeBuilder({ page })
     .options({ runOnly, resultTypes: ["violations"] })
-    // In the page itself, which has no frames, instead of a second one for each look.
+    // Run axe in the page itself, which has no frames; otherwise axe opens a second page for each run.
     .setLegacyMode()
     .analyze();
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
@@ -154,7 +154,7 @@ async function breaksNoRule(page: Page, runOnly: { type: "tag" | "rule"; values:
 
 async function fits(page: Page, screen: { readonly width: number; readonly height: number }): Promise<void> {
   await page.setViewportSize(screen);
-  // A chart follows the width of the screen a frame later.
+  // A chart is resized one frame after the screen.
   const isFitting = async () => ((await page.evaluate(tooWide)) as string[]).length === 0 || undefined;
   if (await until(isFitting, { timeoutMs: fitsWithinMs })) return;
   assert.deepEqual(await page.evaluate(tooWide), [], `${page.url()} on ${screen.width} px`);
@@ -162,14 +162,14 @@ async function fits(page: Page, screen: { readonly width: number; readonly heigh
 
 const fitsWithinMs = 30_000;
 
-// Runs in the page. A grid that is there to be scrolled can have the focus. Relative times are as wide as they become.
+// Runs in the page. Skips grids that are meant to scroll: they are focusable. Gives relative times their maximum width first.
 const tooWide = `(() => {
   for (const time of document.querySelectorAll("time")) if (/now$| ago$/.test(time.textContent)) time.textContent = "59 min ago";
   return [document.documentElement, ...document.querySelectorAll("main div:has(> table):not([tabindex])")]
     .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 80));
 })()`;
 
-// Runs in the page: what reacts to a click without being reachable by Tab, in the order of the page, and what does not show its focus.
+// Runs in the page: finds elements that react to clicks but are not reachable by Tab in page order, or do not show their focus.
 const unreachable = `(() => {
   const reachable = "a[href], button, input, select, textarea, summary, [tabindex]";
   const propsOf = (element) => element[Object.keys(element).find((key) => key.startsWith("__reactProps$"))] ?? {};
@@ -194,7 +194,7 @@ const unreachable = `(() => {
 
 const mostSteps = 150;
 
-/** Presses Tab until this has the focus, which has to be in sight and marked. */
+/** Presses Tab until `target` has the focus; the focus must be in the viewport and visibly marked. */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   const focused = target.and(page.locator(":focus"));

@@ -23,7 +23,7 @@ import { createApp, type TestApp } from "./platform.ts";
 
 let app: TestApp;
 
-test("the link of the start banner signs in once and leaves no code in the address", { skip }, async () => {
+test("the link in the start banner signs in once and leaves no code in the URL", { skip }, async () => {
   const link = /http\S+\/sign-in#\S+/.exec(platform.output())?.[0] ?? "";
   const { hash } = new URL(link);
   await page.goto(at(`/sign-in${hash}`));
@@ -42,7 +42,7 @@ test("the link of the start banner signs in once and leaves no code in the addre
 });
 
 test(
-  "an empty project shows its commands, and a push appears live, stage by stage, until it serves",
+  "an empty project shows the commands to push, and then each stage of the push until it is live",
   { skip },
   async () => {
     app = await createApp(platform, "demo", files);
@@ -78,7 +78,7 @@ test(
   },
 );
 
-test("logs follow, and what an application prints is text", { skip }, async () => {
+test("logs follow the end, and show an application's output as text", { skip }, async () => {
   await page.goto(at("/projects/demo/logs"));
   const log = page.getByRole("log");
   await log.getByText(script).first().waitFor();
@@ -99,7 +99,7 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await press("Pause");
   await page.getByRole("button", { name: "Follow the end" }).waitFor();
   await log.press("Home");
-  // The newest thousand lines come first.
+  // The log page loads the newest thousand lines first.
   const older = page.getByRole("button", { name: "Show older lines" });
   await older.click();
   await older.waitFor({ state: "detached" });
@@ -107,10 +107,11 @@ test("logs follow, and what an application prints is text", { skip }, async () =
   await log.getByText(/early 0$/).waitFor();
 });
 
-test("a log that is paused before its first lines leads to the older ones", { skip }, async () => {
+test("a log that is paused before its first lines arrive offers the older lines", { skip }, async () => {
   const [first, later] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let asked = 0;
-  // The first answer is one page instead of a stream, and the second one waits: the application prints on, and those lines would be new.
+  // Respond to the first request with one page instead of a stream, and hold back the second. The application keeps printing, so a stream
+  // would show new lines.
   await page.route(/\/v1\/projects\/demo\/logs\?.*process=web/, async (route) => {
     asked += 1;
     if (asked > 1) return later.promise.then(() => route.continue());
@@ -130,7 +131,7 @@ test("a log that is paused before its first lines leads to the older ones", { sk
   await page.unrouteAll({ behavior: "wait" });
 });
 
-test("a command runs once, and its output follows as text", { skip }, async () => {
+test("a command runs once, and the page follows its output as text", { skip }, async () => {
   await page.goto(at("/projects/demo/processes"));
   await page.getByRole("cell", { name: /web · replica 0/ }).waitFor();
   await press("Run a command");
@@ -146,10 +147,10 @@ test("a command runs once, and its output follows as text", { skip }, async () =
   await looksRight(page);
 });
 
-test("a variable is set, and a .env pasted; no value comes back", { skip }, async () => {
+test("a variable is set and a .env file pasted; the page shows no value again", { skip }, async () => {
   await page.goto(at("/projects/demo/variables"));
   await press("Set a variable");
-  // The keyboard alone: the first field has the focus, and what is missing gets it.
+  // With the keyboard alone: the first field has the focus, then the first missing field gets it.
   await page.locator("[name=key]:focus").waitFor();
   await page.keyboard.press("Enter");
   await page.locator("[aria-invalid][name=key]:focus").waitFor();
@@ -191,10 +192,10 @@ test("a domain shows the record to create", { skip }, async () => {
   await looksRight(page);
 });
 
-test("a cron job is made and run now", { skip }, async () => {
+test("a cron job is created and run on demand", { skip }, async () => {
   await page.goto(at("/projects/demo/cron"));
   await press("New job");
-  // Two fields are empty: what is typed into the first one stays there.
+  // Submit with two empty fields; the first one gets the focus and keeps it while typing.
   await page.locator("[name=name]:focus").waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("This field is required.").nth(1).waitFor();
@@ -223,14 +224,14 @@ test("a cron job is made and run now", { skip }, async () => {
   await page.setViewportSize(screens.usual);
 });
 
-test("rows are shown as text, inserted, and deleted when their key is typed", { skip }, async () => {
+test("rows are shown as text, inserted, and deleted after their key is typed", { skip }, async () => {
   await page.goto(at("/projects/demo/database"));
   await page.getByLabel("SQL statement").fill('select id + 41 as answer, customer, 1 as U&"\\202elatot" from orders');
   await press("Run");
   await page.getByRole("cell", { name: "42" }).waitFor();
   await page.getByRole("cell", { name: script }).waitFor();
   await looksRight(page);
-  // One table a page, as with more than 500.
+  // Reduce the page size to one table, as if there were more than 500.
   const ofTables = /\/data\/tables\?.*limit=500/;
   await page.route(ofTables, (route) => route.continue({ url: route.request().url().replace("limit=500", "limit=1") }));
   await page.reload();
@@ -261,7 +262,7 @@ test("rows are shown as text, inserted, and deleted when their key is typed", { 
   await page.getByRole("cell", { name: "Second" }).waitFor({ state: "detached" });
 });
 
-test("a backup is made and verified table by table", { skip }, async () => {
+test("a backup is created and verified table by table", { skip }, async () => {
   await takeFromPalette("demo: make a backup", /demo: Make a backup/);
   await page.getByRole("dialog").getByRole("button", { name: "Back up now" }).press("Enter");
   await heading("Backups").waitFor();
@@ -290,7 +291,7 @@ test("a backup is downloaded, restored beside the live database, and promoted", 
   await looksRight(page);
 });
 
-test("a failed push is explained, and the dialog of a rollback says what changes", { skip }, async () => {
+test("a failed push shows an explanation, and the rollback dialog shows what changes", { skip }, async () => {
   await app.commit({ "server.js": `${server}\nprocess.exit(3);` }, script);
   assert.notEqual((await app.push(branch)).exitCode, 0);
   await page.goto(at("/projects/demo/deployments"));
@@ -306,7 +307,7 @@ test("a failed push is explained, and the dialog of a rollback says what changes
     const [line, log] = [await begins.boundingBox(), await page.getByRole("log").boundingBox()];
     return line !== null && log !== null && line.y >= log.y && line.y + line.height <= log.y + log.height;
   };
-  await eventually(isInSight, "the log begins at the line that says why");
+  await eventually(isInSight, "the log starts at the line with the cause");
   await page.getByText(script, { exact: true }).first().waitFor();
   await looksRight(page);
   await page.goto(at("/projects/demo/deployments"));
@@ -328,12 +329,12 @@ test("a failed push is explained, and the dialog of a rollback says what changes
   await looksRight(page);
 });
 
-test("the keyboard alone signs in, opens a project and rolls back, with the focus in sight", { skip }, async () => {
+test("the keyboard alone can sign in, open a project and roll back, with the focus visible", { skip }, async () => {
   const isSettled = async () => {
     const { body } = await platform.call<{ deployments: { status: string }[] }>("GET", "/v1/projects/demo/deployments");
     return body.deployments.every(({ status }) => !["pending", "starting"].includes(status));
   };
-  await eventually(isSettled, "the rollback before is over");
+  await eventually(isSettled, "the previous rollback has ended");
   const visitor = await openPage();
   const enter = async (target: Locator) => {
     await tabTo(visitor, target);
@@ -349,7 +350,7 @@ test("the keyboard alone signs in, opens a project and rolls back, with the focu
   const submit = visitor.getByRole("dialog").locator("[type=submit]:focus");
   await submit.waitFor();
   await visitor.keyboard.press("Escape");
-  // The focus goes back to where it was.
+  // Closing the dialog restores the focus.
   await visitor.locator('[aria-label="Roll back to #1"]:focus').waitFor();
   await visitor.keyboard.press("Enter");
   await submit.waitFor();
@@ -359,7 +360,7 @@ test("the keyboard alone signs in, opens a project and rolls back, with the focu
   await visitor.context().close();
 });
 
-test("a folder is deployed without git, without what its ignore file names", { skip }, async () => {
+test("a folder is deployed without git, except for files that .gitignore matches", { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-folder-"));
   await mkdir(join(folder, "public"));
   for (const [path, text] of [
@@ -384,7 +385,7 @@ test("a folder is deployed without git, without what its ignore file names", { s
   await rm(folder, { recursive: true });
 });
 
-test("a project is renamed, and follows a branch: the secret of its webhook is shown once", { skip }, async () => {
+test("a project is renamed and follows a branch, and its webhook secret is shown once", { skip }, async () => {
   await page.goto(at("/projects/folder/settings"));
   await press("Rename");
   await page.getByLabel("New name").fill("papers");
@@ -392,7 +393,7 @@ test("a project is renamed, and follows a branch: the secret of its webhook is s
   await page.waitForURL(at("/projects/papers/settings"));
   await page.getByText("leads here, until").waitFor();
   await press("Follow a repository");
-  // A host that no resolver knows.
+  // The .invalid domain never resolves.
   await page.getByRole("textbox", { name: "Repository" }).fill("git@git.invalid:acme/papers.git");
   await press("Follow");
   const steps = page.getByRole("dialog", { name: "Let the repository's host know" });

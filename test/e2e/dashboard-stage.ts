@@ -6,7 +6,7 @@ import { mailServer } from "../support/mail-server.ts";
 import { createFaults, observeShifts, screens } from "./dashboard-page.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
-// What the dashboard's tests share: one platform, one browser, and one page that goes from test to test.
+// The dashboard tests share one platform, one browser and one page, whose state carries over from test to test.
 export const skip = noBrowser ?? false;
 export const faults = createFaults();
 export let platform: TestPlatform;
@@ -19,7 +19,7 @@ before(async () => {
   if (noBrowser !== undefined) return;
   mailbox = await mailServer();
   platform = await startPlatform({
-    // A machine that only listens on loopback publishes no records.
+    // A machine that only listens on loopback has no public address, so the dashboard would show no DNS records.
     BERTH_PUBLIC_ADDRESSES: "203.0.113.7",
     BERTH_MONITOR_SECONDS: "5",
     BERTH_SMTP_URL: mailbox.url,
@@ -27,7 +27,7 @@ before(async () => {
     BERTH_MAIL_TO: "operator@example.com",
   });
   const asPage = { headers: { accept: "text/html" } };
-  // At the lowest priority, which on a busy machine is next to none.
+  // The build runs at the lowest priority, so it takes very long on a busy machine.
   await eventually(async () => (await fetch(at("/"), asPage)).ok, "the dashboard is built", 1_800_000);
   chromium = await launchBrowser(Number(new URL(platform.api).port));
   page = await openPage();
@@ -40,13 +40,13 @@ after(async () => {
   await mailbox?.close();
 });
 
-/** A browser of its own. Nothing moves or fades in it: what is looked at in the middle of that has neither its place nor its colours. */
+/** Opens a page in its own browser context, without animations, during which positions and colours are not final. */
 export async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
   const usual = { viewport: screens.usual, reducedMotion: "reduce" } as const;
   return faults.watch(await chromium.browser.newContext({ ...usual, ...options }));
 }
 
-/** Another person's browser, signed in with a token. */
+/** Opens a page in another browser context and signs in with a token. */
 export async function visitorWith(token: string, options?: BrowserContextOptions): Promise<Page> {
   const visitor = await openPage(options);
   await visitor.goto(at("/"));
@@ -60,7 +60,7 @@ export const heading = (name: string | RegExp) => page.getByRole("heading", { le
 export const press = (name: string | RegExp) =>
   page.getByRole("button", { name, exact: typeof name === "string" }).click();
 
-/** Opens the palette, and takes what it finds first, which has this label. */
+/** Opens the palette, searches for `text` and opens the first result, which must have this label. */
 export async function takeFromPalette(text: string, label: string | RegExp): Promise<void> {
   await page.keyboard.press("Control+k");
   const palette = page.getByRole("combobox", { name: "Go to" });
@@ -70,7 +70,7 @@ export async function takeFromPalette(text: string, label: string | RegExp): Pro
   await palette.waitFor({ state: "detached" });
 }
 
-/** Chooses in a list that stands for a part of the address: the page goes there first, and the list follows. */
+/** Selects an option of a list that reflects the URL: the page navigates first, and then updates the list. */
 export async function choose(label: string, value: string): Promise<void> {
   const list = page.getByLabel(label, { exact: true });
   await list.selectOption(value);

@@ -6,7 +6,7 @@ import type { TestPlatform } from "./platform.ts";
 export const clientOf = ({ api, token }: Pick<TestPlatform, "api" | "token">): Client =>
   createClient({ baseUrl: api, token });
 
-/** Sends files to a project, as `berth deploy --dir` does, and resolves with the build's id while it runs. */
+/** Uploads files to a project, as `berth deploy --dir` does, and returns the build's id while the build runs. */
 export async function upload(client: Client, slug: string, files: Record<string, string>): Promise<string> {
   const members = Object.entries(files).map(([path, text]) => ({ path, text }));
   const archive = new Uint8Array(tarOf(...members));
@@ -14,7 +14,7 @@ export async function upload(client: Client, slug: string, files: Record<string,
   return (await client.call("builds.upload", { params: { slug }, query, upload: archive })).build_id;
 }
 
-/** Waits until a build's deployment is live. */
+/** Waits until a build's deployment is live; throws if it fails. */
 export async function untilServing(client: Client, id: string): Promise<void> {
   const isLive = async () => {
     const { status, deployment, failure } = await client.call("builds.get", { params: { id } });

@@ -8,9 +8,9 @@ import { looksRight } from "./dashboard-page.ts";
 import { at, choose, context, faults, heading, page, platform, press, skip } from "./dashboard-stage.ts";
 import { clientOf, upload } from "./dashboard-upload.ts";
 
-// Drawn with other journey files: each starts a whole platform and a browser.
+// Drawn with other journey files: it starts a whole platform and a browser, which takes too long for every run.
 
-// What a person watches: a push, its failure, processes, logs, metrics. One project goes from test to test.
+// Pages that show activity: a push, its failure, processes, logs, metrics. All tests share one project, whose state carries over.
 const params = { slug: "kiosk" };
 const long = "long ".repeat(80).trim();
 const files = {
@@ -43,7 +43,7 @@ test("a token signs in", { skip }, async () => {
   await heading("Overview").waitFor();
 });
 
-test("a build that runs shows the time of each line, and is cancelled from its page", { skip }, async () => {
+test("a running build shows the time of each line, and can be cancelled from its page", { skip }, async () => {
   const id = await upload(client, "kiosk", withBuild("echo Compiling; sleep 3600"));
   await page.goto(at(`/projects/kiosk/builds/${id}`));
   await log()
@@ -63,7 +63,7 @@ test("a build that runs shows the time of each line, and is cancelled from its p
   await looksRight(page);
 });
 
-test("a push that went live shows how long its stages took", { skip }, async () => {
+test("a live push shows the duration of its stages", { skip }, async () => {
   const id = await upload(client, "kiosk", files);
   await page.goto(at(`/projects/kiosk/builds/${id}`));
   await heading("Deployment #1").waitFor();
@@ -81,7 +81,7 @@ test("a push that went live shows how long its stages took", { skip }, async () 
 });
 
 test(
-  "a build that failed names its stage, what helps and the line, and that another one serves",
+  "a failed build shows its stage, a hint, the failing line and the deployment that still serves",
   { skip },
   async () => {
     const id = await upload(client, "kiosk", withBuild("echo no such currency; exit 3"));
@@ -91,9 +91,10 @@ test(
     await failure.getByText("Deployment #1 still serves").waitFor();
     await stage("Building").getByText("failed").waitFor();
     await log().getByText("no such currency").first().waitFor();
-    const { failure: told } = await client.call("builds.get", { params: { id } });
-    assert.ok(told !== null && told.hint !== "" && told.log_tail.some((line) => line.includes("no such currency")));
-    assert.ok((await failure.innerText()).includes(told.summary.replaceAll("`", "")), told.summary);
+    const { failure: reported } = await client.call("builds.get", { params: { id } });
+    assert.ok(reported !== null && reported.hint !== "");
+    assert.ok(reported.log_tail.some((line) => line.includes("no such currency")));
+    assert.ok((await failure.innerText()).includes(reported.summary.replaceAll("`", "")), reported.summary);
     await page.goto(at("/projects/kiosk"));
     await failure.getByText("#1 still serves").waitFor();
     await failure.getByRole("link", { name: "Log and details" }).click();
@@ -118,11 +119,11 @@ test("processes are scaled and restarted", { skip }, async () => {
     const all = await since();
     return all.length === 2 && all.every((each) => each > before);
   };
-  await eventually(areNew, "both replicas are new ones");
+  await eventually(areNew, "both replicas have been restarted");
   await replica(1).getByText("Up").waitFor();
 });
 
-test("logs are those of a source, a process, a replica and a time", { skip }, async () => {
+test("logs are filtered by source, process, replica and time", { skip }, async () => {
   await page.goto(at("/projects/kiosk/logs"));
   const linesOf = (replica: number) => log().locator(`[title="web, replica ${replica}"]`);
   await linesOf(0).first().waitFor();
@@ -147,7 +148,7 @@ test("logs are those of a source, a process, a replica and a time", { skip }, as
   await linesOf(0).first().waitFor();
 });
 
-/** Scrolls the log up and to its end, as a scroll of the page's own that ends after the pause does. */
+/** Scrolls the log up and to its end by script, as the page's own scroll does if it ends after the pause. */
 async function scrollByItself(): Promise<void> {
   for (const top of ["0", "log.scrollHeight"])
     await page.evaluate(`(async () => {
@@ -157,7 +158,7 @@ async function scrollByItself(): Promise<void> {
     })()`);
 }
 
-test("a log is paused and followed again, wraps, and is downloaded as it is shown", { skip }, async () => {
+test("a log is paused and followed again, wraps lines, and its download matches the page", { skip }, async () => {
   await press("Pause");
   await page.getByRole("button", { name: /new line/ }).click();
   await page.getByRole("button", { name: "Pause", pressed: true }).waitFor();
@@ -187,13 +188,13 @@ test("a log is paused and followed again, wraps, and is downloaded as it is show
   assert.deepEqual(saved.slice(0, known.length), known);
 });
 
-test("metrics show a range, the deployments in it, and are zoomed and read with the keyboard", { skip }, async () => {
+test("metrics show a range and its deployments, and can be zoomed and read with the keyboard", { skip }, async () => {
   await page.goto(at("/projects/kiosk/metrics"));
   const chart = page.getByRole("slider", { name: /^Requests/ });
   await chart.waitFor();
   const ranges = page.getByRole("group", { name: "Range" });
   const points = async () => /^(\d+ points? of [^.]+)\./.exec(await page.getByText(/ points? of /).innerText())?.[1];
-  let shown = await eventually(points, "the range is shown");
+  let shown = await eventually(points, "the chart shows the range");
   for (const range of ["24h", "7d", "1h"]) {
     await ranges.getByRole("button", { name: range }).click();
     await page.waitForURL(new RegExp(`range=${range}`));
@@ -201,7 +202,7 @@ test("metrics show a range, the deployments in it, and are zoomed and read with 
       const now = await points();
       return now !== shown && now;
     };
-    shown = await eventually(another, "the points of another range");
+    shown = await eventually(another, "the chart shows the points of another range");
   }
   const markers = page.locator("[data-hover]", { hasText: "#1 live" });
   const findsDeployment = async () => {
@@ -212,7 +213,7 @@ test("metrics show a range, the deployments in it, and are zoomed and read with 
     }
     return false;
   };
-  await eventually(findsDeployment, "the deployment is marked in the chart");
+  await eventually(findsDeployment, "the chart marks the deployment");
   await page.mouse.move(0, 0);
   const spoken = () => chart.getAttribute("aria-valuetext");
   await chart.focus();
@@ -220,7 +221,7 @@ test("metrics show a range, the deployments in it, and are zoomed and read with 
   const first = await spoken();
   assert.match(first ?? "", /: 2xx, 3xx .*, 4xx .*, 5xx /);
   await page.keyboard.press("ArrowRight");
-  await eventually(async () => (await spoken()) !== first, "the next point is read");
+  await eventually(async () => (await spoken()) !== first, "the page announces the next point");
   await page.keyboard.press("+");
   await page.waitForURL(/[?&]from=\d+&to=\d+/);
   await page.keyboard.press("Escape");
@@ -232,7 +233,7 @@ test("metrics show a range, the deployments in it, and are zoomed and read with 
   await looksRight(page);
 });
 
-test("arrow keys move in tables", { skip }, async () => {
+test("arrow keys move between rows of a table", { skip }, async () => {
   await page.goto(at("/projects/kiosk/deployments"));
   const rows = page.getByRole("table", { name: "Deployments" }).getByRole("row");
   await rows.nth(3).waitFor();
@@ -248,7 +249,7 @@ test("arrow keys move in tables", { skip }, async () => {
   await page.waitForURL(/\/builds\//);
 });
 
-// A list of each page, and the end of what it asks for.
+// The path of each page, the last part of the API path that it reads, and the role of its content.
 const lists = [
   ["deployments", "builds", "table"],
   ["variables", "env", "heading"],
@@ -258,7 +259,7 @@ const lists = [
   ["timeline", "timeline", "listitem"],
 ] as const;
 
-test("a list that can't be read says why and is read again on demand", { skip }, async () => {
+test("a list that fails to load shows the reason and is loaded again on demand", { skip }, async () => {
   const expected = [/^500 \/v1\/projects\/kiosk\//, /^ERR_TIMED_OUT \/v1\/projects\/kiosk\//];
   await faults.during(expected, async () => {
     for (const [index, [path, asked, content]] of lists.entries()) {
@@ -280,7 +281,7 @@ test("a list that can't be read says why and is read again on demand", { skip },
       await problem.getByText(isLost ? /^The connection to .* broke/ : "This was not done.").waitFor();
       if (index === 0) await looksRight(page);
       await page.unroute(route);
-      // A platform that was out of reach is asked again without a click.
+      // After a lost connection, the page retries without a click.
       if (!isLost) await problem.getByRole("button", { name: "Try again" }).click();
       await problem.waitFor({ state: "detached" });
       await page.getByRole("main").getByRole(content).first().waitFor();
@@ -288,7 +289,7 @@ test("a list that can't be read says why and is read again on demand", { skip },
   });
 });
 
-test("an address of nothing has a page that says so", { skip }, async () => {
+test("the URL of a missing resource shows a page that says so", { skip }, async () => {
   const missing = [
     ["builds/none", "Deployment", "Your organization has nothing with this name or id."],
     ["backups/none", "Backup", "Your organization has nothing with this name or id."],
@@ -306,7 +307,7 @@ test("an address of nothing has a page that says so", { skip }, async () => {
   await page.getByRole("link", { name: "Go to the overview" }).waitFor();
 });
 
-test("nothing broke the policy and no error reached the console", { skip }, () => {
+test("no page violated the content security policy or logged an error", { skip }, () => {
   assert.deepEqual(faults.found, []);
   assert.equal(context.pages().length, 1);
 });

@@ -1,5 +1,5 @@
-// Drawn with other journey files: its rules are its own, and .ci/run shows them with every change.
-// One page goes through all of it, in this order.
+// Drawn with other journey files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
+// All suites share one page, so their order matters.
 import "./dashboard-project.ts";
 import "./dashboard-organization.ts";
 import "./dashboard-access.ts";
