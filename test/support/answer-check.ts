@@ -1,23 +1,24 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
-/** An answer as it came over the wire. */
+/** A raw HTTP response. */
 export interface WireAnswer {
   readonly status: number;
   readonly contentType: string | null;
   readonly text: string;
 }
 
-/** What is wrong with an answer to a request; undefined when the description declares it so. */
+/** Describes how a response breaks the OpenAPI document; undefined when the document declares it. */
 export type AnswerCheck = (method: string, path: string, answer: WireAnswer) => string | undefined;
 
-// A document of ours; what it holds is looked up by name.
+// The document is Berth's own, and its fields are looked up by name.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = any;
 
 /**
- * Checks answers against an OpenAPI document: is the status declared for the operation, is the content type, has the body the declared
- * shape, with no field beyond it. What the document doesn't describe (an unknown path, another method) must be an error of the common form.
+ * Checks responses against an OpenAPI document: the operation must declare the status and the content type, and the body must have the
+ * declared shape without further fields. A request that the document doesn't describe (unknown path, other method) must get an error of the
+ * common form.
  */
 export function createAnswerCheck(document: Json): AnswerCheck {
   const strict = closed(document) as Json;
@@ -36,7 +37,8 @@ export function createAnswerCheck(document: Json): AnswerCheck {
     if (operation === undefined) return undescribed(answer, validate);
     const declared = operation.responses[answer.status];
     if (declared === undefined) return `the status ${answer.status} is not declared`;
-    if (declared.content === undefined) return answer.text === "" ? undefined : "a body where none is declared";
+    if (declared.content === undefined)
+      return answer.text === "" ? undefined : "the response has a body, but the operation declares none";
     const type = (answer.contentType ?? "none").split(";")[0] as string;
     if (declared.content[type] === undefined) return `the content type ${type} is not declared`;
     if (type !== "application/json") return undefined;
@@ -45,7 +47,7 @@ export function createAnswerCheck(document: Json): AnswerCheck {
   };
 }
 
-/** The name of the operation behind a request; undefined when there is none. */
+/** Maps a request to its operation's name; undefined when the document has no such operation. */
 export function operationNamer(document: Json): (method: string, path: string) => string | undefined {
   const operations = operationsOf(document);
   return (method, path) => operations.find((one) => one.method === method && one.pattern.test(path))?.id;
@@ -73,16 +75,17 @@ function operationsOf(document: Json): readonly Operation[] {
       };
     }),
   );
-  // A fixed segment goes before a parameter, as in the server.
+  // As in the server, a fixed segment matches before a parameter.
   return all.toSorted((one, other) => one.pointer.split("{").length - other.pointer.split("{").length);
 }
 
 function undescribed({ status, text }: WireAnswer, validate: (pointer: string, body: unknown) => string | undefined) {
-  if (![400, 404, 405, 413].includes(status)) return `the status ${status} for what is not described`;
+  if (![400, 404, 405, 413].includes(status))
+    return `the status ${status} for a request that the document does not describe`;
   return validate("/components/schemas/Error", JSON.parse(text));
 }
 
-/** Every object with declared fields has those alone, unless it says otherwise. */
+/** Forbids undeclared fields in every object schema that does not set additionalProperties itself. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

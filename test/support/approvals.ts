@@ -3,10 +3,10 @@ import { openMessage } from "../../src/features/notifications/notifications.ts";
 import type { Notifier } from "../../src/ports/notifier.ts";
 import type { TestApi } from "./test-platform.ts";
 
-/** A channel that nobody delivers to: what waits for it is read from its rows. */
+/** A channel without a deliverer: tests read its queued messages from the rows. */
 export const quietNotifier: Notifier = { name: "quiet", deliver: async () => ({ outcome: "delivered" }) };
 
-/** The path of the link of an approval's decision, as the operator gets it. */
+/** Path of the decision link that the operator receives for an approval. */
 export async function decisionPath(api: TestApi, approvalId: string): Promise<string> {
   const rows = await api.database.db.selectFrom("notification").selectAll().orderBy("created_at").execute();
   const approval = await api.database.db
@@ -15,12 +15,12 @@ export async function decisionPath(api: TestApi, approvalId: string): Promise<st
     .where("id", "=", approvalId)
     .executeTakeFirstOrThrow();
   const row = rows.find((each) => each.created_at === approval.created_at && each.sealed_message !== null);
-  assert.ok(row, "nobody was told of the approval");
+  assert.ok(row, "no notification was queued for the approval");
   const { url } = openMessage(api.platform.vault, { id: row.id, sealed_message: row.sealed_message as Buffer });
   return new URL(url ?? "").pathname;
 }
 
-/** Opens the page of a decision and presses one of its buttons, as a browser does. */
+/** Opens the decision page and submits one of its buttons, as a browser does. */
 export async function decideBy(api: TestApi, approvalId: string, choice: "approved" | "denied") {
   const path = await decisionPath(api, approvalId);
   const page = await fetch(`${api.baseUrl}${path}`);
@@ -28,7 +28,7 @@ export async function decideBy(api: TestApi, approvalId: string, choice: "approv
   return pressButton(api, path, { choice, nonce });
 }
 
-/** The nonce of a page's form. */
+/** Reads the nonce from a page's form. */
 export function nonceIn(html: string): string {
   return /name="nonce" value="([\w-]+)"/.exec(html)?.[1] ?? "";
 }

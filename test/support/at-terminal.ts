@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Terminal, TerminalSize } from "../../src/ports/runtime.ts";
 
-/** A person at a terminal. A slow one reads what comes first, and no more. */
+/** A person at a terminal. With `isSlow` the terminal accepts the first chunk of output and then blocks. */
 export function atTerminal({ isSlow = false } = {}) {
   const input = new PassThrough();
   const output = new EventEmitter();

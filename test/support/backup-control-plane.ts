@@ -1,4 +1,4 @@
-// A control plane that works on backups until it reaches a step, says so, and then hangs there for its killer.
+// A control plane that processes backups until it reaches a step, prints `reached`, and then blocks until the test kills it.
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import {
@@ -14,7 +14,7 @@ import { warningsLog } from "./warnings-log.ts";
 import { platformDouble } from "./platform-double.ts";
 import { wakeupsDouble } from "./port-doubles.ts";
 
-/** What stands on the process's standard input. */
+/** The JSON document on standard input. */
 export interface ControlPlaneInput {
   readonly connection: Record<string, unknown>;
   readonly host: LocalPostgresHostOptions;
@@ -88,7 +88,7 @@ function storage() {
   };
 }
 
-/** Lets the first bytes pass. */
+/** Passes the first chunk and then stalls at the step. */
 function stalling(step: Step, content: Readable): Readable {
   const pieces = async function* () {
     for await (const piece of content) {

@@ -29,19 +29,19 @@ export interface BackupPlatform {
   readonly platform: Platform;
   readonly host: PostgresHost;
   readonly backupsDir: string;
-  /** For whoever makes another host on the same instances. */
+  /** For tests that create another host on the same instances. */
   readonly hostOptions: LocalPostgresHostOptions;
-  /** Starts the reconcilers of backups; they run from the beginning unless `paused`. */
+  /** Starts the backup reconciler, which runs from the beginning unless `paused`. */
   resume(): Promise<void>;
-  /** Runs one more task beside those of databases and backups. */
+  /** Starts one more reconciler task. */
   startTask(task: (wake: () => void) => Task): Promise<void>;
-  /** Makes a project with a database that runs. */
+  /** Creates a project with a ready database. */
   project(): Promise<TestProject>;
   /** Calls the API as the owner. */
   call(method: string, path: string, body?: unknown): Promise<Called>;
-  /** Asks for a backup and waits until it is completed. */
+  /** Requests a backup and waits until it is completed. */
   backup(slug: string): Promise<BackupDocument>;
-  /** The backup once it is no longer running. */
+  /** Waits until the backup is no longer running, and returns it. */
   ended(id: string): Promise<BackupDocument>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface TestProject {
   readonly id: string;
   readonly slug: string;
   row(): Promise<DatabaseRow>;
-  /** Logs in as the application does; another database of the instance with `database`. */
+  /** Logs in with the application's role; `database` selects another database of the instance. */
   login(database?: string): Promise<pg.Client>;
   query(sql: string, database?: string): Promise<Record<string, unknown>[]>;
 }
@@ -67,7 +67,7 @@ export interface BackupDocument {
 }
 
 export interface BackupPlatformOptions {
-  /** May stand between the platform and its disk. */
+  /** Wraps the disk storage that the platform uses. */
   readonly storage?: (disk: Storage) => Storage;
   readonly paused?: boolean;
 }
@@ -82,7 +82,7 @@ export async function startBackupPlatform({
   const storages = { standard: "disk", named: { disk: storage(createDiskStorage({ dir: backupsDir })) } };
   const api = await testApi({ ports: { postgresHost: host, storages } });
   const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
-  const platform = worldOf(api, host, storages);
+  const platform = platformOf(api, host, storages);
   const drivers: Driver[] = [];
   const startTask = async (task: (wake: () => void) => Task) => {
     const only: Task = task(() => driver.wake(only.name));
@@ -132,8 +132,7 @@ export async function startBackupPlatform({
   };
 }
 
-/** What the reconcilers of databases and backups use of the world. */
-function worldOf(api: TestApi, host: PostgresHost, storages: Storages): Platform {
+function platformOf(api: TestApi, host: PostgresHost, storages: Storages): Platform {
   const owner = formatIdentity(ownIdentity());
   return platformBeside(api, { owner, ports: { postgresHost: host, storages } });
 }

@@ -7,7 +7,7 @@ import { chromium, type Browser } from "playwright-core";
 
 const executable = "/usr/bin/chromium";
 
-/** Why there is no browser to test with; undefined when there is one. */
+/** Why browser tests are skipped; undefined where they run. */
 export const noBrowser: string | undefined = existsSync(executable)
   ? undefined
   : "Chromium is not installed (tools/setup/debian installs it)";
@@ -18,9 +18,9 @@ export interface TestBrowser {
 }
 
 /**
- * Chromium in a network namespace of its own, where the platform's port is all there is. In the machine's own it gives every request up with
- * ERR_NETWORK_CHANGED whenever an interface comes or goes, and each sandbox that starts or ends has one. An urgent one gets the processor before
- * all ordinary processes, so that its frames do not depend on what else the machine does; that takes root.
+ * Starts Chromium in its own network namespace, which contains only the platform's port. In the machine's namespace Chromium aborts every
+ * request with ERR_NETWORK_CHANGED whenever a sandbox adds or removes an interface. An urgent browser gets the processor before all ordinary
+ * processes, so that its frame times do not depend on the machine's load; that takes root.
  */
 export async function launchBrowser(port: number, { isUrgent = false } = {}): Promise<TestBrowser> {
   const folder = await mkdtemp(join(tmpdir(), "berth-browser-"));
@@ -40,7 +40,7 @@ export async function launchBrowser(port: number, { isUrgent = false } = {}): Pr
   };
 }
 
-/** The browser's descriptors go through both programs, so that it can be steered. Its end ends the namespace and what listens there. */
+/** Both wrapper programs pass the browser's file descriptors on, which the driver uses. The namespace and its listeners end with the browser. */
 function script(port: number, socket: string, isUrgent: boolean): string {
   return `#!/bin/sh
 exec ${isUrgent ? "chrt --rr 1 " : ""}unshare --map-root-user --net --pid --fork --kill-child sh -c '

@@ -10,17 +10,17 @@ import { start, systemPath, type ExecResult } from "../../src/kit/exec.ts";
 import { guardMs } from "./eventually.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-/** The runner's own, so that not every start of the CLI compiles it anew. */
+/** The test runner's compile cache, so that a CLI process need not compile its modules again. */
 const compiledCode = process.env["NODE_COMPILE_CACHE"];
 
 export type CliResult = Pick<ExecResult, "exitCode" | "stdout" | "stderr">;
 
-/** A user with a home folder of their own, who runs the CLI. */
+/** A user with a separate home folder, who runs the CLI. */
 export interface CliUser extends AsyncDisposable {
   readonly home: string;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Starts the CLI as a process and does not wait for it, to send it signals. */
+  /** Starts the CLI as a child process without waiting for it, so that a test can send it signals. */
   readonly start: (args: readonly string[]) => {
     child: ReturnType<typeof start>;
     ended: Promise<CliResult>;
@@ -31,7 +31,7 @@ export interface CliUser extends AsyncDisposable {
   ) => Promise<CliResult>;
 }
 
-/** Makes a user; with `platform` and `token`, one who needs no login. */
+/** Creates a user; with `platform` and `token` the user is logged in already. */
 export async function cliUser(login: { url?: string; token?: string } = {}): Promise<CliUser> {
   const home = await mkdtemp(join(tmpdir(), "berth-cli-"));
   const env = {
@@ -67,7 +67,7 @@ interface Invocation {
   readonly stdin: string | undefined;
 }
 
-/** Runs a command line in this process: starting Node for each would take most of a test's time. */
+/** Runs a command line in this process, because starting Node each time would take most of a test's time. */
 async function runHere(args: readonly string[], { cwd, env, stdin }: Invocation): Promise<CliResult> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);

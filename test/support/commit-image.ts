@@ -12,7 +12,7 @@ interface Source {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** The files as root's in /app, as a Dockerfile's COPY leaves them. */
+/** Copies the files to /app with root as their owner, as a Dockerfile's COPY does. */
 export async function commitImage(
   { api }: TestEngine,
   { base, projectId, files, config: more = {} }: Source,

@@ -33,7 +33,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
   };
 }
 
-/** A build that went well. */
+/** A build that succeeded. */
 export function sampleBuild(more: Partial<Build> = {}): Build {
   const times = { created_at: at, started_at: at, finished_at: at };
   return {
@@ -60,7 +60,7 @@ export function sampleDeployment(more: Partial<Deployment> = {}): Deployment {
   return { id: "dep_1", number: 1, status: "active", trigger: "redeploy", ...origin, ...times, failure: null, ...more };
 }
 
-/** Why something failed. */
+/** The failure of a build. */
 export function sampleFailure(more: Partial<NonNullable<Build["failure"]>> = {}): NonNullable<Build["failure"]> {
   return {
     stage: "install",
@@ -104,7 +104,7 @@ export function sampleKey(): Result<"ssh-keys.create"> {
   };
 }
 
-/** A hostname below an apex that waits for its records, a proof among them. */
+/** A hostname below an apex domain that still lacks its DNS records, including the ownership proof. */
 export function sampleDomain(more: Partial<Result<"domains.attach">> = {}): Result<"domains.attach"> {
   const name = "www.example.com";
   const address = { type: "A", name, value: "192.0.2.1" } as const;

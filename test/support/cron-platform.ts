@@ -11,18 +11,18 @@ import { readyReplica, testBuild, testDeployment, testProject } from "./fixtures
 import { testOrganization } from "./test-platform.ts";
 import { platformDouble, testSettings } from "./platform-double.ts";
 
-/** What the cron task needs of a platform: a store and a clock. */
+/** The parts of the platform that the cron task needs. */
 export interface CronWorldOptions {
   readonly db: Db;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly owner: string;
   readonly settings?: Partial<CronSettings>;
-  /** Left out: applications are served over HTTP. */
+  /** Default: applications are served over HTTP. */
   readonly appUrl?: Platform["appUrl"];
 }
 
-/** A world for the cron task alone; whatever else it reaches for is missing. */
+/** A platform for the cron task alone; access to any other part of it fails the test. */
 export function cronWorld(options: CronWorldOptions): Platform {
   const { settings, ...given } = options;
   return platformDouble({ ...given, settings: { cron: { ...testSettings.cron, ...settings } } });
@@ -49,7 +49,7 @@ export async function deployedProject(
   return { ...owner, slug: project.slug, deployment_id };
 }
 
-/** Puts a job straight into the database, due from a moment on. */
+/** Inserts a job directly into the database with the time from which it is due. */
 export async function addJob(
   db: Db,
   project: Pick<CronProject, "org_id" | "project_id">,
@@ -65,7 +65,7 @@ export async function addJob(
   return id;
 }
 
-/** A request as the application got it. */
+/** A request that the application received. */
 export interface CronHit {
   readonly url: string;
   readonly method: string;
@@ -79,7 +79,7 @@ export interface CronApp {
   close(): Promise<void>;
 }
 
-/** A real application on a free port that remembers who called; it answers `done` unless told otherwise. */
+/** A real application on a free port that records its requests; it answers `done` unless the test gives another handler. */
 export async function startCronApp(
   answer: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end("done"),
 ): Promise<CronApp> {
@@ -96,7 +96,7 @@ export async function startCronApp(
   return { address: { host: "127.0.0.1", port: (server.address() as AddressInfo).port }, hits, close };
 }
 
-/** A clock that showed `fromMs` at the real time `startMs` and runs `speed` times as fast; the same in every process. */
+/** A clock that shows `fromMs` at the real time `startMs` and runs `speed` times as fast; all processes see the same time. */
 export interface FastClock {
   readonly fromMs: number;
   readonly startMs: number;

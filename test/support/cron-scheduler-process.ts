@@ -1,4 +1,4 @@
-// A scheduler in a process of its own, for tests that kill it. Its clock may run faster, so that minutes pass quickly.
+// A scheduler in a separate process that tests can kill. Its clock can run faster than real time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { json } from "node:stream/consumers";
 import type pg from "pg";
@@ -9,7 +9,7 @@ import { openDatabase } from "../../src/store/database.ts";
 import { openVault } from "../../src/store/vault.ts";
 import { cronWorld, fastClock, type FastClock } from "./cron-platform.ts";
 
-/** What the process reads from its standard input. */
+/** The JSON document on standard input. */
 export interface CronSchedulerInput {
   readonly connection: pg.ClientConfig;
   readonly keyFile: string;

@@ -9,19 +9,19 @@ import { cloneTemplate, dropClone, ensureTemplate } from "../../tools/template-d
 import { testServer } from "../../tools/template-db/test-server.ts";
 
 export interface TestDatabase extends Database {
-  /** For whoever opens connections of its own. */
+  /** For code that opens its own connections. */
   readonly connection: pg.ClientConfig;
-  /** Seals its secrets. */
+  /** Encrypts this database's secrets. */
   readonly vault: Vault;
-  /** The vault's key, which goes with the database. */
+  /** The key file of the vault that encrypts this database's secrets. */
   readonly keyFile: string;
   /** Closes the pool and drops the database. */
   drop(): Promise<void>;
 }
 
 /**
- * A migrated database of this test file's own on a real server: `BERTH_TEST_DATABASE_URL` if set (its user may create databases),
- * else one that the test files of a run share. Call `drop` in `after`.
+ * Creates a migrated database for this test file on a real server: the one at `BERTH_TEST_DATABASE_URL` if set (its user must be allowed to
+ * create databases), else a server that all test files of a run share. Call `drop` in `after`.
  */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = await testServer();

@@ -8,24 +8,24 @@ export type DnsRecord =
   | { readonly type: "CAA"; readonly value: string }
   | { readonly type: "TXT"; readonly value: string | readonly string[] };
 
-/** How a name is answered when not by records. */
+/** How the server misbehaves for a name. */
 export type DnsFault = "silent" | "servfail" | "refused" | "garbage";
 
 /** An authoritative DNS server on loopback, over UDP and TCP, whose zone a test may change at any time. */
 export interface TestDnsServer extends AsyncDisposable {
   /** `127.0.0.1:port`. */
   readonly address: string;
-  /** Puts these records in the place of all that a name had; none: the name does not exist. `*.zone` is every name right below that has none. */
+  /** Replaces all records of a name; without records the name does not exist. `*.zone` matches every name directly below that has no records. */
   set(hostname: string, ...records: readonly DnsRecord[]): void;
   fail(hostname: string, fault: DnsFault): void;
-  /** Names that were asked for, with type and transport: `A app.test udp`. */
+  /** Received queries with type and transport: `A app.test udp`. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
 type Zone = Map<string, readonly DnsRecord[] | DnsFault>;
 
-/** Starts one on a free port. */
+/** Starts a DNS server on a free port. */
 export async function startDnsServer(): Promise<TestDnsServer> {
   const zone: Zone = new Map();
   const asked: string[] = [];
@@ -46,7 +46,7 @@ export async function startDnsServer(): Promise<TestDnsServer> {
   };
 }
 
-// The port that TCP got may be taken in UDP.
+// The port that TCP got may be in use for UDP.
 async function bindBoth(zone: Zone, asked: string[]): Promise<{ udp: Socket; tcp: Server; port: number }> {
   for (let attempt = 0; ; attempt += 1) {
     const tcp = serveTcp(zone, asked);
@@ -90,7 +90,7 @@ function serveTcp(zone: Zone, asked: string[]): Server {
 
 const typeNumbers = { A: 1, CNAME: 5, TXT: 16, AAAA: 28, CAA: 257 } as const;
 const rcodes = { ok: 0, servfail: 2, nxdomain: 3, refused: 5 } as const;
-// RFC 1035 §4.2.1; the answer to whoever announces more could be larger, but need not.
+// RFC 1035 §4.2.1. A larger response to a client that announces a larger size is allowed, but not required.
 const udpBytes = 512;
 
 function answerTo(zone: Zone, asked: string[], query: Buffer, transport: "udp" | "tcp"): Buffer | undefined {
@@ -113,7 +113,7 @@ function lookUp(zone: Zone, name: string) {
   return zone.get(name) ?? zone.get(name.replace(/^[^.]*/, "*"));
 }
 
-/** The records of this type, and what aliases lead to. */
+/** The records of this type, including those behind CNAME records. */
 function recordsFor(zone: Zone, name: string, type: number, depth = 0): Buffer[] {
   const records = lookUp(zone, name);
   if (!Array.isArray(records) || depth > 8) return [];
@@ -129,7 +129,7 @@ function message(
   question: Buffer,
   answer: { rcode: number; answers: readonly Buffer[]; truncated?: boolean },
 ): Buffer {
-  // Response, authoritative, recursion desired and available.
+  // The flags QR, AA, RD and RA.
   const flags = 0x8580 | (answer.truncated === true ? 0x0200 : 0) | answer.rcode;
   const counts = [1, answer.answers.length, 0, 0].map(uint16);
   return Buffer.concat([query.subarray(0, 2), uint16(flags), ...counts, question, ...answer.answers]);

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { describe, it } from "node:test";
 import { importMinimalImage, startTestEngine, withoutDocker } from "./docker-engine.ts";
 
-describe("an engine for tests", { skip: withoutDocker }, () => {
-  it("runs a container of the minimal image, survives its restart with it, and leaves nothing", async () => {
+describe("a test engine", { skip: withoutDocker }, () => {
+  it("runs a container of the minimal image, keeps it running across an engine restart, and removes all its files", async () => {
     const engine = await startTestEngine();
     try {
       const image = await importMinimalImage(engine.api);

@@ -19,27 +19,27 @@ import { guardMs } from "./eventually.ts";
 /** Why tests of a Docker engine are skipped; false where they run. */
 export const withoutDocker = reasonToSkip();
 
-/** A Docker engine of its own for one test file: nothing of it is shared with another engine on this machine, and it leaves iptables alone. */
+/** A Docker engine for one test file. It shares nothing with other engines on this machine and does not change iptables. */
 export interface TestEngine {
   readonly socket: string;
   readonly dir: string;
   readonly api: DockerApi;
-  /** Ends the engine and starts it again; with `live-restore` its containers go on. SIGKILL is an engine's crash. */
+  /** Stops the engine and starts it again; with `live-restore` its containers keep running. SIGKILL simulates a crash of the engine. */
   restart(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
-  /** Ends the engine alone; `begin` starts it again. */
+  /** Stops the engine but not its containers; `begin` starts it again. */
   end(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   begin(): Promise<void>;
-  /** Ends the engine and all of its containers at once, as a machine without power does; `begin` starts the engine again. */
+  /** Kills the engine and all its containers at once, as a power cut does; `begin` starts the engine again. */
   lose(): Promise<void>;
-  /** Ends it and all of its containers, and takes back its mounts, its bridge and its folder. */
+  /** Stops the engine and its containers, and removes its mounts, bridge and folder. */
   close(): Promise<void>;
 }
 
 const prefix = "berth-engine-";
 
 /**
- * Starts one; `settings` go into its daemon.json. `enter` runs it inside of something, such as a network of its own. It listens at `hosts`
- * besides its socket.
+ * Starts an engine. `settings` go into its daemon.json. `enter` is a command prefix that runs the engine elsewhere, such as in a network
+ * namespace. The engine listens on `hosts` besides its socket.
  */
 export async function startTestEngine(
   settings: Readonly<Record<string, unknown>> = {},
@@ -48,7 +48,7 @@ export async function startTestEngine(
 ): Promise<TestEngine> {
   await removeAbandoned();
   const dir = mkdtempSync(join(tmpdir(), prefix));
-  // With user namespaces the root of containers must pass through it.
+  // With user namespaces, the root user of containers must be able to traverse this folder.
   chmodSync(dir, 0o711);
   writeFileSync(join(dir, "owner.json"), JSON.stringify(identify(process.pid)));
   const bridge = enter.length === 0 ? await openNetwork(dir) : undefined;
@@ -94,8 +94,8 @@ export async function startTestEngine(
 }
 
 /**
- * A minimal image out of files of this machine: Node.js with its libraries and busybox with its commands. Tests that build real images use
- * the base image of tools/base-image instead.
+ * Imports a minimal image made of files of this machine: Node.js with its libraries, and busybox with its commands. Tests that build real
+ * images use the base image of tools/base-image instead.
  */
 export async function importMinimalImage(api: DockerApi, changes: readonly string[] = []): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), "berth-root-"));
@@ -142,10 +142,10 @@ function reasonToSkip(): string | false {
   return existsSync(findBusybox()) ? false : "SKIPPED: Debian's package busybox-static is not installed";
 }
 
-/** An engine whose test was killed. */
+/** Removes engines whose test was killed. */
 async function removeAbandoned(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(prefix))) {
-    // Empty while its test writes it, or removes the engine.
+    // The file is empty while its test writes it or removes the engine.
     const owner = readQuietly(join(tmpdir(), name, "owner.json"));
     if (owner !== "" && !isAlive(JSON.parse(owner) as ProcessIdentity)) await removeEngine(join(tmpdir(), name));
   }
@@ -159,13 +159,13 @@ async function endEngine(dir: string, signal: NodeJS.Signals): Promise<void> {
   const isGone = await until(() => !isAlive(engine) || undefined, { timeoutMs: guardMs });
   if (!isGone) process.kill(pid, "SIGKILL");
   await until(() => !isAlive(engine) || undefined, { timeoutMs: guardMs });
-  // Its containerd dies with it, but a new engine takes a process that is not yet reaped for one that it can use.
+  // containerd dies with the engine, but until it is reaped a new engine would try to use it.
   await rm(join(dir, "exec", "containerd", "containerd.pid"), { force: true });
 }
 
 async function removeEngine(dir: string): Promise<void> {
   await endEngine(dir, "SIGTERM");
-  // With live-restore the containers and their shims go on, and after SIGKILL containerd does, too.
+  // With live-restore the containers and their shims keep running, and after SIGKILL so does containerd.
   await killContainers(dir);
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   const own = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${dir}/`));
@@ -190,7 +190,7 @@ function signalQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended already.
+    // The process has exited already.
   }
 }
 
@@ -207,9 +207,9 @@ function readQuietly(path: string): string {
 }
 
 /**
- * A bridge for what has no network of its own, such as builds, with addresses below 10.212.0.0/16, which neither Berth nor podman uses. The
- * kernel gives a name to one bridge alone, so the number in it chooses addresses that no other engine has. The engine leaves iptables
- * alone, whose chains all engines of a machine share, so the test translates addresses itself.
+ * Creates a bridge for containers without a network of their own, such as builds, with addresses in 10.212.0.0/16, which neither Berth nor
+ * podman uses. A bridge's name is unique on a machine, so the number in it selects a subnet that no other engine has. All engines of a machine
+ * share the iptables chains, so this engine does not touch them and the test sets up NAT itself.
  */
 async function openNetwork(dir: string): Promise<string> {
   for (let number = 0; number < 256; number += 1) {
@@ -223,10 +223,10 @@ async function openNetwork(dir: string): Promise<string> {
     await runOk({ file: "nft", args: ["-f", "-"] }, { stdin: `table ip ${bridge} {\n${chain}\n}\n` });
     return bridge;
   }
-  throw new Error("no bridge for an engine can be made");
+  throw new Error("all 256 bridge numbers for test engines are in use; remove leftover bteN bridges");
 }
 
-/** The bridge goes last: until then its number is no other engine's. */
+/** Deletes the bridge last, because its name reserves the subnet. */
 async function closeNetwork(bridge: string): Promise<void> {
   if (bridge === "") return;
   await run({ file: "nft", args: ["delete", "table", "ip", bridge] });

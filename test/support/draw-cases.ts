@@ -1,9 +1,9 @@
 import { seededRandom } from "./seeded-random.ts";
 
-/** Whether every case of every file runs: `npm test -- --all` asks for that. */
+/** Whether every case of every file runs, as `npm test -- --all` requests. */
 export const runsAll = process.env["BERTH_TEST_ALL"] === "1";
 
-/** So many of the cases, in their order: a run draws others than the one before. With `npm test -- --all` it is all of them. */
+/** Draws `count` random cases and keeps their order. With `npm test -- --all` it returns all cases. */
 export function drawCases<T>(cases: readonly T[], count: number, random = seededRandom()): readonly T[] {
   if (runsAll || count >= cases.length) return cases;
   process.stdout.write(`${count} of ${cases.length} cases are drawn; npm test -- --all runs every one\n`);

@@ -7,19 +7,19 @@ import { silentLog } from "../../src/kit/log.ts";
 import type { Edge } from "../../src/ports/edge.ts";
 import { drawCases } from "./draw-cases.ts";
 
-/** The edges that a file's tests run on: a drawn one, and with `npm test -- --all` every one. */
+/** The edges that a file's tests run on: one at random, or every one with `npm test -- --all`. */
 export function drawEdges(random: () => number): readonly Edge["kind"][] {
   return drawCases(["builtin", "haproxy"], 1, random);
 }
 
-/** Why tests on this edge are skipped; false: they are not. */
+/** Why tests on this edge are skipped; false where they run. */
 export function edgeLacks(kind: Edge["kind"]): string | false {
   return kind === "haproxy" && haproxyBin === null ? "haproxy is not installed" : false;
 }
 
 const haproxyBin = findProgram("haproxy", "");
 
-/** An edge on loopback. Port 0 is any free one; without a TLS port there is no HTTPS. */
+/** Starts an edge on loopback. Port 0 means any free port; without a TLS port there is no HTTPS. */
 export function createTestEdge(
   kind: Edge["kind"],
   options: { readonly listenPort: number; readonly listenTlsPort?: number; readonly stateDir: string },
@@ -36,7 +36,7 @@ export function edgePid(stateDir: string): number {
   return (JSON.parse(record) as { identity: { pid: number } }).identity.pid;
 }
 
-/** The process that answers requests: HAProxy's main one only watches it. */
+/** The process that serves requests. With HAProxy that is the worker, because the main process only supervises it. */
 export function servingPid(kind: Edge["kind"], stateDir: string): number {
   const pid = edgePid(stateDir);
   if (kind === "builtin") return pid;

@@ -1,12 +1,12 @@
 import { until } from "../../src/kit/until.ts";
 
 /**
- * How long a test waits for what must come. It only keeps a test from hanging for ever: on a busy machine everything takes ten times as
- * long. A time that is a rule of the product is a number of its own.
+ * How long a test waits for an event that must happen. The limit only keeps a test from hanging forever, because a busy machine can be ten
+ * times slower. A test of a product's time limit uses its own number.
  */
 export const guardMs = 300_000;
 
-/** Asks until the answer is a truthy one, and gives it; throws, with what was waited for, when none comes. */
+/** Polls until the result is truthy, and returns it; throws an error that names `what` after the timeout. */
 export async function eventually<T>(
   probe: () => Promise<T> | T,
   what: string,

@@ -11,22 +11,22 @@ import { testToken } from "./test-platform.ts";
 import { markReady, markRunning } from "../../src/features/deployments/deployments.ts";
 import type { Db } from "../../src/store/database.ts";
 
-/** Where fixtures are made. */
+/** The parts of the platform that fixtures need. */
 type Store = Pick<HandlerPlatform, "db" | "vault">;
 
-/** What an organization may own, one of each. */
+/** One of each resource that an organization can own. */
 export interface Things {
   readonly project: { readonly id: string; readonly slug: string };
   readonly build: string;
   readonly key: string;
   readonly token: string;
   readonly approval: string;
-  /** The slug of the organization that owns all this. */
+  /** The slug of the owning organization. */
   readonly home: string;
-  /** The slug of a further organization. */
+  /** The slug of another organization. */
   readonly org: string;
   readonly variable: string;
-  /** One that failed; the project has a database `restored` beside its live one. */
+  /** A failed backup; the project has a database `restored` beside its live one. */
   readonly backup: string;
   /** A hostname of the project. */
   readonly domain: string;
@@ -45,7 +45,7 @@ const image: Image = {
   size_bytes: 0,
 };
 
-/** Makes a project with a failed build, a variable and a ready database, and a key and a token beside it. */
+/** Creates a project with a failed build, a variable and a ready database, plus an SSH key and a token of the organization. */
 export async function testThings(platform: Store, org: TestOrganization): Promise<Things> {
   const project = await testProject(platform, org);
   const owner = { org_id: org.id, project_id: project.id };
@@ -102,7 +102,7 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     .execute();
   const token = await testToken(db, org.id, {});
   const approval = await testApproval(platform, { org_id: org.id, token_id: token.id });
-  // An organization may have few; its first one stays for the tests that look at what was made first.
+  // The number of webhooks is limited. Tests that check the first fixture need the first webhook, so it stays.
   await sql`delete from webhook where org_id = ${org.id} and id > (select min(id) from webhook where org_id = ${org.id})`.execute(
     db,
   );
@@ -146,7 +146,7 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
   };
 }
 
-/** Makes a project directly in the database. */
+/** Inserts a project directly into the database. */
 export async function testProject(
   { db, vault }: Store,
   org: TestOrganization,
@@ -166,7 +166,7 @@ interface Owner {
   readonly project_id: string;
 }
 
-/** Makes a build directly in the database and returns its id. */
+/** Inserts a build directly into the database and returns its id. */
 export async function testBuild(
   { db }: Pick<Store, "db">,
   owner: Owner,
@@ -194,7 +194,7 @@ export async function testBuild(
   return id;
 }
 
-/** Makes a deployment of a build directly in the database and returns its id. */
+/** Inserts a deployment of a build directly into the database and returns its id. */
 export async function testDeployment(
   { db, vault }: Store,
   owner: Owner,
@@ -210,7 +210,7 @@ export async function testDeployment(
   return id;
 }
 
-/** The first start of a replica, ready at this address. */
+/** Inserts the first start of a replica, ready at this address. */
 export async function readyReplica(
   db: Db,
   replica: { org_id: string; deployment_id: string; ordinal?: number; address: { host: string; port: number } },
@@ -221,7 +221,7 @@ export async function readyReplica(
   await markReady(db, key);
 }
 
-/** Makes an approval that was denied an hour ago directly in the database and returns its id. */
+/** Inserts an approval that was denied an hour ago directly into the database and returns its id. */
 async function testApproval({ db }: Pick<Store, "db">, owner: { org_id: string; token_id: string }): Promise<string> {
   const id = newId("apr");
   const asked = {
@@ -241,7 +241,7 @@ async function testApproval({ db }: Pick<Store, "db">, owner: { org_id: string; 
   return id;
 }
 
-/** Attaches a hostname directly in the database, not looked up for the next hour, and returns it. */
+/** Inserts a hostname directly into the database, with its next DNS check in an hour, and returns it. */
 export async function testDomain({ db }: Pick<Store, "db">, owner: Owner, hostname: string): Promise<string> {
   const zone = hostname.split(".").slice(-2).join(".");
   const later = new Date(Date.now() + 3_600_000);

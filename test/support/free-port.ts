@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatIdentity, isKnownDead, ownIdentity } from "../../src/kit/processes.ts";
 
-// Outside of the ranges for outgoing connections, for databases and for sandboxes.
+// Outside the ranges for outgoing connections, for databases and for sandboxes.
 const [first, count] = [5500, 2400];
-// fetch and browsers refuse these ports, whatever listens there (https://fetch.spec.whatwg.org/#port-blocking).
+// fetch and browsers block these ports (https://fetch.spec.whatwg.org/#port-blocking).
 const refused = new Set([6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697]);
 const claims = join(tmpdir(), "berth-test-ports");
 
-/** A port that is free now and that no other test process is given while this one lives. */
+/** Returns a free port that no other test process receives while this one lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = first + Math.floor(Math.random() * count);
@@ -18,7 +18,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** What is given out is not yet listened on: until then another test would find it free. */
+/** Reserves a port, because until the test listens on it another test would find it free. */
 function claim(port: number): boolean {
   mkdirSync(claims, { recursive: true });
   const file = join(claims, `${port}`);
@@ -31,7 +31,7 @@ function claim(port: number): boolean {
   }
 }
 
-/** Empty when the file has just gone. */
+/** Returns an empty text when another process has just removed the file. */
 function ownerOf(file: string): string {
   try {
     return readFileSync(file, "utf8");

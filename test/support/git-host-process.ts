@@ -1,4 +1,4 @@
-// A process of its own that serves git in a folder, for tests that kill it in the middle of a push.
+// Serves git from a folder in a separate process that tests can kill in the middle of a push.
 import { ScriptedGate, startGitHost } from "./git-servers.ts";
 
 const [dir = ""] = process.argv.slice(2);

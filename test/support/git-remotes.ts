@@ -15,7 +15,7 @@ const sshdBin = "/usr/sbin/sshd";
 /** Why tests over SSH are skipped; false where they run. */
 export const withoutSshd = !existsSync(sshdBin) && "SKIPPED: Debian's package openssh-server is not installed";
 
-/** A folder with a bare repository `app.git`, its work tree, and a certificate of its own for `localhost`. */
+/** Creates a folder with a bare repository `app.git`, its work tree, and a self-signed certificate for `localhost`. */
 export async function makeRemote() {
   const root = await mkdtemp("/tmp/berth-remote-");
   const bare = join(root, "app.git");
@@ -47,10 +47,10 @@ export async function makeRemote() {
 
 export type RemoteFolder = Awaited<ReturnType<typeof makeRemote>>;
 
-/** Answers a request before git does; true when it has. */
+/** Handles a request before git; returns true when it sent the response. */
 export type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** git's own server program over HTTPS. With a token it asks for it, as forges do for a private repository. */
+/** Serves the repository over HTTPS with git's own server program. With a token it requires it, as forges do for a private repository. */
 export async function serveHttps(remote: RemoteFolder, options: { token?: string; intercept?: Intercept } = {}) {
   const { token, intercept } = options;
   const wanted = token === undefined ? null : `Basic ${Buffer.from(`oauth2:${token}`).toString("base64")}`;
@@ -108,7 +108,7 @@ function serveBackend(root: string, request: IncomingMessage, response: ServerRe
   child.once("close", () => response.end());
 }
 
-/** Debian's SSH server with one host key, which lets `publicKey` in as the user that runs the tests. */
+/** Starts Debian's SSH server with one host key. `publicKey` logs in as the user that runs the tests. */
 export async function serveSsh(remote: RemoteFolder, publicKey: string) {
   const port = await freePort();
   const dir = await mkdtemp(join(remote.root, "sshd-"));
@@ -139,7 +139,7 @@ export async function serveSsh(remote: RemoteFolder, publicKey: string) {
   let said = "";
   server.stderr.on("data", (part: Buffer) => (said = `${said}${part.toString()}`.slice(-4000)));
   const ended = new Promise<void>((done) => server.once("exit", () => done()));
-  await eventually(() => answers(port), "an answer of sshd");
+  await eventually(() => answers(port), "sshd accepts connections");
   return {
     ...{ port, hostKey },
     url: `ssh://${userInfo().username}@localhost:${port}${remote.bare}`,

@@ -28,14 +28,14 @@ const other: GitCaller = {
 };
 const reader: GitCaller = { ...main, id: "tok_read", name: "reader" };
 
-/** Tokens that the scripted gate knows; the last one may only read. */
+/** Tokens that the scripted gate accepts; the last one is read-only. */
 export const tokens = {
   ada: "berth_m_ada-secret",
   bob: "berth_m_bob-secret",
   reader: "berth_m_reader-secret",
 } as const;
 
-/** A gate that plays the rest of Berth: two organizations, one project, and a decision that each test writes. */
+/** A gate that stands in for the rest of Berth: two organizations, one project, and a `receive` function that each test sets. */
 export class ScriptedGate implements GitGate {
   readonly keys = new Map<string, readonly GitCaller[]>();
   readonly revoked = new Set<string>();
@@ -62,24 +62,24 @@ export class ScriptedGate implements GitGate {
     this.pushes.push(push);
   }
 
-  /** Registers a public key file's line for one or both organizations. */
+  /** Registers a public key's fingerprint for one or both organizations. */
   register(fingerprint: string, who: "ada" | "bob" | "both" = "ada"): void {
     this.keys.set(fingerprint, who === "both" ? [main, other] : [who === "ada" ? main : other]);
   }
 }
 
-/** The confinement that this machine allows, as a platform has it. */
+/** The strongest confinement that this machine supports, as a platform uses it. */
 export function testConfinement(): Promise<Confinement> {
   const found = (program: string) => (existsSync(`/usr/bin/${program}`) ? `/usr/bin/${program}` : null);
   return createConfinement({ bwrap: found("bwrap"), setpriv: found("setpriv") }, { uid: testGitUid, program: "git" });
 }
 
-/** git's own user in tests, where root runs them. */
+/** The uid of git's user when root runs the tests. */
 export const testGitUid = 34_997;
 
 export type Host = Awaited<ReturnType<typeof startGitHost>>;
 
-/** Real git servers on free ports in front of a gate, with a folder of their own. */
+/** Starts real git servers on free ports, with a separate folder and the given gate. */
 export async function startGitHost(gate: GitGate, limits: GitServersOptions["limits"] = {}, dir?: string) {
   const root = dir ?? (await mkdtemp(join(tmpdir(), "berth-git-")));
   const repositoryDir = join(root, "repositories", project.id);
@@ -120,7 +120,7 @@ export async function startGitHost(gate: GitGate, limits: GitServersOptions["lim
   return { root, repositoryDir, servers, httpPort, sshUrl, httpUrl, close };
 }
 
-/** The environment of a git client that knows nothing of this machine's user. */
+/** The environment of a git client that ignores the configuration of this machine and its user. */
 export function clientEnv(root: string, keyFile?: string): Record<string, string> {
   const options =
     "-F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
@@ -129,7 +129,7 @@ export function clientEnv(root: string, keyFile?: string): Record<string, string
     HOME: root,
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",
-    // Repositories belong to git's own user, whom the tests are not.
+    // The repositories belong to git's user, and the tests run as another one.
     ...{ GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" },
     GIT_TERMINAL_PROMPT: "0",
     GIT_AUTHOR_NAME: "Ada",
@@ -140,7 +140,7 @@ export function clientEnv(root: string, keyFile?: string): Record<string, string
   };
 }
 
-/** Runs a git client to its end, whatever the end is. */
+/** Runs a git client and returns its result, also when it fails. */
 export function tryGit(
   root: string,
   args: readonly string[],
@@ -149,7 +149,7 @@ export function tryGit(
   return run({ file: "git", args }, { timeoutMs: guardMs, env: clientEnv(root, options.keyFile), ...options });
 }
 
-/** Runs a git client that must succeed, and gives its trimmed output. */
+/** Runs a git client that must succeed, and returns its trimmed output. */
 export async function git(
   root: string,
   args: readonly string[],
@@ -162,7 +162,7 @@ export async function git(
   return result.stdout.trim();
 }
 
-/** A work tree with one commit on `main`; returns its folder. */
+/** Creates a work tree with one commit on `main` and returns its folder. */
 export async function makeWorkTree(root: string, name: string): Promise<string> {
   const dir = join(root, "work", name);
   await git(root, ["init", "-q", "-b", "main", dir]);
@@ -183,13 +183,13 @@ export async function commitFile(
   return git(root, ["-C", dir, "rev-parse", "HEAD"]);
 }
 
-/** Where a branch of the served repository stands, or "" when it does not exist. */
+/** The commit of a branch in the served repository, or "" when the branch does not exist. */
 export async function refOf(host: Host, ref = "refs/heads/main"): Promise<string> {
   const found = await tryGit(host.root, ["-C", host.repositoryDir, "rev-parse", "--verify", "-q", ref]);
   return found.stdout.trim();
 }
 
-/** Makes a client's key pair and returns the private key's file and the public key's fingerprint. */
+/** Creates a client's key pair; returns the private key's file and the public key's fingerprint. */
 export async function makeKey(
   root: string,
   type: string,

@@ -20,14 +20,14 @@ export const withoutKnot = [program, nsupdateBin].every((file) => existsSync(fil
   ? false
   : "SKIPPED: Debian's packages knot and bind9-dnsutils are not installed";
 
-/** An authoritative server of one zone, which may be the root ".", on loopback. It takes updates signed with a key. */
+/** An authoritative server of one zone, which may be the root ".", on loopback. It accepts updates signed with a key. */
 export interface Knot {
   readonly port: number;
   readonly zone: string;
   readonly keyFile: string;
-  /** A key of the same name that the server does not have. */
+  /** A key with the same name and a secret that the server does not accept. */
   readonly wrongKeyFile: string;
-  /** Puts these records in the place of all that a name of the zone had; none: the name does not exist. */
+  /** Replaces all records of a name in the zone; without records the name does not exist. */
   set(hostname: string, ...records: readonly DnsRecord[]): Promise<void>;
   texts(name: string): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -93,7 +93,7 @@ zone:
   };
 }
 
-/** A record as a zone file has it. */
+/** Formats a record for a zone file. */
 function recordText({ type, value }: DnsRecord): string {
   if (type === "CNAME") return `CNAME ${value}.`;
   if (type === "CAA") return `CAA 0 issue "${value}"`;

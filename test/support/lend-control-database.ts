@@ -10,10 +10,10 @@ import { runOk, systemPath } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
 
-// initdb and the migrations take two seconds of processor time, the same for each platform. Removing the folder is always safe.
+// initdb and the migrations take two seconds of processor time, and their result is the same for each platform. Removing the cache is safe.
 const cache = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));
 
-/** Gives a platform that is about to start for the first time a migrated control database without rows, if this machine can make one. */
+/** Copies a migrated, empty control database into the data folder of a platform before its first start, if this machine has PostgreSQL. */
 export async function lendControlDatabase(dataDir: string): Promise<void> {
   const postgres = await findPostgres({ searchPath: systemPath, ownFolders: [] });
   const target = pathsIn(dataDir).ownPostgres;
@@ -23,7 +23,7 @@ export async function lendControlDatabase(dataDir: string): Promise<void> {
   const shared = join(cache, `berth-test-control-database-${key}`);
   if (!existsSync(shared)) await make(shared, postgres.bin);
   mkdirSync(target, { mode: 0o700 });
-  // Keeps the owner of its files, which is the server's.
+  // `-a` keeps the owner of the files, which is the server's user.
   await runOk({ file: "cp", args: ["-a", "--reflink=auto", `${shared}/.`, target] });
 }
 
@@ -36,12 +36,12 @@ async function make(shared: string, postgresBin: string): Promise<void> {
     const database = await openOwnDatabase(config, parts, silentLog);
     await migrate({ connection: database.connection }).finally(() => database.stop());
     const { ownPostgres } = pathsIn(dataDir);
-    // These are one server's own; the data and its superuser's secret are lent.
+    // These files belong to one server. The cache keeps the data and the superuser's secret.
     for (const name of ["config", "process-mark", "lock", "postgresql.log"])
       rmSync(join(ownPostgres, name), { recursive: true, force: true });
     renameSync(ownPostgres, shared);
   } catch (error) {
-    // Another test has made the same at this moment.
+    // Another test has created the same folder in the meantime.
     if (!["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

@@ -8,7 +8,7 @@ import { start } from "../../src/kit/exec.ts";
 import { eventually } from "./eventually.ts";
 import { lendSetting } from "./lend-setting.ts";
 
-test("a setting of the machine is as before after a test, also after one that was killed", async (t) => {
+test("a test's change of a machine setting is reverted when the test ends and when its process is killed", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "berth-setting-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const file = join(dir, "setting");
@@ -23,5 +23,5 @@ test("a setting of the machine is as before after a test, also after one that wa
   await once(child.stdout, "data");
   assert.equal(readFileSync(file, "utf8"), "5");
   child.kill("SIGKILL");
-  await eventually(() => readFileSync(file, "utf8") === "15\n", "the setting is as before");
+  await eventually(() => readFileSync(file, "utf8") === "15\n", "the setting has its old value");
 });

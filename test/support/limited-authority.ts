@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 
 /**
- * An ACME authority that registers accounts, refuses every order because of a rate limit, and suggests when to renew a certificate. Debian's
- * pebble does neither of the last two.
+ * Starts an ACME authority that registers accounts, refuses every order with a rate limit, and suggests when to renew a certificate. Debian's
+ * pebble supports neither rate limits nor renewal suggestions.
  */
 export async function startLimitedAuthority(retryAfterSeconds: number, renewal?: { start: Date; end: Date }) {
   const askedFor: string[] = [];
@@ -39,7 +39,7 @@ export async function startLimitedAuthority(retryAfterSeconds: number, renewal?:
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     caFile,
-    /** The certificates that clients asked about, as RFC 9773 names them. */
+    /** The RFC 9773 identifiers of the certificates whose renewal information clients requested. */
     askedFor,
     directory: `https://localhost:${(server.address() as AddressInfo).port}/dir`,
     async close() {

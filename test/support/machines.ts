@@ -12,21 +12,21 @@ import type { SwarmNode } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { eventually, guardMs } from "./eventually.ts";
 import { lendSetting } from "./lend-setting.ts";
 
-/** An engine of a swarm: the first one's machine is that of the tests, all others have network namespaces, which are to it what machines are. */
+/** A machine of a swarm with its engine. The first machine is the one that runs the tests; the others are network namespaces. */
 export interface TestMachine extends TestEngine {
   readonly name: string;
   readonly address: string;
-  /** The beginning of a command that runs the rest of it on this machine. */
+  /** A command prefix that runs a command on this machine. */
   readonly enter: readonly string[];
-  /** Takes the machine off the network, or connects it again. */
+  /** Connects the machine to the network, or disconnects it. */
   connect(isConnected: boolean): Promise<void>;
 }
 
 export interface TestMachines {
   readonly machines: readonly TestMachine[];
-  /** Of the bridge that connects them, which belongs to the machine that the tests run on. */
+  /** Address of the bridge between the machines; it belongs to the machine that runs the tests. */
   readonly address: string;
-  /** Folder with the certificates by which the engines of managers other than the first are reached, at the port `enginePort`. */
+  /** Folder with the client certificates for the engines of all managers but the first; they listen on `enginePort`. */
   readonly certificates: string;
   close(): Promise<void>;
 }
@@ -36,14 +36,14 @@ export const enginePort = 2376;
 const settings = {
   ...{ "live-restore": false, "no-new-privileges": true, mtu: 1400 },
 };
-// A network namespace takes rules of its own; on the machine of the tests the engine forwards the ports of replicas itself.
+// A network namespace has its own iptables rules. On the machine that runs the tests, the engine's proxy forwards the ports of replicas.
 const ownRules = { iptables: true, ...settings };
 const noRules = { "userland-proxy": true, ...settings };
 
-/** What the machines are in their swarm: all but the first one workers, all managers of which the last one leads, or all but the first not in it. */
+/** `workers`: the first machine manages the swarm. `managers`: all manage it and the last one leads. `strangers`: only the first is in it. */
 export type SwarmForm = "workers" | "managers" | "strangers";
 
-/** Starts so many machines. One test at a time does, others wait for it: an engine has fixed names and ports for its swarm. */
+/** Starts `count` machines. Tests take turns, because an engine uses fixed names and ports for its swarm. */
 export async function startMachines(count: number, form: SwarmForm = "workers"): Promise<TestMachines> {
   const turn = await takeTurn();
   const lan = await openLan();
@@ -69,7 +69,7 @@ export async function startMachines(count: number, form: SwarmForm = "workers"):
   }
 }
 
-/** Listens at a name of this machine that only one process can have, and that a killed one gives back. */
+/** Listens on an abstract socket, which works as a lock: one process can hold it, and the kernel releases it when the process dies. */
 async function takeTurn(): Promise<Server> {
   const take = async () => {
     const server = createServer().listen("\0berth-test-swarm");
@@ -89,15 +89,15 @@ interface Lan {
   readonly bridge: string;
   readonly subnet: string;
   readonly address: string;
-  /** Brings back after how many retries the machine of the tests gives up a connection. */
+  /** Restores the number of TCP retries on the machine that runs the tests. */
   readonly giveBack: () => Promise<void>;
 }
 
 const retriesFile = "/proc/sys/net/ipv4/tcp_retries2";
-/** After how many retries a connection is given up in the swarm. */
+/** TCP retries before a connection fails; fewer than usual, so that lost machines are detected quickly. */
 const retries = "5";
 
-/** Below 10.213.0.0/16, which neither Berth, engines of tests nor podman use. */
+/** Creates a network within 10.213.0.0/16, which neither Berth, test engines nor podman use. */
 async function openLan(): Promise<Lan> {
   await removeAbandoned();
   const tag = createHash("sha256").update(`${process.pid}/${Date.now()}`).digest();
@@ -118,7 +118,7 @@ async function closeLan({ bridge }: Pick<Lan, "bridge">): Promise<void> {
   await run({ file: "nft", args: ["delete", "table", "ip", bridge] });
 }
 
-/** Bridges and namespaces of a test that was killed. */
+/** Removes bridges and namespaces of tests that were killed. */
 async function removeAbandoned(): Promise<void> {
   const isGone = (name: string) => {
     const [, pid] = /^btm(\d+)(?:-\d+)?$/.exec(name) ?? [];
@@ -140,7 +140,7 @@ interface Form {
   readonly certificates: string;
 }
 
-/** A stranger has an /etc/docker of its own, which other engines share with the machine of the tests. A manager listens on the network. */
+/** A stranger gets its own /etc/docker; other engines share the one of the machine that runs the tests. A manager listens on the network. */
 async function startMachine(lan: Lan, { index, form, certificates }: Form): Promise<TestMachine> {
   const isStranger = form === "strangers";
   const name = `${lan.bridge}-${index}`;
@@ -152,7 +152,7 @@ async function startMachine(lan: Lan, { index, form, certificates }: Form): Prom
   await ip("-n", name, "address", "add", `${address}/24`, "dev", "eth0");
   await ip("-n", name, "link", "set", "eth0", "up");
   await ip("-n", name, "route", "add", "default", "via", lan.address);
-  // `ip netns exec` would mount another /sys, without control groups.
+  // `ip netns exec` would mount a new /sys, which lacks control groups.
   const net = [`--net=/run/netns/${name}`];
   const settle = `echo 1 > /proc/sys/net/ipv4/ip_forward; echo ${retries} > ${retriesFile}`;
   await runOk({ file: "nsenter", args: [...net, "sh", "-c", settle] });
@@ -172,7 +172,7 @@ async function startMachine(lan: Lan, { index, form, certificates }: Form): Prom
   };
 }
 
-/** Makes a certificate for an engine at this address, and the client's with the names that Docker gives them. */
+/** Creates the certificate of an engine at this address, and a client certificate under the file names that Docker expects. */
 async function tlsOf(folder: string, address: string): Promise<object> {
   await makeRegistryCertificates(folder, address);
   const path = (name: string) => join(folder, name);
@@ -183,7 +183,7 @@ async function tlsOf(folder: string, address: string): Promise<object> {
   return { tlsverify: true, tlscacert: path("ca.pem"), ...own };
 }
 
-/** Sees the files that the engine sees. */
+/** Runs commands in the engine's mount namespace. */
 const inEngine = ({ dir }: TestEngine, enter: readonly string[]): readonly string[] => [
   ...["nsenter", `--mount=/proc/${readFileSync(join(dir, "docker.pid"), "utf8").trim()}/ns/mnt`],
   ...enter,
@@ -201,10 +201,10 @@ async function formSwarm(form: SwarmForm, machines: readonly TestMachine[]): Pro
   for (const { api, address } of others)
     await api.call({ method: "POST", path: "/swarm/join", body: { ...body, ...listen(address) } });
   if (!(await until(() => isWhole(first, others.length + 1, role), { timeoutMs: guardMs })))
-    throw new Error("the machines formed no swarm");
+    throw new Error("the machines did not form a swarm");
 }
 
-/** Managers need each other before one of them may be lost. */
+/** Whether all machines are ready and, as managers, reachable: only then does the swarm survive the loss of a manager. */
 async function isWhole({ api }: TestMachine, count: number, role: "Manager" | "Worker"): Promise<true | undefined> {
   const nodes = await api.call<readonly SwarmNode[]>({ path: "/nodes" });
   const isIn = ({ Status: status, ManagerStatus: manager }: SwarmNode) =>

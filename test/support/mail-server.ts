@@ -1,9 +1,9 @@
 import type { AddressInfo } from "node:net";
-// @ts-expect-error: the package brings no types along.
+// @ts-expect-error: the package has no type declarations.
 import { simpleParser } from "mailparser";
 import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
 
-/** What is read of a mail. */
+/** The fields of a received mail that tests read. */
 export interface ParsedMail {
   readonly subject: string;
   readonly text: string;
@@ -12,7 +12,7 @@ export interface ParsedMail {
   readonly date?: Date;
 }
 
-/** A real mail server that takes mail from one user. */
+/** Starts a real mail server that accepts mail from one user. */
 export async function mailServer() {
   const mails: ParsedMail[] = [];
   const receivers: string[] = [];

@@ -2,24 +2,24 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, ren
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-// A builder makes npm's compiled code once for a Node and an npm, with three seconds of processor time. The builders of tests would each make
-// it anew, so they lend it to each other. Removing the folder is always safe.
+// A builder compiles npm's code once per version of Node and npm, which takes three seconds of processor time. The builders of tests share
+// the result through this cache. Removing the folder is safe.
 const shared = fileURLToPath(new URL("../../node_modules/.cache/berth-test-npm-code", import.meta.url));
 const folderIn = (toolsDir: string) => join(toolsDir, "compiled-code");
 
-/** Gives a builder that is about to start with this folder of tools what an earlier one has made. */
+/** Copies compiled code of earlier builders into the tools folder of a builder that is about to start. */
 export function lendNpmCode(toolsDir: string): void {
   if (existsSync(shared)) cpSync(shared, folderIn(toolsDir), { recursive: true });
 }
 
-/** Keeps what a builder has made, for the next ones. It must have settled. */
+/** Copies a builder's compiled code into the cache. The builder must have finished compiling. */
 export function keepNpmCode(toolsDir: string): void {
   const folder = folderIn(toolsDir);
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".making")) : [];
   for (const name of names) if (!existsSync(join(shared, name))) keep(join(folder, name), join(shared, name));
 }
 
-/** Another user's tests may not write here, and other tests may keep the same at this moment: their copy is as good. */
+/** Ignores a cache that another user owns, and a copy that another test stores at the same time, because both copies are equal. */
 function keep(source: string, target: string): void {
   try {
     mkdirSync(dirname(target), { recursive: true });

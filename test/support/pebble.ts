@@ -14,25 +14,25 @@ const program = "/usr/bin/pebble";
 /** Why tests against a certificate authority are skipped; false where they run. */
 export const withoutPebble = existsSync(program) ? false : "SKIPPED: Debian's package pebble is not installed";
 
-/** Let's Encrypt's test authority, on loopback. */
+/** Pebble, Let's Encrypt's test authority, on loopback. */
 export interface Pebble {
   readonly directory: string;
   readonly caFile: string;
-  /** How many orders it has got. */
+  /** Number of orders received so far. */
   orders(): number;
-  /** The certificates that its own sign with, PEM. */
+  /** The root certificates that sign the issued ones, as PEM. */
   roots(): Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface PebbleOptions {
   readonly dnsServer: string;
-  /** Where it asks for challenges. */
+  /** The port at which it verifies HTTP challenges. */
   readonly httpPort: number;
-  /** Where its API is; any free port when left out. */
+  /** Port of its API; default: any free port. */
   readonly port?: number;
   readonly lifetimeSeconds?: number;
-  /** The external accounts that it accepts, by key identifier; left out: none is needed. */
+  /** MAC keys of the accepted external accounts, by key identifier; default: no external account is required. */
   readonly externalAccounts?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -17,13 +17,13 @@ import {
 } from "./port-doubles.ts";
 import { emptyDisk, testDiskLimits, testDomains, type TestApi } from "./test-platform.ts";
 
-/** What a test gives of a platform; the rest is there and does nothing. */
+/** The parts of a platform that a test provides; the others are doubles that do nothing. */
 export interface PlatformParts extends Partial<Omit<Platform, "ports" | "settings">> {
   readonly ports?: Partial<Platform["ports"]>;
   readonly settings?: Partial<ReconcileSettings>;
 }
 
-/** The platform that a task gets. What a platform gains is a type error here, and only here. */
+/** Creates the platform that a task receives. A new member of `Platform` is a type error only here. */
 export function platformDouble({ ports, settings, ...given }: PlatformParts): Platform {
   return {
     db: missing("db"),
@@ -66,7 +66,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
   };
 }
 
-/** The platform of tasks that work on the database of a test's API, behind the same ports. */
+/** Creates a platform that shares the database and the ports of a test's API. */
 export function platformBeside(api: TestApi, { ports, ...given }: PlatformParts = {}): Platform {
   const { db, vault, wakeups, clock, terminals, domains, addresses } = api.platform;
   const { builder, ...same } = api.platform.ports;
@@ -77,7 +77,7 @@ export function platformBeside(api: TestApi, { ports, ...given }: PlatformParts 
   });
 }
 
-/** A part that a test has to give when its task needs it. */
+/** A part that throws on access, because only the test can provide it. */
 function missing<T extends object>(name: string): T {
   return new Proxy({} as T, {
     get: (_, member) => {
@@ -89,7 +89,7 @@ function missing<T extends object>(name: string): T {
 const anySize = { memoryBytes: 2 ** 30, processes: 100 };
 const neverFull = { warnPercent: 101, failPercent: 101 };
 
-/** Settings with which nothing ends for time and nothing waits for long. */
+/** Settings with generous time limits and short intervals. */
 export const testSettings: ReconcileSettings = {
   buildLimits: { ...anySize, timeoutMs: 900_000, silenceMs: 300_000 },
   privateRegistries: [],

@@ -9,8 +9,8 @@ import type { Instance, Runtime } from "../../src/ports/runtime.ts";
 import type { TenantDatabase } from "../../src/ports/tenant-database.ts";
 import type { Wakeups } from "../../src/store/wakeups.ts";
 
-// A double of each port, of which a test gives the members that matter to it. Every member stands here, so that one which a port gains is a
-// type error in this file alone. A member without a neutral answer throws in the test that reaches it.
+// One double per port; a test overrides the members that it needs. Every member is listed, so that a new member of a port is a type error only
+// in this file. A member without a neutral result throws when a test reaches it.
 
 function unexpected(member: string): (...given: unknown[]) => never {
   return () => {
@@ -20,7 +20,7 @@ function unexpected(member: string): (...given: unknown[]) => never {
 
 const done = async (): Promise<void> => {};
 
-/** A runtime in which nothing runs. */
+/** A runtime without workloads. */
 export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
   return {
     describe: async () => ({ name: "process", network: "shared", isolation: ["namespaces"], missing: [] }),
@@ -46,7 +46,7 @@ export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
   };
 }
 
-/** An instance that runs; its workload is the one that a test names. */
+/** A running instance of the workload that the test names. */
 export function instanceDouble(given: Partial<Instance> & Pick<Instance, "workload_id">): Instance {
   return {
     ordinal: 0,
@@ -62,7 +62,7 @@ export function instanceDouble(given: Partial<Instance> & Pick<Instance, "worklo
   };
 }
 
-/** A builder that finds static files everywhere and has built nothing. */
+/** A builder that detects every source as static files and has no images. */
 export function builderDouble(given: Partial<Builder> = {}): Builder {
   return {
     build: unexpected("builder.build"),
@@ -82,7 +82,7 @@ export function builderDouble(given: Partial<Builder> = {}): Builder {
   };
 }
 
-/** An edge that takes every table and sees no traffic. */
+/** An edge that accepts every route table and has no traffic. */
 export function edgeDouble(given: Partial<Edge> = {}): Edge {
   return {
     kind: "builtin",
@@ -100,7 +100,7 @@ export function edgeDouble(given: Partial<Edge> = {}): Edge {
   };
 }
 
-/** A host of databases; what a test does not give fails it. */
+/** A database host whose members throw unless the test provides them. */
 export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresHost {
   return {
     ensure: unexpected("postgresHost.ensure"),
@@ -125,7 +125,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
   };
 }
 
-/** Repositories that take every source and keep nothing of it. */
+/** Repositories that accept every source and store nothing. */
 export function repositoriesDouble(given: Partial<Repositories> = {}): Repositories {
   return {
     ensure: async () => "",
@@ -160,7 +160,7 @@ export function repositoriesDouble(given: Partial<Repositories> = {}): Repositor
 
 const noQuarantine = { GIT_OBJECT_DIRECTORY: "", GIT_ALTERNATE_OBJECT_DIRECTORIES: "", GIT_QUARANTINE_PATH: "" };
 
-/** A store of logs that is empty and keeps nothing. */
+/** An empty log store that discards what it receives. */
 export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
   return {
     appendBuild: done,
@@ -176,13 +176,13 @@ export function logStoreDouble(given: Partial<LogStore> = {}): LogStore {
   };
 }
 
-/** A DNS that has no records. */
+/** A DNS without records. */
 export function dnsDouble(given: Partial<Dns> = {}): Dns {
   const none = async () => ({ outcome: "none" }) as const;
   return { addresses: none, texts: none, alias: none, authorities: none, ...given };
 }
 
-/** A project's database that has every table, all of them empty, and takes every row. */
+/** A project's database in which every table exists and is empty, and which accepts every row. */
 export function tenantDatabaseDouble(given: Partial<TenantDatabase> = {}): TenantDatabase {
   const nothing = { row: {}, cut: [] };
   const page = { rows: [], more: false, total: 0, estimated: false };
@@ -200,7 +200,7 @@ export function tenantDatabaseDouble(given: Partial<TenantDatabase> = {}): Tenan
   };
 }
 
-/** Wake-ups that go nowhere. */
+/** Wake-ups without receivers. */
 export function wakeupsDouble(given: Partial<Wakeups> = {}): Wakeups {
   return { send: done, on: () => () => {}, isListening: () => true, close: done, ...given };
 }

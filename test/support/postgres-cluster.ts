@@ -10,11 +10,11 @@ import { serversFolder } from "../../tools/template-db/servers-folder.ts";
 import { eventually, guardMs } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
-/** One server of a cluster that a test runs, as an operator has it: no part of the platform. */
+/** One server of a cluster that an operator runs outside the platform. */
 export interface ClusterServer extends ServerAddress {
-  /** A connection of the superuser, closed after `work`. */
+  /** Runs a statement on a new connection of the superuser. */
   query(sql: string): Promise<Record<string, unknown>[]>;
-  /** At once, as a lost machine: nothing is said to clients. Idempotent. */
+  /** Kills the server without notice to its clients, as the loss of its machine does. Idempotent. */
   kill(): Promise<void>;
   start(): Promise<void>;
 }
@@ -24,22 +24,22 @@ export interface TestCluster {
   readonly password: string;
   /** The folder with the primary's Unix socket. */
   readonly socketDir: string;
-  /** The certificate of its servers, for `host` and for `localhost`, which signs itself. */
+  /** The self-signed certificate of its servers, for `host` and `localhost`. */
   readonly caFile: string;
   readonly primary: ClusterServer;
-  /** A further server that streams from the primary. */
+  /** Adds a standby server that streams from the primary. */
   addStandby(): Promise<ClusterServer>;
   remove(): Promise<void>;
 }
 
-/** Why no cluster can be started here; false when it can. */
+/** Why no cluster can start here; false where one can. */
 export const missingCluster: string | false = canFind() ? false : "PostgreSQL is not installed";
 
-// A name that every machine has: initdb wants one for its user, which must not be root.
+// initdb needs a user that is not root and has a name. Every machine has the user `nobody`.
 const nobody = 65_534;
 const superuser = "platform";
 
-/** Starts a cluster with a superuser of its own, which listens on `host` and on a Unix socket; with `onlyTls` it lets no other connection of the network in. */
+/** Starts a cluster with its own superuser on `host` and on a Unix socket; with `onlyTls` it refuses network connections without TLS. */
 export async function startTestCluster(host = "127.0.0.1", { onlyTls = false } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(serversFolder(), "bc-"));
   chmodSync(dir, 0o711);

@@ -10,11 +10,11 @@ import { until } from "../../src/kit/until.ts";
 import { freePort } from "./free-port.ts";
 import { tarOf, type Member } from "./tar.ts";
 
-/** Debian's registry of images with TLS, where every pull and push needs a login. */
+/** Debian's image registry with TLS, where every pull and push needs a login. */
 export interface TestRegistry {
-  /** As image names begin with it: an address of this machine that a network of builds must be let to, and a port. */
+  /** The prefix of image names: an address of this machine, which the network of builds must be allowed to reach, and a port. */
   readonly host: string;
-  /** The certificate's authority. */
+  /** The certificate authority as a PEM file. */
   readonly caFile: string;
   readonly username: string;
   readonly password: string;
@@ -25,15 +25,15 @@ export interface TestRegistry {
 
 export interface PushedImage {
   readonly members: readonly Member[];
-  /** What the image says of itself: `Cmd`, `ExposedPorts` … */
+  /** The image's configuration: `Cmd`, `ExposedPorts` … */
   readonly config: object;
-  /** That of this machine when left out. */
+  /** Default: this machine's architecture. */
   readonly architecture?: string;
 }
 
 const username = "puller";
 const password = "pull-secret-11";
-// bcrypt, the one kind that the registry reads, of the password.
+// The bcrypt hash of the password; the registry accepts no other kind.
 const htpasswd = `${username}:$2b$04$GAa2JV3wmfpeHLQ7TEkSi.BNT4BXIntA4QljJZIqnfdAnmLzxqbuu\n`;
 
 const ownAddress = Object.values(networkInterfaces())
@@ -43,9 +43,9 @@ const ownAddress = Object.values(networkInterfaces())
 /** Why tests of a registry are skipped; false where they run. */
 export const withoutRegistry: string | false =
   (!existsSync("/usr/bin/docker-registry") && "SKIPPED: Debian's package docker-registry is not installed") ||
-  (ownAddress === undefined && "SKIPPED: this machine has no address but the loopback's");
+  (ownAddress === undefined && "SKIPPED: this machine has only the loopback address");
 
-/** Starts one in a folder of its own. Call `close` in `after`. */
+/** Starts a registry in a temporary folder. Call `close` in `after`. */
 export async function startTestRegistry(): Promise<TestRegistry> {
   const dir = await mkdtemp(join(tmpdir(), "berth-registry-"));
   const host = `${ownAddress}:${await freePort()}`;
@@ -60,7 +60,7 @@ export async function startTestRegistry(): Promise<TestRegistry> {
     http: { addr: host, tls: { certificate: join(dir, "ca.pem"), key: join(dir, "key.pem") } },
     auth: { htpasswd: { realm: "test", path: join(dir, "htpasswd") } },
   };
-  // JSON is YAML.
+  // Every JSON document is valid YAML.
   await writeFile(join(dir, "config.yml"), JSON.stringify(settings));
   const server = start({ file: "/usr/bin/docker-registry", args: ["serve", join(dir, "config.yml")] });
   server.stdout.resume();
@@ -80,7 +80,7 @@ export async function startTestRegistry(): Promise<TestRegistry> {
     );
   if (!(await until(isUp, { timeoutMs: 120_000 }))) {
     await close();
-    throw new Error("the registry did not come up");
+    throw new Error("the registry did not start");
   }
   return { host, caFile, username, password, close, push: (name, image) => push(call, name, image) };
 }
@@ -124,7 +124,7 @@ async function push(call: Call, name: string, { members, config, architecture }:
     const { location } = await call("POST", `/v2/${repository}/blobs/uploads/`);
     const digest = encodeURIComponent(digestOf(blob));
     const { status } = await call("PUT", `${location}${location.includes("?") ? "&" : "?"}digest=${digest}`, blob);
-    if (status !== 201) throw new Error(`the registry took no blob: ${status}`);
+    if (status !== 201) throw new Error(`the registry refused a blob with status ${status}`);
   }
   const type = "application/vnd.docker.distribution.manifest.v2+json";
   const part = (mediaType: string, blob: Buffer) => ({ mediaType, size: blob.length, digest: digestOf(blob) });
@@ -136,6 +136,6 @@ async function push(call: Call, name: string, { members, config, architecture }:
     }),
   );
   const { status } = await call("PUT", `/v2/${repository}/manifests/${tag}`, manifest, type);
-  if (status !== 201) throw new Error(`the registry took no manifest: ${status}`);
+  if (status !== 201) throw new Error(`the registry refused a manifest with status ${status}`);
   return digestOf(manifest);
 }

@@ -28,18 +28,18 @@ import { guardMs } from "./eventually.ts";
 import { platformBeside } from "./platform-double.ts";
 import { builderDouble, edgeDouble, postgresHostDouble, repositoriesDouble, runtimeDouble } from "./port-doubles.ts";
 
-/** The API and the reconcilers of builds, releases and applications on a real database. Every commit builds; applications are servers of this process. */
+/** The API and the reconcilers of builds, releases and applications on a real database. Every build succeeds; applications are HTTP servers in this process. */
 export interface ReleasePlatform {
   readonly api: TestApi;
   readonly platform: Platform;
   readonly apps: TestApps;
-  /** What the edge was told last of the project. */
+  /** The latest route of the project that the edge received. */
   route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
-  /** A project that serves deployment 1, of an organization of its own or of a given one. */
+  /** Creates a project that serves deployment 1, in the given or a new organization. */
   servingProject(org?: TestOrganization): Promise<ReleaseProject>;
-  /** The same before its first deployment. */
+  /** Creates a project without deployments. */
   newProject(): Promise<ReleaseProject>;
-  /** Ends the reconcilers as an orderly stop of the platform does. */
+  /** Stops the reconcilers as an orderly stop of the platform does. */
   pause(): Promise<void>;
   resume(): Promise<void>;
   close(): Promise<void>;
@@ -51,13 +51,13 @@ export interface ReleaseProject {
   readonly slug: string;
   readonly path: string;
   deployments(): Promise<DeploymentDocument[]>;
-  /** The newest deployment, once it has one of these statuses and a number of at least this. */
+  /** Waits until the newest deployment has one of these statuses and at least this number, and returns it. */
   reaches(number: number, ...statuses: string[]): Promise<DeploymentDocument>;
-  /** Pushes a commit and waits for what the pusher is told. */
+  /** Pushes a commit, waits for the result, and returns the lines that the pusher received. */
   push(signal?: AbortSignal): Promise<{ readonly accepted: boolean; readonly lines: readonly string[] }>;
-  /** What the newest start of the deployment got, once there was one. */
+  /** The environment that the deployment's latest start received; empty before the first start. */
   environment(deploymentId: string): Readonly<Record<string, string>>;
-  /** Gives it a database that is being made. */
+  /** Requests a database for the project, which is then being created. */
   requestDatabase(): Promise<void>;
 }
 
@@ -69,26 +69,26 @@ export interface DeploymentDocument {
   readonly failure: { readonly stage: string; readonly code: string } | null;
 }
 
-/** How applications that are started from now on behave. */
+/** The applications of a platform. A changed setting applies to later builds, starts and commands. */
 export interface TestApps {
   start: "healthy" | "unhealthy" | "crash" | "fault";
-  /** What is built from now on crashes, however it is started. */
+  /** A `broken` build crashes at every start. */
   builds: "sound" | "broken";
-  /** The process types besides `web` of what is built from now on. */
+  /** The process types besides `web` of later builds. */
   processes: Readonly<Record<string, string>>;
-  /** The web command of what is built from now on; null: it has none. */
+  /** The web command of later builds; null: no web process. */
   web: string | null;
-  /** The type that crashes at each start from now on. */
+  /** The process type that crashes at each start. */
   crashing: string | undefined;
-  /** Starts (`+`) and ends (`-`) of workloads, in order. */
+  /** Starts (`+id`) and ends (`-id`) of workloads, in order. */
   readonly events: readonly string[];
-  /** What a one-off command does from now on. */
+  /** Handles one-off commands. */
   runOnce: Runtime["runOnce"];
-  /** All that run become healthy. */
+  /** Makes all running applications healthy. */
   heal(): void;
-  /** Ends a running one as a crash does. */
+  /** Makes a running application exit with code 1. */
   crash(workloadId: string): void;
-  /** The newest start of each workload; `crash` forgets it. */
+  /** The latest start of each workload; `crash` removes the entry. */
   readonly started: ReadonlyMap<string, Workload>;
   running(): readonly string[];
 }
@@ -98,7 +98,7 @@ const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_
 
 export interface ReleasePlatformOptions {
   readonly edge?: Edge;
-  /** What runs besides the applications that are started here. */
+  /** Further instances that the runtime reports. */
   readonly others?: () => readonly Instance[];
 }
 
@@ -216,7 +216,7 @@ async function makeProject(
 
 let commits = 0;
 
-/** As the git side does it, without git. */
+/** Requests and follows a build as the git server does, without git. */
 async function push(platform: Platform, owner: ReleaseProject["owner"], signal: AbortSignal) {
   const commit = (commits += 1).toString(16).padStart(40, "0");
   const wanted = {
@@ -258,7 +258,7 @@ interface RunningApp {
   instance: Instance;
 }
 
-/** A runtime whose applications are servers of this process. */
+/** Creates a runtime whose applications are HTTP servers in this process. */
 function createApps(others: () => readonly Instance[]) {
   const running = new Map<string, RunningApp>();
   const started = new Map<string, Workload>();

@@ -7,7 +7,7 @@ import type { ErrorCode } from "../../src/contract/errors.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { route, routes, type Result, type RouteName } from "../../src/contract/routes.ts";
 
-/** A request as it arrived. */
+/** A received request. */
 export interface SeenRequest {
   readonly name: RouteName;
   readonly params: Readonly<Record<string, string>>;
@@ -17,12 +17,12 @@ export interface SeenRequest {
   readonly authorization: string | undefined;
 }
 
-/** What a row answers: a result in the contract's shape, what a dry run says, or one of its errors. */
+/** The response of a row: a result in the contract's shape, the result of a dry run, or one of the row's errors. */
 export type Script = {
   readonly [N in RouteName]?: (request: SeenRequest) => Result<N> | z.output<typeof dryRun> | Refusal;
 };
 
-/** An error answer. */
+/** Creates an error response. */
 export class Refusal {
   readonly code: ErrorCode;
   readonly more: Readonly<Record<string, unknown>>;
@@ -38,10 +38,10 @@ export interface ScriptedPlatform extends AsyncDisposable {
   readonly seen: readonly SeenRequest[];
 }
 
-/** The token that every scripted platform takes. */
+/** The token that every scripted platform accepts. */
 export const goodToken = "berth_o_0123456789012345678901234567890123456789012abcdef";
 
-/** A real HTTP server on a free port that answers the contract's rows from a script; what isn't in the script is not found. */
+/** Starts a real HTTP server on a free port that answers the contract's rows from a script, and 404 for rows outside it. */
 export async function startScriptedPlatform(script: Script): Promise<ScriptedPlatform> {
   const seen: SeenRequest[] = [];
   const server = createServer((request, response) => void answer({ script, seen }, request, response));
@@ -64,7 +64,7 @@ async function answer(
     script[request.name]?.(request) ??
     (route(request.name).result === null && request.name in script ? undefined : new Refusal("not_found"));
   if (result instanceof Refusal) return refuse(response, result);
-  // A script that breaks the contract would prove nothing.
+  // A script that breaks the contract would make the test meaningless.
   const isDryRun = request.query.get("dry_run") === "true";
   const body = (isDryRun ? dryRun : route(request.name).result)?.parse(result);
   response.writeHead(isDryRun ? 200 : route(request.name).success[0], {

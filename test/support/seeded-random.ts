@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
 
 /**
- * Random numbers in [0, 1) that a failed run can repeat: the seed is printed, and `BERTH_TEST_SEED` gives it back. The generator is
- * Mulberry32. Instants that depend on the machine's speed repeat only as far as the machine does.
+ * Random numbers in [0, 1) that can be repeated after a failed run: the function prints the seed, and `BERTH_TEST_SEED` sets it. The generator
+ * is Mulberry32. The seed does not repeat events that depend on the machine's speed.
  */
 export function seededRandom(): () => number {
   const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));

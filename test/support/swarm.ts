@@ -13,23 +13,23 @@ import type { ImageRegistry } from "../../src/adapters/runtime-swarm/image-regis
 import { createOwnRegistry } from "../../src/adapters/runtime-swarm/own-registry.ts";
 import { createSwarmRuntime, type SwarmRuntime } from "../../src/adapters/runtime-swarm/swarm-runtime.ts";
 
-/** A swarm with a runtime in a data folder of its own; `close` leaves nothing behind on the machine. */
+/** A swarm with a runtime in a temporary data folder; `close` removes everything from the machine. */
 export interface TestSwarm extends RuntimeFixture {
   readonly runtime: SwarmRuntime;
   readonly machines: readonly TestMachine[];
   readonly root: string;
   readonly registryPort: number;
-  /** How many machines have their guard. */
+  /** Number of machines with a running guard task. */
   guarded(): Promise<number>;
-  /** What the swarm says of a machine. */
+  /** The machine's state as the swarm reports it. */
   stateOf(machine: TestMachine): Promise<string | undefined>;
   reopen(): Promise<SwarmRuntime>;
 }
 
-/** What applications may reach on the machines. */
+/** The ports that applications may reach on the machines. */
 export type OpenedPorts = Pick<DockerRuntimeOptions, "edgePorts" | "open">;
 
-/** Makes a swarm of `count` machines, with the given registry or Berth's own. `openPorts` receives the address of the first machine. */
+/** Creates a swarm of `count` machines, with the given registry or Berth's own. `openPorts` receives the address of the first machine. */
 export async function makeSwarm(
   count: number,
   given?: ImageRegistry,
@@ -46,7 +46,7 @@ export async function makeSwarm(
   });
   const registry = given ?? own;
   const base = await importMinimalImage(first.api);
-  // The engine removes a parent without a name together with its last child.
+  // Without a name, the engine would remove the base image together with the last image built on it.
   await first.api.call({ method: "POST", path: `/images/${base}/tag`, query: { repo: "test/base" } });
   const runtimes: SwarmRuntime[] = [];
   const open = async () => {

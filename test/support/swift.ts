@@ -19,13 +19,13 @@ export interface SwiftServer {
 const programs = ["account", "container", "object", "proxy"].map((name) => `/usr/bin/swift-${name}-server`);
 const needed = [...programs, "/usr/bin/swift-ring-builder", "/usr/bin/memcached", "/usr/bin/bwrap"];
 
-/** What is missing here to run one; false when nothing is. */
+/** Why a Swift server cannot run here; false where it can. */
 export const missingForSwift: string | false =
   (process.getuid?.() !== 0 && "a Swift server is started as root only") ||
   (needed.some((file) => !existsSync(file)) &&
     "a real S3 server: apt-get install swift-proxy swift-account swift-container swift-object memcached");
 
-/** Starts Swift in a folder of its own, on free ports. Call `close` in `after`. */
+/** Starts Swift in a temporary folder, on free ports. Call `close` in `after`. */
 export async function startSwift(): Promise<SwiftServer> {
   const dir = await mkdtemp(join(tmpdir(), "berth-swift-"));
   const [memcached = 0, object = 0, container = 0, account = 0, proxy = 0] = await freePorts(5);
@@ -49,7 +49,7 @@ export async function startSwift(): Promise<SwiftServer> {
     );
     await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   };
-  // For a minute, the proxy avoids a server that it could not reach, so all of them have to answer before the first request.
+  // The proxy avoids an unreachable server for a minute, so all servers must answer before the first request.
   const servers = [object, container, account, proxy].map((port) => `http://127.0.0.1:${port}/healthcheck`);
   const answers = () => Promise.all(servers.map((url) => fetch(url))).catch(() => undefined);
   if ((await until(answers, { timeoutMs: guardMs })) === undefined) {
@@ -61,7 +61,7 @@ export async function startSwift(): Promise<SwiftServer> {
 
 type Ports = Readonly<Record<"object" | "container" | "account" | "proxy" | "memcached", number>>;
 
-/** Swift reads /etc/swift and nothing else; it gets its own by a mount namespace. */
+/** Swift reads its configuration only from /etc/swift, so each server gets its own through a mount namespace. */
 function inside(dir: string, name: string): Command {
   const view = [
     "--bind",

@@ -1,12 +1,12 @@
 import { Header, type HeaderData } from "tar";
 
-/** One member of an archive as a test writes it, honest or not. */
+/** One member of an archive, valid or hostile. */
 export interface Member extends HeaderData {
   readonly path: string;
   readonly text?: string | Uint8Array;
 }
 
-/** A tar archive of these members, in this order. */
+/** Creates a tar archive of these members in this order. */
 export function tarOf(...members: Member[]): Buffer {
   const blocks = members.flatMap(({ text = "", ...head }) => {
     const content = Buffer.from(text);

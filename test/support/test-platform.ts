@@ -23,13 +23,13 @@ import {
   tenantDatabaseDouble,
 } from "./port-doubles.ts";
 
-/** The API on a real database and a real port. What lies behind the ports is absent unless given. */
+/** The API on a real database and a real TCP port, with doubles for all ports that the test does not provide. */
 export interface TestApi {
   readonly database: TestDatabase;
   readonly platform: HandlerPlatform;
   readonly baseUrl: string;
   readonly port: number;
-  /** Calls the API; the body is read and, when it is JSON, parsed. */
+  /** Calls the API, reads the body and parses it when it is JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<Called>;
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface Called {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // A test says itself what it expects here.
+  // Each test asserts the shape that it expects.
   readonly body: Record<string, unknown>;
 }
 
@@ -59,7 +59,7 @@ export interface TestApiOptions {
 /** Starts the API. Call `close` in `after`. */
 export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = await testDatabase();
-  const made = await makeWorld(database, options.ports ?? {});
+  const made = await createPlatform(database, options.ports ?? {});
   const platform = { ...made, clock: options.clock ?? systemClock };
   const limits = { ...unlimited, ...options.http?.limits };
   const server = createHttpServer({ platform, log: silentLog, checks: [], ...options.http, limits });
@@ -79,10 +79,13 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   };
 }
 
-// Tests ask much in a short time; those of the limits set their own.
+// Tests send many requests in a short time; tests of the rate limits set their own.
 const unlimited = { readsPerMinute: 1e9, writesPerMinute: 1e9, refusedPerMinute: 1e9 };
 
-async function makeWorld(database: TestDatabase, ports: Partial<HandlerPlatform["ports"]>): Promise<HandlerPlatform> {
+async function createPlatform(
+  database: TestDatabase,
+  ports: Partial<HandlerPlatform["ports"]>,
+): Promise<HandlerPlatform> {
   return {
     db: database.db,
     vault: database.vault,
@@ -123,17 +126,17 @@ async function makeWorld(database: TestDatabase, ports: Partial<HandlerPlatform[
   };
 }
 
-/** What a project of a test may take of the disk. */
+/** Disk limits of a project in tests. */
 export const testDiskLimits = { storage_bytes: 1e9, database_bytes: 1e9, images_bytes: 1e9, backups_bytes: 1e9 };
 
-/** A disk with room for everything. */
+/** A disk with enough free space. */
 export const emptyDisk: DataDisk = {
   observe: async () => ({ total_bytes: 1e12, available_bytes: 1e12, is_short: false, is_full: false }),
   keepReserve: async () => "kept",
   probeWrite: async () => {},
 };
 
-/** What users' hostnames must lead to in tests. */
+/** The addresses to which users' hostnames must resolve in tests. */
 export const testDomains: DomainSettings = {
   appsDomain: "apps.test",
   controlHost: "berth.test",
@@ -176,7 +179,7 @@ export interface TestOrganization {
   readonly operator: string;
 }
 
-/** Makes an organization directly in the database. */
+/** Inserts an organization directly into the database, with its tokens. */
 export async function testOrganization(
   db: Db,
   slug: string,
@@ -202,7 +205,7 @@ export interface TestTokenOptions {
   readonly expires_at?: Date;
 }
 
-/** Makes a token directly in the database. */
+/** Inserts a token directly into the database. */
 export async function testToken(
   db: Db,
   orgId: string,

@@ -3,8 +3,8 @@ import type { Db } from "../../src/store/database.ts";
 import type { Wakeups } from "../../src/store/wakeups.ts";
 
 /**
- * Resolves when every wake-up of what is committed by now has arrived: PostgreSQL delivers them in the order of their commits, so one that is
- * sent now comes last. Resolves never when none arrive.
+ * Resolves when the wake-ups of all changes committed so far have arrived. PostgreSQL delivers notifications in commit order, so one that is
+ * sent now arrives last. Never resolves when notifications do not arrive.
  */
 export async function allWakeupsArrived({ db, wakeups }: { db: Db; wakeups: Wakeups }): Promise<void> {
   const mark = randomUUID();

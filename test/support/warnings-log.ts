@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { silentLog, type Log } from "../../src/kit/log.ts";
 
-/** Prints warnings and errors to standard error, so that a failed test shows what the platform said. */
+/** Prints warnings and errors to standard error, so that a failed test shows the platform's messages. */
 export const warningsLog: Log = {
   ...silentLog,
   warn: (fields, message) => print(`warning: ${message}`, fields),

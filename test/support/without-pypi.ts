@@ -1,6 +1,6 @@
 import { run, systemPath } from "../../src/kit/exec.ts";
 
-/** Why Python applications cannot be tried here, or null. */
+/** Why tests of Python applications are skipped; null where they run. */
 export async function withoutPypi(): Promise<string | null> {
   const python = await run(
     { file: "python3", args: ["-c", "import venv, ensurepip"] },
