@@ -1,4 +1,4 @@
-// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingCluster, startTestCluster, type ClusterServer, type TestCluster } from "../support/postgres-cluster.ts";
 
-// An application as people write it: npm's `pg`, a migration in the release phase, a connection from DATABASE_URL.
+// A typical application: npm's `pg`, a migration in the release phase, a connection through DATABASE_URL.
 const visits: Record<string, string> = {
   "package.json": JSON.stringify({ name: "visits", private: true, dependencies: { pg: "8.23.1" } }),
   Procfile: "web: node server.js\nrelease: node migrate.js\n",
@@ -27,7 +27,7 @@ const visits: Record<string, string> = {
   "server.js": `const http = require("node:http");
 const { Client } = require("pg");
 async function query(connectionString, sql) {
-  // A server that is closed to this application may leave its packets without an answer.
+  // A server that rejects this application may drop its packets, so the connection attempt needs a short timeout.
   const connectionTimeoutMillis = connectionString === process.env.OTHER_URL ? 3000 : 60_000;
   const client = new Client({ connectionString, connectionTimeoutMillis });
   client.on("error", () => {});
@@ -93,7 +93,7 @@ const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
       await assertDatabaseWorks(platform);
       if (hasTun) await assertDatabasesAreApart(platform, network);
       const foreign = processesNaming(platform.dataDir).filter((each) => each.uid !== ordinaryUid);
-      assert.deepEqual(foreign, [], "all of it runs as that user");
+      assert.deepEqual(foreign, [], "all processes of the platform run as that user");
     } finally {
       await platform.destroy();
       rmSync(home, { recursive: true, force: true });
@@ -101,7 +101,7 @@ const ofUser = (user: string, hasTun: boolean, skip: false | string) => {
   });
 };
 
-/** A primary and a standby of the operator's, at an address of this machine where sandboxes have a network of their own. */
+/** As root, where sandboxes have their own network, the operator's primary and standby listen on an address of this machine. */
 const onServer = () => {
   test("databases on an existing server with a standby", { skip: missingCluster }, async () => {
     const address = isRoot ? ownAddress() : undefined;
@@ -144,7 +144,7 @@ const places = [
 ];
 for (const declare of drawCases(places, 1)) declare();
 
-/** Asked for before the first push, migrated in the release phase, kept over a restart of everything. */
+/** Creates a database before the first push, migrates it in the release phase, and checks that its rows survive a full restart. */
 async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {
   const app = await createApp(platform, "visits", visits);
   const made = await platform.call("POST", "/v1/projects/visits/database");
@@ -156,7 +156,7 @@ async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {
   assert.equal(
     (await platform.call("POST", "/v1/projects/visits/database")).status,
     200,
-    "asking again changes nothing",
+    "a second creation changes nothing",
   );
   await platform.end("SIGINT");
   await platform.restart();
@@ -170,11 +170,11 @@ async function assertDatabasesAreApart(platform: TestPlatform, network: string):
   const pushed = await other.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   const mine = new URL((await platform.visit("other", "/url")).body);
-  // With its own name and password at the other's door.
+  // Connect to the other project's database with this project's credentials.
   const knocking = new URL(mine);
   [knocking.host, knocking.pathname] = [theirs.host, theirs.pathname];
   assert.notEqual(await tryOther(platform, knocking), "reached");
-  // Even with everything that the other knows, except where sandboxes share the machine's network.
+  // The other project's own credentials fail, too, unless sandboxes share the machine's network.
   const leaked = await tryOther(platform, theirs);
   if (network !== "shared") assert.notEqual(leaked, "reached");
 }
@@ -182,7 +182,7 @@ async function assertDatabasesAreApart(platform: TestPlatform, network: string):
 async function tryOther(platform: TestPlatform, url: URL): Promise<string> {
   await platform.call("PUT", "/v1/projects/other/env/OTHER_URL", { value: url.href });
   const inForce = async () => (await platform.visit("other", "/other-url")).body === url.href;
-  await eventually(inForce, "the variable is in force");
+  await eventually(inForce, "the application has the variable");
   return (await platform.visit("other", "/other")).body;
 }
 
@@ -192,7 +192,7 @@ async function assertSurvivesKills(platform: TestPlatform): Promise<void> {
       (each) => /\/postgres /.test(each.commandLine) && each.commandLine.includes(`${platform.dataDir}/databases/`),
     );
   const first = postmaster();
-  assert.ok(first, "the project's server is found");
+  assert.ok(first, "the database server of the project runs");
   process.kill(first.pid, "SIGKILL");
   await eventually(async () => (await ask(platform, "/count")) === "200 1", "the killed server is started again");
   await platform.end("SIGKILL");
@@ -225,14 +225,14 @@ async function assertFollowsPrimary(
     const [row] = await standby.query(`select pg_last_wal_replay_lsn() >= '${at}' as is`);
     return row?.["is"] === true;
   };
-  await eventually(caughtUp, "the standby has everything");
+  await eventually(caughtUp, "the standby has replayed all changes");
   await cluster.primary.kill();
   await standby.query("select pg_promote()");
   const follows = async () => {
     const { body } = await platform.visit("visits", "/url");
     return body.includes(`:${standby.port}/`) && (await ask(platform, "/count")) === "200 1";
   };
-  await eventually(follows, "the application is at the promoted server");
+  await eventually(follows, "the application uses the promoted server");
 }
 
 function ownAddress(): string | undefined {

@@ -14,9 +14,9 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 import { eventually, guardMs } from "../support/eventually.ts";
 import { failures, startTraffic } from "./traffic.ts";
 
-// Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.
+// Drawn with other container files: every run tests the same rules on the runtime and the builder for processes.
 
-/** A push, its traffic and the loss of each part, with BERTH_RUNTIME=docker. */
+/** Tests pushes, traffic and the loss of each part with BERTH_RUNTIME=docker. */
 describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
   let engine: TestEngine;
   let platform: TestPlatform;
@@ -41,7 +41,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     await engine?.close();
   });
 
-  test("says that containers run what is pushed", async () => {
+  test("reports that containers run the applications", async () => {
     const { body } = await platform.call<{ platform: { runtime: string; isolation: string[]; missing: unknown[] } }>(
       "GET",
       "/v1/me",
@@ -57,10 +57,10 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.match((await platform.visit("live")).body, /^v1/);
   });
 
-  test("a Dockerfile's own command serves, and reaches the project's database", async () => {
+  test("the command of a Dockerfile serves requests and reaches the project's database", async () => {
     const app = await createApp(platform, "dockered", {
       Dockerfile: `FROM ${nodeImage}\nWORKDIR /srv/site\nCOPY server.js .\nEXPOSE 3000\nCMD ["node", "server.js"]\n`,
-      // The first byte of PostgreSQL's answer to a request for TLS.
+      // Responds with the first byte of PostgreSQL's reply to a TLS request.
       "server.js": `const net = require("node:net");
         require("node:http").createServer((request, response) => {
           const socket = net.connect(Number(process.env.PGPORT), process.env.PGHOST, () => socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])));
@@ -111,7 +111,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     const moved = await eventually(async () => {
       const found = await runtime();
       return ["done", "failed"].includes(found.move?.status ?? "") && found;
-    }, "the move ends");
+    }, "the move has ended");
     assert.deepEqual([moved.runtime, moved.move?.status, moved.move?.failure], ["process", "done", null]);
     assert.equal((await platform.call("PUT", "/v1/orgs/main/projects/live/runtime", to)).status, 409);
     assert.equal((await platform.call("POST", "/v1/projects/live/rollback")).status, 200);
@@ -122,7 +122,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
   });
 
   test(
-    "pruning leaves the images of the serving deployment and of the five good ones before it, and each of them can be rolled back to",
+    "pruning keeps the images of the active deployment and of the five successful ones before it, and a rollback to each works",
     {
       skip: !runsAll && "SKIPPED: it takes eight builds; npm test -- --all runs it",
     },
@@ -138,7 +138,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
         return (await engine.api.call<readonly unknown[]>({ path: "/images/json", query: { filters } })).length;
       };
       assert.equal(await images(), 8);
-      // The task runs at each start.
+      // The control plane prunes images at each start.
       await platform.end("SIGKILL");
       await platform.restart();
       await eventually(async () => (await images()) === 6, "two images are gone");
@@ -151,7 +151,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     },
   );
 
-  test("an application that writes without end keeps its newest lines and loses the rest counted; its neighbour is served and logs as before", async (t) => {
+  test("a log that grows without end keeps its newest lines and counts the dropped ones; another application is not affected", async (t) => {
     const flood = await createApp(platform, "flood", {
       "package.json": JSON.stringify({ name: "flood", scripts: { start: "node server.js" } }),
       "server.js": `let number = 0;
@@ -168,11 +168,11 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     };
     const numbers = (texts: readonly string[]) =>
       texts.flatMap((text) => /^line (\d+) /.exec(text)?.[1] ?? []).map(Number);
-    // More than the engine keeps was written, and lines written after that moment are in the log.
+    // Wait until the application has written more than the engine keeps, then for lines written after that in the log.
     const written = await eventually(async () => {
       const found = Number((await platform.visit("flood")).body);
       return found * 200 > 64 * 1024 ** 2 && found;
-    }, "the engine's files were turned over");
+    }, "the engine has rotated its log files");
     const found = await eventually(async () => {
       const texts = await lines("flood");
       return Math.max(0, ...numbers(texts)) > written && texts;
@@ -181,8 +181,11 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
       numbers(found),
       numbers(found).toSorted((a, b) => a - b),
     );
-    await eventually(async () => (await lines("flood", "&grep=dropped")).length > 0, "what was lost is counted");
-    // The neighbour's words come through meanwhile.
+    await eventually(
+      async () => (await lines("flood", "&grep=dropped")).length > 0,
+      "the log counts the dropped lines",
+    );
+    // Meanwhile, the release command of the other application reports its output.
     await live.commit(liveApp({ version: "v1 again", releaseMs: 10 }));
     assert.equal((await live.push()).exitCode, 0);
     assert.equal((await platform.call("POST", "/v1/projects/live/rollback")).status, 200);
@@ -194,7 +197,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.equal((await platform.call("DELETE", "/v1/projects/flood")).status, 200);
   });
 
-  test("no request is lost over a push, a rollback, a killed control plane and a killed engine", async (t) => {
+  test("no request is lost during a push, a rollback, and kills of the control plane and the engine", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
     t.after(() => traffic.stop());
     await live.commit(liveApp({ version: "v2" }));
@@ -210,7 +213,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     await engine.begin();
     await platform.end("SIGKILL");
     await platform.restart();
-    await eventually(async () => (await platform.visit("live")).body.startsWith("v1"), "the application answers");
+    await eventually(async () => (await platform.visit("live")).body.startsWith("v1"), "the application responds");
     const answers = await traffic.stop();
     assert.deepEqual(await parts(), []);
     assert.ok(answers.length > 0);

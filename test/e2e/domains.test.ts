@@ -13,7 +13,7 @@ import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform
 import { ask } from "./traffic.ts";
 import { guardMs } from "../support/eventually.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 let dns: TestDnsServer;
 let platform: TestPlatform;
@@ -28,7 +28,7 @@ after(async () => {
 
 type Domain = Result<"domains.attach">;
 
-/** What the edge says of a host: `unknown_host`, or that the project has nothing deployed yet. */
+/** Returns the edge's error code for a host: `unknown_host`, or the code for a project without a deployment. */
 function edgeAnswer(host: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = request(
@@ -42,7 +42,7 @@ function edgeAnswer(host: string): Promise<string> {
   });
 }
 
-test("a running platform finds new records by itself and opens its edge for the name", async () => {
+test("a running platform detects new DNS records and makes its edge serve the hostname", async () => {
   const hostname = "www.shop.test";
   const unknown = await edgeAnswer(hostname);
   await platform.call("POST", "/v1/projects", { slug: "shop", name: "Shop" });
@@ -52,7 +52,7 @@ test("a running platform finds new records by itself and opens its edge for the 
   dns.set(hostname, { type: "A", value: "127.0.0.1" });
   const limits = { timeoutMs: guardMs, atMostMs: 1000 };
   const isServed = await until(async () => ((await edgeAnswer(hostname)) === unknown ? undefined : true), limits);
-  assert.ok(isServed, "the edge knows the name");
+  assert.ok(isServed, "the edge serves the hostname");
   const { body: listed } = await platform.call<{ domains: Domain[] }>("GET", "/v1/projects/shop/domains");
   assert.deepEqual(
     listed.domains.map((domain) => [domain.hostname, domain.dns_status, domain.serving]),
@@ -78,7 +78,7 @@ test(
     const app = await createApp(own, "shop", nodeApp("the shop"));
     assert.equal((await app.push()).exitCode, 0);
     const edge = { port: tlsPort, ca: [await pebble.roots()] };
-    assert.equal((await ask(edge, hostname, "/")).status, 0, "no certificate, no connection");
+    assert.equal((await ask(edge, hostname, "/")).status, 0, "without a certificate, the edge rejects the connection");
     await knot.set(hostname, { type: "A", value: "127.0.0.1" });
     const user = closing.use(await cliUser({ url: own.api, token: own.token }));
     const added = await user.berth(["domains", "add", hostname, "--wait", "-p", "shop"]);

@@ -9,7 +9,7 @@ import { until } from "../../src/kit/until.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
 const mib = 1024 * 1024;
 const settings = { BERTH_DISK_FLOOR_MIB: "160", BERTH_STORAGE_MIB: "64", BERTH_DATABASE_DISK_MIB: "64" };
@@ -60,7 +60,7 @@ describe(
     const writes = (expected: string) =>
       until(async () => ((await platform.visit("greedy", "/write")).body === expected ? true : undefined), patience);
 
-    it("has its database made read-only, and writes again after it has dropped a table", async () => {
+    it("gets a read-only database, and can write again after it has dropped a table", async () => {
       const url = (await platform.visit("greedy", "/database")).body;
       const query = async (text: string) => {
         const client = new pg.Client({ connectionString: url });
@@ -72,11 +72,11 @@ describe(
           await client.end().catch(() => {});
         }
       };
-      // What an ended insert wrote stays there.
+      // Without autovacuum, the rows of an aborted insert keep their space.
       await query("create table filled (a text) with (autovacuum_enabled = false)");
       const fill = (rows: number) =>
         `insert into filled select repeat(md5(g::text), 30) from generate_series(1, ${rows}) g`;
-      // Beyond the limit at once: what goes on to grow after that is closed. The platform may end the session (57P01) before it is through.
+      // One insert exceeds the limit. The platform may end its session (57P01) before the insert completes.
       await query(fill(80_000)).catch((error: { code?: string }) => assert.equal(error.code, "57P01"));
       await becomes("database", "read_only");
       const refused = async () => {
@@ -102,8 +102,8 @@ describe(
       );
     });
 
-    it("has its storage made read-only, and writes again after files were deleted", async () => {
-      // The platform may stop the application before it is through.
+    it("gets read-only storage, and can write again after files were deleted", async () => {
+      // The platform may stop the application before the request completes.
       await platform.visit("greedy", "/fill?mib=160").catch(() => undefined);
       await becomes("storage", "read_only");
       assert.ok(await writes("EROFS"), "the application still writes");
@@ -114,7 +114,7 @@ describe(
       assert.ok(await writes("written"), "the application cannot write again");
     });
 
-    it("has its build ended, not its neighbour's, and can be built again", async () => {
+    it("has its build ended, but not its neighbour's, and can build again", async () => {
       await neighbour.commit(hungryApp("for second in 1 2 3 4 5 6 7 8; do echo $second; sleep 1; done"));
       const beside = neighbour.push();
       await greedy.commit(hungryApp("head -c 20G /dev/zero > big || true; sleep 60"));
@@ -129,7 +129,7 @@ describe(
       assert.equal(again.exitCode, 0, again.stderr);
     });
 
-    it("leaves a platform that names a full disk, starts on it, and goes on when there is room", async () => {
+    it("causes a platform to report a full disk, restart on it, and recover once there is space", async () => {
       const { bavail, bsize } = statfsSync(dataDir);
       const ballast = String(bavail * bsize - 10 * mib);
       await runOk({ file: "fallocate", args: ["--length", ballast, join(dataDir, "ballast")] });

@@ -1,4 +1,4 @@
-// Runs alone: it sends hundreds of requests a second and must not lose one, which other tests on the same processors would decide.
+// Runs alone: it sends hundreds of requests a second and must not lose one; tests that compete for the CPU would distort the result.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -19,14 +19,14 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
 import { ask, failures, openTalk, startTraffic, summary } from "./traffic.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
 const perSecond = runsAll ? 200 : 100;
 const hostnames = runsAll ? 200 : 20;
 const deploys = runsAll ? 20 : 4;
-/** How long control plane and database are dead, in seconds of that traffic. */
+/** Duration of the outage of control plane and database, in seconds of traffic. */
 const outageSeconds = Number(process.env["BERTH_TEST_OUTAGE_SECONDS"] ?? (runsAll ? 60 : 10));
-// A project has at most a hundred names of its own.
+// A project can have at most a hundred hostnames, so the names are spread over projects.
 const projects = ["calm", "hasty", "still"] as const;
 
 describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
@@ -41,7 +41,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
   before(async () => {
     dns = await startDnsServer();
     folder = mkdtempSync(join(tmpdir(), "berth-https-"));
-    // Clients of Node.js accept no wildcard right below a top-level name.
+    // Node.js rejects a wildcard directly below a top-level domain.
     const names = [...projects.map((slug) => `${slug}.localhost`), "*.shop.test"];
     certificates = [await makeCertificate(names), await makeCertificate(names)];
     edge = { port: await freePort(), ca: certificates.map(({ chain_pem }) => chain_pem) };
@@ -56,7 +56,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm })));
       await push(slug, onTerm);
     }
-    await eventually(async () => (await ask(edge, "calm", "/")).status === 200, "HTTPS answers");
+    await eventually(async () => (await ask(edge, "calm", "/")).status === 200, "the edge serves HTTPS");
   });
   after(async () => {
     await platform?.destroy();
@@ -65,7 +65,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
   });
 
   test(
-    `${hostnames} hostnames come and go, ${deploys} deploys, a reload, another certificate: no request fails, open connections go on`,
+    `no request fails and no open connection breaks during ${hostnames} new and removed hostnames, ${deploys} deploys, a reload and a new certificate`,
     { timeout: 1_800_000 },
     async (t) => {
       const traffic = startTraffic(edge, projects, perSecond);
@@ -78,7 +78,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       await platform.end("SIGKILL");
       await platform.restart({ BERTH_TRUSTED_PROXIES: "192.0.2.1" });
       const isReloaded = () => servingPid("haproxy", join(platform.dataDir, "haproxy")) !== worker;
-      await eventually(isReloaded, "another setting reloads HAProxy");
+      await eventually(isReloaded, "the changed setting has reloaded HAProxy");
       await Promise.all([attach(names.slice(half)), detach(names.slice(0, half)), pushTimes(deploys / 2)]);
       await detach(names.slice(half));
       const answers = await traffic.stop();
@@ -91,7 +91,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
   );
 
   test(
-    `control plane and database are dead for ${outageSeconds} s at ${perSecond} requests a second: none fails`,
+    `no request of ${perSecond} a second fails while control plane and database are down for ${outageSeconds} s`,
     { timeout: (outageSeconds + 600) * 1000 },
     async (t) => {
       const traffic = startTraffic(edge, projects, perSecond);
@@ -103,7 +103,11 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       killProcesses(database);
       const until = traffic.count() + outageSeconds * perSecond;
       await eventually(() => traffic.count() >= until, "the outage is over", (outageSeconds + 300) * 1000);
-      assert.deepEqual(processesNaming(join(platform.dataDir, "control-database")), [], "and is dead until the end");
+      assert.deepEqual(
+        processesNaming(join(platform.dataDir, "control-database")),
+        [],
+        "the database is down until the end of the outage",
+      );
       await platform.restart({ BERTH_TRUSTED_PROXIES: "192.0.2.1" });
       const answers = await traffic.stop();
       t.diagnostic(summary(answers));
@@ -123,7 +127,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       (await Promise.all([...projects, ...names].map((name) => ask(edge, name, "/")))).every(
         ({ status }) => status === 200,
       );
-    await eventually(isBack, "every name answers again");
+    await eventually(isBack, "every hostname is served again");
     t.diagnostic(`back after ${Math.round(performance.now() - killedAtMs)} ms`);
     assert.notEqual(edgePid(join(platform.dataDir, "haproxy")), master);
     await detach(names);
@@ -139,7 +143,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
   async function changeCertificate(): Promise<void> {
     const next = new X509Certificate(certificates[1].chain_pem).serialNumber;
     installCertificate(certificates[1]);
-    await eventually(async () => (await shownSerial()) === next, "new connections get the other certificate");
+    await eventually(async () => (await shownSerial()) === next, "new connections get the new certificate");
   }
 
   function shownSerial(): Promise<string> {
@@ -165,7 +169,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
 
   const projectOf = (hostname: string) => projects[Number(/\d+/.exec(hostname)?.[0]) % 3] as string;
 
-  /** Attaches names that lead here, and sees that each is served over HTTPS. */
+  /** Attaches hostnames that resolve to this machine, and waits until each is served over HTTPS. */
   async function attach(names: readonly string[]): Promise<void> {
     await mapWithConcurrency(names, 4, async (hostname) => {
       dns.set(hostname, { type: "A", value: "127.0.0.1" });
@@ -180,7 +184,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
     await mapWithConcurrency(names, 4, async (hostname) => {
       const { status } = await platform.call("DELETE", `/v1/projects/${projectOf(hostname)}/domains/${hostname}`);
       assert.equal(status, 204);
-      await eventually(async () => (await ask(edge, hostname, "/")).status === 404, `${hostname} is gone`);
+      await eventually(async () => (await ask(edge, hostname, "/")).status === 404, `${hostname} is no longer served`);
     });
   }
 });

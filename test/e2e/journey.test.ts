@@ -1,4 +1,4 @@
-// Drawn with other journey files: the conformance test goes the same way with every run.
+// Drawn with other journey files: the conformance test takes the same steps in every run.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "../support/eventually.ts";
@@ -17,14 +17,14 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
     });
     after(() => platform.destroy());
 
-    test("a push builds, goes live and says so; exit code 0 means live", async () => {
+    test("a push builds, goes live and reports it; exit code 0 means live", async () => {
       const pushed = await app.push();
       assert.equal(pushed.exitCode, 0, pushed.stderr);
       assert.match(pushed.stderr, /remote: -----> Live at http:\/\/demo\.localhost:/);
       assert.deepEqual(pick(await platform.visit("demo")), [200, "one"]);
     });
 
-    test("the stored build log is what the pusher saw", async () => {
+    test("the stored build log equals the output of the push", async () => {
       await app.commit(nodeApp("two"));
       const pushed = await app.push();
       const { body } = await platform.call<{ builds: { id: string; status: string }[] }>(
@@ -56,7 +56,7 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
       assert.equal((await platform.call("POST", "/v1/projects/demo/rollback")).body["code"], "nothing_to_roll_back");
     });
 
-    test("a broken push exits non-zero, moves no branch, and what served before serves on", async () => {
+    test("a broken push exits non-zero, moves no branch, and the old deployment keeps serving", async () => {
       await app.commit(nodeApp("three", "process.exit(3);"));
       const pushed = await app.push();
       assert.notEqual(pushed.exitCode, 0);
@@ -65,7 +65,7 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
       assert.deepEqual(pick(await platform.visit("demo")), [200, "one"]);
     });
 
-    test("a variable restarts the application with it", async () => {
+    test("setting a variable restarts the application with it", async () => {
       const shown = nodeApp("x");
       shown["server.js"] =
         `require("node:http").createServer((q, s) => s.end(process.env.GREETING ?? "none")).listen(process.env.PORT);`;
@@ -76,7 +76,7 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
         204,
       );
       await eventually(async () => (await platform.visit("demo")).body === "hello there", "the new text is served");
-      // The edge serves it a moment before its deployment is said to be active.
+      // The edge serves a new deployment shortly before its status becomes active.
       await eventually(async () => (await newest()).status === "active", "its deployment is active");
     });
 
@@ -88,13 +88,13 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
       return body.deployments[0] ?? { status: "none" };
     }
 
-    test("a deleted project answers 503 no-store; undelete brings the same deployment back", async () => {
+    test("a deleted project responds 503 no-store; undelete restores the same deployment", async () => {
       const active = async () =>
         (await platform.call<{ active_deployment: { id: string } | null }>("GET", "/v1/projects/demo")).body
           .active_deployment?.id;
       const before = await active();
       assert.equal((await platform.call("DELETE", "/v1/projects/demo")).status, 200);
-      await eventually(async () => (await platform.visit("demo")).status === 503, "the deleted project answers 503");
+      await eventually(async () => (await platform.visit("demo")).status === 503, "the deleted project responds 503");
       assert.match(String((await platform.visit("demo")).headers["cache-control"]), /no-store/);
       assert.equal((await platform.call("POST", "/v1/projects/demo/undelete")).status, 200);
       const statuses = new Set<number>();
@@ -103,7 +103,7 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
         statuses.add(status);
         return status === 200;
       };
-      await eventually(serves, "the restored project answers 200");
+      await eventually(serves, "the restored project responds 200");
       assert.deepEqual(
         [...statuses].filter((status) => status !== 503),
         [200],
@@ -116,7 +116,7 @@ for (const way of drawWays(seededRandom(), { possible: ({ over }) => over === "h
       assert.equal((await platform.visit("nobody")).status, 404);
     });
 
-    test("applications outlive a killed control plane, and a restart finds them again", async () => {
+    test("applications survive a killed control plane, and a restarted one finds them", async () => {
       await platform.end("SIGKILL");
       assert.equal((await platform.visit("demo")).status, 200);
       await platform.restart();

@@ -3,21 +3,21 @@ import { eventually } from "../support/eventually.ts";
 import { askReady, launch, layGround, type Place } from "./platform.ts";
 import { killProcesses, processesNaming } from "./processes.ts";
 
-/** A process of a platform beside its primary: `berthd start --roles=…` on the same database. */
+/** A control plane beside the primary of a platform: `berthd start --roles=…` on the same database. */
 export interface Member {
   readonly api: string;
   readonly edgePort: number;
   readonly dataDir: string;
   readonly pid: number;
-  /** Starts it again after `kill`. */
+  /** Starts the control plane again after `kill`. */
   begin(): Promise<void>;
-  /** Ends the control plane at once, as a crash does; its edge goes on. */
+  /** Kills the control plane, as a crash does; its edge keeps running. */
   kill(): Promise<void>;
-  /** Ends it with all that it runs, and deletes its data. */
+  /** Ends the control plane and its processes, and deletes its data. */
   end(): Promise<void>;
 }
 
-/** Starts one, on this machine or inside of another one; BERTH_LISTEN names the address that both reach. */
+/** Starts a member on this machine or in another machine's network; both must reach the address in BERTH_LISTEN. */
 export async function startMember(
   roles: string,
   settings: Record<string, string>,

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 let platform: TestPlatform;
 let app: TestApp;
 
 before(async () => {
-  // Some mistakes show once the time is over. On a busy machine a process takes seconds until it listens.
+  // Some mistakes only fail once this time is over. It must be long enough for a process that starts on a busy machine.
   platform = await startPlatform({ BERTH_HEALTH_BUDGET_SECONDS: "15" });
   app = await createApp(platform, "shop", nodeApp("good"));
   const pushed = await app.push();
@@ -24,15 +24,15 @@ interface Failure {
   readonly log_tail: readonly string[];
 }
 
-/** A release mistake, and what must be told of it. */
+/** A mistake in a release, and what its failure must contain. */
 interface Mistake {
   readonly name: string;
   readonly files: Record<string, string>;
   readonly code: string;
   readonly stage: string;
-  /** In the summary, so that the message says what happened here. */
+  /** Matches the summary, which must describe this mistake. */
   readonly says: RegExp;
-  /** In the pusher's output: what the application itself said last. */
+  /** Matches the log tail and the output of the push, which must contain the application's last output. */
   readonly shows: RegExp;
 }
 
@@ -125,8 +125,8 @@ for (const mistake of mistakes) {
     assert.deepEqual([failure.stage, failure.code], [mistake.stage, mistake.code]);
     assert.match(failure.summary, mistake.says);
     for (const text of [failure.summary, failure.hint]) {
-      assert.match(text, /^[A-Z`].{20}/, "words that help");
-      assert.ok(pushed.stderr.includes(text), `the pusher reads: ${text}\n${pushed.stderr}`);
+      assert.match(text, /^[A-Z`].{20}/, "the text is a sentence");
+      assert.ok(pushed.stderr.includes(text), `the output of the push lacks: ${text}\n${pushed.stderr}`);
     }
     assert.match(failure.log_tail.join("\n"), mistake.shows);
     assert.match(pushed.stderr, mistake.shows);
@@ -139,7 +139,7 @@ for (const mistake of mistakes) {
   });
 }
 
-test("each mistake has a code of its own", () => {
+test("each mistake has its own code", () => {
   assert.equal(new Set(mistakes.map((mistake) => mistake.code)).size, mistakes.length);
 });
 
@@ -150,8 +150,8 @@ test("a repaired application goes live after all of them", async () => {
   assert.deepEqual(await visit(), [200, "repaired"]);
 });
 
-test("a rollback to what no longer becomes healthy answers 502 with the reason", async () => {
-  // Healthy once: the first start leaves a mark, the second one finds it.
+test("a rollback to a deployment that no longer becomes healthy fails with 502 and the reason", async () => {
+  // Healthy only once: the first start writes a file, and later starts exit when they find it.
   const once = `const mark = process.env.STORAGE_DIR + "/started"; const fs = require("node:fs"); if (fs.existsSync(mark)) process.exit(5); fs.writeFileSync(mark, "");`;
   await app.commit(nodeApp("once", once));
   assert.equal((await app.push()).exitCode, 0);
@@ -170,7 +170,7 @@ async function newest(kind: "builds" | "deployments", status?: string): Promise<
   return body[kind]?.find((row) => status === undefined || row.status === status);
 }
 
-/** A build's failure stands on the build, a later one on the deployment. */
+/** Returns the failure: of the build for the stage `build`, else of the deployment. */
 async function failureOf(stage: string): Promise<Failure> {
   const row = await newest(stage === "build" ? "builds" : "deployments");
   assert.equal(row?.status, "failed");

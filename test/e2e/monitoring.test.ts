@@ -8,7 +8,7 @@ import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
 let platform: TestPlatform;
 before(async () => {
@@ -27,7 +27,7 @@ async function get<T>(path: string): Promise<T> {
   return body;
 }
 
-/** None before the first one: it makes the folder. Drafts are no messages yet. */
+/** Returns the messages in the outbox. The first message creates the folder; files with other endings are drafts. */
 function messages(): string[] {
   const outbox = join(platform.dataDir, "outbox");
   if (!existsSync(outbox)) return [];
@@ -35,10 +35,10 @@ function messages(): string[] {
   return names.toSorted().map((name) => readFileSync(join(outbox, name), "utf8"));
 }
 
-test("a platform that runs finds nothing wrong with its own parts", async () => {
+test("all checks of a running platform's own parts are ok", async () => {
   const parts = ["control_database", "edge", "git", "reconcilers", "scheduler", "databases", "backups", "clock"];
   let found: Status["checks"] = [];
-  // A part that starts, or that a busy machine lets wait, may be slow at one look.
+  // A check may fail once, while a part starts or the machine is busy.
   const isWell = async () => {
     const { checks } = await get<Status>("/v1/status");
     found = checks.filter(({ check, subject }) => parts.includes(check) && subject === null);
@@ -51,7 +51,7 @@ test("a platform that runs finds nothing wrong with its own parts", async () => 
   );
 });
 
-test("an application that keeps crashing is one alert, which its operator is told of and which a redeploy ends", async () => {
+test("an application that keeps crashing opens one alert, notifies the operator, and a redeploy resolves it", async () => {
   const app = await createApp(platform, "crashing", liveApp({ version: "one" }));
   assert.equal((await app.push()).exitCode, 0);
   const opened = await until(async () => {
@@ -60,8 +60,8 @@ test("an application that keeps crashing is one alert, which its operator is tol
     return alerts.find(({ check }) => check === "crash_loops");
   }, limits);
   assert.deepEqual([opened?.subject, opened?.severity], ["main/crashing", "critical"]);
-  const told = await until(async () => messages().find((text) => text.includes("critical: crash_loops")), limits);
-  assert.match(told ?? "", /keeps crashing/);
+  const notice = await until(async () => messages().find((text) => text.includes("critical: crash_loops")), limits);
+  assert.match(notice ?? "", /keeps crashing/);
   await app.commit(liveApp({ version: "two" }));
   assert.equal((await app.push()).exitCode, 0);
   const resolved = await until(async () => {
@@ -70,7 +70,7 @@ test("an application that keeps crashing is one alert, which its operator is tol
   }, limits);
   assert.ok(resolved, "the alert is resolved");
   const ended = await until(async () => messages().find((text) => text.includes("resolved: crash_loops")), limits);
-  assert.ok(ended, "the operator is told so");
+  assert.ok(ended, "the operator is notified that the alert is resolved");
   const overview = await get<Result<"platform.overview">>("/v1/platform/overview");
   assert.equal(overview.most_failing[0]?.project, "crashing");
 });

@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { makeRemote, serveSsh, withoutSshd } from "../support/git-remotes.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 let platform: TestPlatform;
 let repository: TestApp;
@@ -33,7 +33,7 @@ before(async () => {
 });
 after(() => platform.destroy());
 
-test("two projects are two folders of one repository, each with its own berth.json", async () => {
+test("two projects deploy two folders of one repository, each with its own berth.json", async () => {
   for (const slug of ["back", "web"]) {
     const pushed = await repository.pushTo(slug);
     assert.equal(pushed.exitCode, 0, pushed.stderr);
@@ -47,7 +47,7 @@ test("two projects are two folders of one repository, each with its own berth.js
   );
 });
 
-test("a push deploys where it changes what is watched, and elsewhere moves the branch and says so", async () => {
+test("a push deploys projects whose watched files changed; for others, it moves the branch and reports it", async () => {
   await repository.commit(inFolder("apps/web", nodeApp("web two")));
   const idle = await repository.pushTo("back");
   assert.equal(idle.exitCode, 0, idle.stderr);
@@ -59,14 +59,14 @@ test("a push deploys where it changes what is watched, and elsewhere moves the b
   assert.match((await repository.pushTo("web")).stderr, /Live at/);
 });
 
-test("after pushes that deployed nothing the next change deploys", async () => {
+test("the next change deploys after pushes that deployed nothing", async () => {
   await repository.commit(inFolder("apps/back", nodeApp("back two")));
   const pushed = await repository.pushTo("back");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.equal(await bodyOf("back"), "back two");
 });
 
-test("visitors get the maintenance page from its answer on; deploys and cron jobs go on behind it", async () => {
+test("the maintenance page is served as soon as the request returns, while deploys and cron jobs continue", async () => {
   const maintenance = (body: object) => platform.call("PUT", "/v1/projects/back/maintenance", body);
   assert.equal((await maintenance({ on: true, message: "Back soon" })).status, 200);
   const { status, body } = await platform.visit("back");
@@ -81,7 +81,7 @@ test("visitors get the maintenance page from its answer on; deploys and cron job
   const runs = () =>
     platform.call<{ runs: { http_status: number | null }[] }>("GET", `/v1/projects/back/cron/${name}/runs`);
   assert.equal(
-    await eventually(async () => (await runs()).body.runs[0]?.http_status ?? undefined, "the run's end"),
+    await eventually(async () => (await runs()).body.runs[0]?.http_status ?? undefined, "the cron run has ended"),
     200,
   );
   assert.equal((await platform.visit("back")).status, 503);
@@ -90,7 +90,7 @@ test("visitors get the maintenance page from its answer on; deploys and cron job
 });
 
 test(
-  "a branch elsewhere is followed by commands over SSH, from the host whose key was set",
+  "a project follows a branch of a repository over SSH, and only from a host with the key that was set",
   { skip: withoutSshd },
   async () => {
     const remote = await makeRemote();
@@ -125,7 +125,7 @@ test(
       await remote.push("<p>two</p>", { file: "index.html" });
       assert.match((await berth("follow", "--now")).said, /build \d+/);
       await eventually(shows("<p>two</p>"), "the second commit is live");
-      // The edge serves it a moment before its deployment is said to be active.
+      // The edge serves a new deployment shortly before its status becomes active.
       const isActive = async () => (await berth("follow", "--deliveries")).said.includes("deployment 2 active");
       await eventually(isActive, "the second deployment is active");
 
