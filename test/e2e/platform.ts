@@ -24,22 +24,22 @@ import { keepNpmCode, lendNpmCode } from "../support/npm-code.ts";
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A whole platform as a user has it: `berthd start` in a process of its own, on a data folder of its own. */
+/** A whole platform as a user runs it: `berthd start` in its own process, with its own data folder. */
 export interface TestPlatform {
   readonly dataDir: string;
   readonly api: string;
   readonly edgePort: number;
   readonly token: string;
   readonly pid: number;
-  /** What it printed so far. */
+  /** Returns the output of the control plane so far. */
   output(): string;
-  /** Ends the control plane with this signal and waits for its end. */
+  /** Sends this signal to the control plane and waits until it has ended. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** Starts it again on the same data, with further settings when they are given. */
+  /** Starts the control plane again on the same data, with `changed` settings. */
   restart(changed?: Record<string, string>): Promise<void>;
-  /** Calls the API; throws when the status is not the expected one. */
+  /** Calls the API as the operator and returns status and body. */
   call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>;
-  /** Asks an application through the edge. */
+  /** Requests a path of an application through the edge. */
   visit(slug: string, path?: string, headers?: Record<string, string>): Promise<Visit>;
   /** Stops everything and deletes the data. */
   destroy(): Promise<void>;
@@ -51,19 +51,19 @@ export interface Visit {
   readonly headers: Record<string, string | string[] | undefined>;
 }
 
-/** Who runs it and where; left out: this user, in a new folder. */
+/** The user, folder and network of a platform. Defaults: this user, a new folder, this machine's network. */
 export interface Place {
   readonly dataDir?: string;
   readonly uid?: number;
-  /** Whether it makes its control database itself, as a user's platform does at its first start, instead of getting a copy of an empty one. */
+  /** Whether the platform creates its control database, as at a user's first start, instead of getting a copy of an empty one. */
   readonly startsFromNothing?: boolean;
-  /** An ordinary user of a machine where pasta works. */
+  /** Whether to run as an ordinary user with access to /dev/net/tun, which pasta needs. */
   readonly hasTun?: boolean;
-  /** The beginning of a command that runs the rest of it inside of another machine's network. */
+  /** A command prefix that runs the rest of the command in another machine's network. */
   readonly enter?: readonly string[];
 }
 
-/** What a platform needs before it starts: a folder, three free ports, an environment that names them. */
+/** What a platform needs before it starts: a folder, three free ports, and the environment variables that name them. */
 export interface Ground {
   readonly dataDir: string;
   readonly api: string;
@@ -71,7 +71,7 @@ export interface Ground {
   readonly env: Record<string, string>;
 }
 
-/** Chooses a folder (made when none is given) and ports; `settings` are further BERTH_… variables. The edge is the built-in one unless they choose. */
+/** Chooses ports and, unless `given`, creates a folder. `settings` are further BERTH_… variables. The default edge is the built-in one. */
 export async function layGround(settings: Record<string, string> = {}, given?: string): Promise<Ground> {
   const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
   const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
@@ -92,7 +92,7 @@ export async function startPlatform(settings: Record<string, string> = {}, place
   const { dataDir, api, ports, env } = await layGround(settings, place.dataDir);
   const edge = ports.edge;
   const toolsDir = join(dataDir, "toolchain", "builds");
-  // An ordinary user's folders are its own, and a folder that is not there is the platform's to make.
+  // An ordinary user must own all files, and the platform must create a missing folder, so lend nothing then.
   if (place.uid === undefined && existsSync(dataDir)) lendNpmCode(toolsDir);
   if (isNew(place) && settings["BERTH_DATABASE_URL"] === undefined) await lendControlDatabase(dataDir);
   const bootHere = (changed = {}) =>
@@ -116,25 +116,25 @@ export async function startPlatform(settings: Record<string, string> = {}, place
     call: <T>(method: string, path: string, body?: unknown) => call<T>(api, token, { method, path, body }),
     visit: (slug, path = "/", headers = {}) => visit(edge, `${slug}.localhost`, path, headers),
     async destroy() {
-      // What a killed control plane left behind is ended by one that finds it again.
+      // A killed control plane leaves processes behind. Only a restarted one can end them.
       if (process.isOver()) process = await bootHere();
       await process.end("SIGINT");
       if (place.uid === undefined) keepNpmCode(toolsDir);
       killProcesses(processesNaming(dataDir));
-      // What has just ended may still be writing.
+      // Processes that are ending may still write files.
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
 }
 
-/** Whether the platform gets a folder of its own here, and need not show what the first start in it does. */
+/** Whether the platform gets a new folder, without being a test of the first start. */
 function isNew({ dataDir, uid, startsFromNothing = false }: Place): boolean {
   return dataDir === undefined && uid === undefined && !startsFromNothing;
 }
 
-// Starting may have to install packages on a fresh machine.
+// On a fresh machine, the start may install packages.
 const bootTimeoutMs = 300_000;
-// A real application's build takes minutes on a busy machine; the platform itself gives a build 15.
+// A real application's build takes minutes on a busy machine. The platform's own limit is 15 minutes.
 const pushGuardMs = 2 * guardMs;
 
 function abandon(dataDir: string, error: unknown): never {
@@ -142,7 +142,7 @@ function abandon(dataDir: string, error: unknown): never {
   throw error;
 }
 
-/** `berthd start` in a process of its own; nothing is waited for. */
+/** Starts `berthd start` in its own process, without waiting until it is ready. */
 export function launch(env: Record<string, string>, { uid, hasTun = false, enter = [] }: Place = {}) {
   const { here, node } = checkoutFor(uid);
   const own = ["--max-semi-space-size=4", join(here, "src/daemon/main.ts"), "start"];
@@ -174,7 +174,7 @@ async function boot(env: Record<string, string>, api: string, place: Place) {
   };
 }
 
-/** True when the platform behind this address says that it is ready. */
+/** Returns true if the platform at this address is ready, else undefined. */
 export async function askReady(api: string): Promise<true | undefined> {
   const response = await fetch(`${api}/readyz`).catch(() => undefined);
   await response?.body?.cancel();
@@ -196,7 +196,7 @@ async function call<T>(api: string, token: string, wanted: { method: string; pat
   return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as T };
 }
 
-// fetch cannot resolve names below localhost, so the edge is dialled by address with a Host header.
+// fetch cannot resolve names below localhost, so this connects to the edge's address with a Host header.
 function visit(port: number, host: string, path: string, headers: Record<string, string>): Promise<Visit> {
   return new Promise((resolve, reject) => {
     const asked = request(
@@ -224,19 +224,19 @@ export interface TestApp {
   git(...args: string[]): Promise<ExecResult>;
   /** Writes files and commits them. */
   commit(files: Record<string, string>, message?: string): Promise<void>;
-  /** `git push`; the result has git's own exit code and the `remote:` lines in stderr. */
+  /** Runs `git push`; the result contains git's exit code, and the `remote:` lines in stderr. */
   push(branch?: string, onStderr?: (chunk: Buffer) => void): Promise<ExecResult>;
   /** Pushes to another project of the organization. */
   pushTo(slug: string): Promise<ExecResult>;
-  /** The commit that is checked out. */
+  /** Returns the commit that is checked out. */
   head(): Promise<string>;
-  /** The commit that the branch points at on the platform; empty when there is none. */
+  /** Returns the commit of the branch on the platform, or an empty string. */
   remoteHead(branch?: string): Promise<string>;
 }
 
 const appFolders: string[] = [];
 
-/** A folder that goes with the test's process, also when its test failed. */
+/** Creates a folder that is deleted when the test process exits, even if the test failed. */
 function makeAppFolder(): string {
   if (appFolders.length === 0)
     globalThis.process.once("exit", () => {
@@ -297,7 +297,7 @@ export async function createApp(
   return app;
 }
 
-/** A Node server without dependencies that answers with `text`; `more` runs before it listens. */
+/** Returns a Node.js server without dependencies that responds with `text`; `more` is code that runs before it listens. */
 export function nodeApp(text: string, more = ""): Record<string, string> {
   return {
     "package.json": JSON.stringify({ name: "demo", private: true, scripts: { start: "node server.js" } }),
@@ -305,7 +305,7 @@ export function nodeApp(text: string, more = ""): Record<string, string> {
   };
 }
 
-/** What a platform of a test sees of this process' environment. */
+/** Returns the environment variables that a test platform inherits from this process. */
 function inherited(): Record<string, string> {
   const wanted = [
     "PATH",
@@ -326,7 +326,7 @@ function inherited(): Record<string, string> {
 
 let copied: string | undefined;
 
-/** This checkout, or a copy of it that this user may read when the checkout lies in a folder that is closed to others. */
+/** Returns this checkout, or a copy of it if this user cannot read the checkout. */
 export function checkoutFor(uid: number | undefined): { readonly here: string; readonly node: string } {
   const { execPath } = globalThis.process;
   if (uid === undefined || (isOpen(checkout) && isOpen(dirname(execPath)))) return { here: checkout, node: execPath };
@@ -353,7 +353,7 @@ export function checkoutFor(uid: number | undefined): { readonly here: string; r
   return { here: copied, node: join(copied, ".toolchain/bin/node") };
 }
 
-/** Whether others may pass through every folder on the way. */
+/** Whether all users can read this path and enter every parent folder. */
 function isOpen(path: string): boolean {
   const parent = dirname(path);
   return (statSync(path).mode & 0o005) === 0o005 && (parent === path || isOpen(parent));

@@ -1,21 +1,21 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A process of this machine as `ps` shows it. */
+/** A process of this machine, read from /proc. */
 export interface ListedProcess {
   readonly pid: number;
   readonly parent: number;
   readonly uid: number;
-  /** Its arguments, joined by blanks. */
+  /** The arguments, joined by spaces. */
   readonly commandLine: string;
 }
 
-/** All living processes, without zombies. */
+/** Returns all running processes, without zombies. */
 export function listProcesses(): ListedProcess[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => readProcess(pid) ?? []);
 }
 
-/** The processes whose arguments contain this text, and all below them. */
+/** Returns the processes whose arguments contain this text, and all their descendants. */
 export function processesNaming(text: string): ListedProcess[] {
   const all = listProcesses();
   const found = new Map<number, ListedProcess>();
@@ -29,18 +29,18 @@ export function processesNaming(text: string): ListedProcess[] {
   return [...found.values()];
 }
 
-/** SIGKILL to each of them; those that have ended meanwhile are left out. */
+/** Sends SIGKILL to each process that still runs. */
 export function killProcesses(processes: readonly ListedProcess[]): void {
   for (const { pid } of processes) {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended by itself.
+      // The process has already ended.
     }
   }
 }
 
-/** proc(5): after the name come state (3) and parent (4). */
+/** Reads a process. In /proc/PID/stat, state and parent follow the name (proc(5), fields 3 and 4). */
 function readProcess(pid: string): ListedProcess | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -7,9 +7,9 @@ import { run, runOk } from "../../src/kit/exec.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { listProcesses, processesNaming } from "./processes.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
-/** A file system that turns read-only under open files, as a disk with errors does: ext4 has a switch for that. */
+/** Mounts an ext4 file system. `fail` triggers an error in it, so that it turns read-only while files are open, as on a broken disk. */
 async function mountImage(image: string, folder: string): Promise<{ fail(): void }> {
   await runOk({ file: "truncate", args: ["--size", "2G", image] });
   await runOk({ file: "mkfs.ext4", args: ["-q", image] });
@@ -42,7 +42,7 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
     for (const folder of [place, dataDir]) rmSync(folder, { recursive: true, force: true });
   });
 
-  it("is named: every write answers 503 and /readyz says why, while applications go on", async () => {
+  it("is reported: every write responds 503 and /readyz shows the reason, while applications keep serving", async () => {
     const writes = [
       ["POST", "/v1/projects", { slug: "more", name: "More" }],
       ["PUT", "/v1/projects/served/env/COLOUR", { value: "green" }],
@@ -61,7 +61,7 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
     assert.equal((await platform.visit("served")).body, "served");
   });
 
-  it("refuses a push with a sentence", async () => {
+  it("rejects a push with a clear message", async () => {
     await app.commit(nodeApp("changed"));
     const pushed = await app.push();
     assert.notEqual(pushed.exitCode, 0);
@@ -69,7 +69,7 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
     assert.match(pushed.stderr, /error: 503/);
   });
 
-  it("keeps no application, no database and no edge from ending with the platform", async () => {
+  it("does not prevent applications, databases and the edge from ending with the platform", async () => {
     const running = processesNaming(dataDir);
     for (const part of [/^node server.js/, /bin\/postgres /, /edge-builtin/])
       assert.ok(

@@ -11,12 +11,12 @@ import { checkoutFor, startPlatform, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 import { startVisitedPlatform } from "./ways.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 const checkout = fileURLToPath(new URL("../../", import.meta.url));
 const ordinaryUid = 54_400;
 
-/** The tour's command lines as printed, but for the ports, which are this platform's. */
+/** Returns the command lines of the README's tour, with the ports of this platform. */
 function tourOf(platform: TestPlatform): string[] {
   const readme = readFileSync(join(checkout, "README.md"), "utf8");
   const chapter = readme.slice(readme.indexOf("## Five minutes"), readme.indexOf("## What it deploys"));
@@ -28,7 +28,7 @@ function tourOf(platform: TestPlatform): string[] {
   return text.split("\n").filter((line) => line !== "");
 }
 
-/** Types the lines into one shell, each answered before the next, and tells for each its output and exit code. */
+/** Runs the lines one after the other in one shell, and returns the output and exit code of each. */
 async function type(lines: readonly string[], as: { home: string; uid?: number; env: Record<string, string> }) {
   const script = lines
     .map((line, index) => `echo "@@${index}"\n${line}\ncode=$?; echo; echo "@@exit $code"`)
@@ -59,7 +59,7 @@ function assertTour(steps: Awaited<ReturnType<typeof type>>): void {
   const told = steps.map((step) => `$ ${step.line}\n${step.output}(${step.exitCode})`).join("\n");
   let pushes = 0;
   for (const step of steps) {
-    // The second push is the broken one: refusing it is what the tour shows.
+    // The tour's second push is broken on purpose, so the platform must reject it.
     const isRefused = step.line === "git push berth HEAD:main" && (pushes += 1) === 2;
     assert.equal(step.exitCode === 0, !isRefused, `${step.line}\n${told}`);
   }
@@ -112,7 +112,7 @@ const users = [
 const isRoot = process.getuid?.() === 0;
 for (const [who, tour] of isRoot ? drawCases(users, 1) : users.slice(0, 1)) {
   const skip = tour === inContainers && withoutDocker;
-  test(`the README's tour works, each line typed as printed, ${who}`, { skip }, tour);
+  test(`each command of the README's tour works as printed, ${who}`, { skip }, tour);
 }
 
 function tourEnvironment(platform: TestPlatform, checkoutDir: string): Record<string, string> {

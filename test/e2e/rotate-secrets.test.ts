@@ -8,7 +8,7 @@ import { createApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { processesNaming } from "./processes.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
 const daemon = fileURLToPath(new URL("../../src/daemon/main.ts", import.meta.url));
 const source = `require("node:http").createServer((q, s) => s.end(\`\${process.env.FIRST} \${process.env.SECOND}\`)).listen(process.env.PORT);`;
@@ -24,7 +24,7 @@ const keys = () =>
 const set = async (key: string, value: string) =>
   assert.equal((await platform.call("PUT", `/v1/projects/demo/env/${key}`, { value })).status, 204);
 const answers = (text: string) =>
-  eventually(async () => (await platform.visit("demo")).body === text, `the application answers ${text}`);
+  eventually(async () => (await platform.visit("demo")).body === text, `the application responds ${text}`);
 
 async function rotate(): Promise<void> {
   const env = { PATH: systemPath, HOME: process.env["HOME"] ?? "/", BERTH_DATA: platform.dataDir };
@@ -34,7 +34,7 @@ async function rotate(): Promise<void> {
   assert.match(stdout, /^Encrypted \d+ secrets with key \d+\.$/m);
 }
 
-test("the command ends, beside the platform and without it, and every value opens", async () => {
+test("the command succeeds with and without a running platform, and every value can still be decrypted", async () => {
   const files = { "package.json": '{ "scripts": { "start": "node server.js" } }', "server.js": source };
   const app = await createApp(platform, "demo", files);
   await set("FIRST", "one");
@@ -46,7 +46,7 @@ test("the command ends, beside the platform and without it, and every value open
   await answers("one three");
   await platform.end("SIGINT");
   await rotate();
-  assert.deepEqual(processesNaming(platform.dataDir), [], "the database that it started is still there");
+  assert.deepEqual(processesNaming(platform.dataDir), [], "the command has ended the database that it started");
   assert.deepEqual(keys(), ["2", "3"]);
   await platform.restart();
   await set("SECOND", "four");

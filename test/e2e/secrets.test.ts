@@ -1,4 +1,4 @@
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { createApp, startPlatform, type TestApp, type TestPlatform } from "./pla
 import { eventually } from "../support/eventually.ts";
 
 const word = () => randomBytes(9).toString("hex");
-/** Variables of every shape that a log could carry in another spelling. */
+/** Variables of every shape that a log could contain in another encoding. */
 const planted = {
   PLAIN_SECRET: `planted-plain-${word()}`,
   ODD_SECRET: `planted "quoted" back\\slash & per%cent ${word()}`,
   KEY_SECRET: `-----BEGIN PLANTED KEY-----\n${word()}${word()}\n${word()}${word()}\n-----END PLANTED KEY-----`,
 };
-// What a careless application prints of its environment: each value alone, all of it at once, in pieces, on both streams.
+// Code that leaks the environment: each value alone, all values at once, in pieces, and on both streams.
 const tell = `
 const names = Object.keys(process.env).filter((name) => /SECRET|DATABASE|PASSWORD/.test(name));
 for (const name of names) { console.log("told", name, process.env[name]); console.error(process.env[name]); }
@@ -68,7 +68,7 @@ before(async () => {
   assert.ok(system.every((value) => value.length > 20));
   const keys = planted.KEY_SECRET.split("\n").slice(1, 3);
   secrets = [planted.PLAIN_SECRET, planted.ODD_SECRET, ...keys, ...system, platform.token, token.body.token];
-  // Failures carry the log's tail.
+  // Failures contain the tail of the log, so make a build and a start fail.
   await app.commit(chattyApp({ build: "process.exit(3);" }));
   await push(1);
   await app.commit(chattyApp({ boot: "process.exit(3);" }));
@@ -78,7 +78,7 @@ before(async () => {
   await platform.call("PUT", "/v1/projects/chatty/env/LATER_SECRET", { value: planted.PLAIN_SECRET });
   await eventually(
     async () => (await platform.visit("chatty", "/environment")).body.includes("LATER_SECRET"),
-    "the restart",
+    "the application has restarted with the variable",
   );
   const runtimeLog = async () =>
     (await platform.call<{ lines: unknown[] }>("GET", "/v1/projects/chatty/logs?limit=5000")).body.lines.length;
@@ -86,44 +86,45 @@ before(async () => {
 });
 after(() => platform?.destroy());
 
-test("what was planted was really printed: the marks of redaction are there", async () => {
+test("the application printed the planted secrets: the logs contain redaction marks", async () => {
   const logs = await platform.call("GET", "/v1/projects/chatty/logs?limit=5000");
   assert.match(JSON.stringify(logs.body), /told PLAIN_SECRET \[redacted\]/);
   assert.match(JSON.stringify(logs.body), /halves \[redacted\]/);
   assert.match(pusherSaw, /told DATABASE_URL \[redacted\]/);
 });
 
-test("the pusher sees no secret", () => assertClean(pusherSaw, "the output of git push"));
+test("the output of a push contains no secret", () => assertClean(pusherSaw, "the output of git push"));
 
-test("no answer of the API has one", async (t) => {
+test("no response of the API contains a secret", async (t) => {
   const bodies = await everyAnswer();
   t.diagnostic(`${bodies.length} answers`);
   assert.ok(bodies.length > 20);
   for (const { path, text } of bodies) assertClean(text, path);
 });
 
-test("the platform's own output has none, even at its most talkative", () => assertClean(platform.output(), "berthd"));
+test("the platform's own output contains no secret, even at log level debug", () =>
+  assertClean(platform.output(), "berthd"));
 
-test("no file in the data folder has one, but those that are there to keep it", async (t) => {
+test("no file in the data folder contains a secret, except the file of the operator's token", async (t) => {
   const keepers = new Set(["admin-token"]);
   const unclean = () =>
     filesBelow(platform.dataDir).filter(
       (path) => !keepers.has(relative(platform.dataDir, path)) && secretIn(textOf(path)) !== undefined,
     );
-  // What an application writes lies in a file of its own until it is taken into the log.
-  await eventually(() => unclean().length === 0, "no file shows a secret").catch(() => {});
+  // An application's output stays in a temporary file until the platform has redacted it into the log.
+  await eventually(() => unclean().length === 0, "no file contains a secret").catch(() => {});
   for (const path of unclean()) assertClean(textOf(path), path);
   t.diagnostic(`${filesBelow(platform.dataDir).length} files`);
 });
 
-test("no process showed one in its arguments while all this ran", (t) => {
+test("no process had a secret in its arguments during the tests", (t) => {
   const seen = watch.stop();
   t.diagnostic(`${seen.length} command lines`);
   assert.ok(seen.some((line) => line.includes("server.js")));
   for (const line of seen) assertClean(line, "a command line");
 });
 
-test("a dump of the control database has none", async () => {
+test("a dump of the control database contains no secret", async () => {
   const found = await findPostgres({ searchPath: systemPath, ownFolders: [] });
   const run = readFileSync(join(platform.dataDir, "run-folder"), "utf8");
   const address = { dir: join(platform.dataDir, "control-database"), socketDir: join(run, "control"), port: null };
@@ -143,7 +144,7 @@ async function push(failing: 0 | 1): Promise<void> {
   assert.equal(pushed.exitCode === 0 ? 0 : 1, failing, pushed.stderr);
 }
 
-/** Every spelling in which a secret would still be one. */
+/** Returns every encoding of a secret from which a reader could recover it. */
 function spellings(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const form = new URLSearchParams({ a: secret }).toString().slice(2);
@@ -162,15 +163,15 @@ function spellings(secret: string): string[] {
 function assertClean(text: string, where: string): void {
   const shown = secretIn(text);
   const at = shown === undefined ? -1 : text.indexOf(shown);
-  assert.ok(at < 0, `${where} shows a secret: …${text.slice(Math.max(0, at - 80), at + (shown ?? "").length)}`);
+  assert.ok(at < 0, `${where} contains a secret: …${text.slice(Math.max(0, at - 80), at + (shown ?? "").length)}`);
 }
 
-/** A spelling of a secret that the text has. */
+/** Returns an encoding of a secret that the text contains. */
 function secretIn(text: string): string | undefined {
   return secrets.flatMap(spellings).find((spelling) => text.includes(spelling));
 }
 
-/** GET of every row of the contract, with every id that the lists know. */
+/** Calls every GET route of the contract, with every id that the lists contain. */
 async function everyAnswer(): Promise<{ path: string; text: string }[]> {
   const first = await askAll(["none"], [""]);
   const ids = first.flatMap(({ text }) => text.match(/\b(?:bld|dep|bak|tok|key|apr)_[0-9a-z]+/gi) ?? []);
@@ -198,7 +199,7 @@ async function get(path: string): Promise<{ path: string; text: string }> {
   return { path, text: `${response.status} ${[...response.headers].join("\n")} ${await response.text()}` };
 }
 
-/** Empty when the platform has removed the file meanwhile. */
+/** Returns the content of a file, or an empty string if the platform has removed it meanwhile. */
 function textOf(path: string): string {
   return unlessRemoved(() => readFileSync(path, "latin1"), "");
 }
@@ -212,7 +213,7 @@ function filesBelow(folder: string): string[] {
   });
 }
 
-/** Of a folder that the platform has removed meanwhile: none. */
+/** Returns the names in a folder, or none if the platform has removed it meanwhile. */
 function namesIn(folder: string): string[] {
   return unlessRemoved(() => readdirSync(folder), []);
 }
@@ -226,17 +227,17 @@ function unlessRemoved<T>(read: () => T, otherwise: T): T {
   }
 }
 
-/** Reads the arguments of the machine's processes many times a second; those of processes that were there before can't have them. */
+/** Reads the arguments of new processes many times a second. Processes that ran before cannot contain the secrets. */
 function watchCommandLines() {
   let before = new Set(processIds());
   const seen = new Set<string>();
-  const look = () => {
+  const sample = () => {
     const now = new Set(processIds());
     for (const pid of now.difference(before)) seen.add(textOf(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim());
-    // The number of one that has ended may be given again.
+    // Forget ended processes, because their ids can be reused.
     before = before.intersection(now);
   };
-  const timer = setInterval(look, 60).unref();
+  const timer = setInterval(sample, 60).unref();
   return {
     stop() {
       clearInterval(timer);

@@ -35,7 +35,7 @@ import { killProcesses, listProcesses, processesNaming } from "./processes.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { ask } from "./traffic.ts";
 
-// Drawn with other operation files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other operation files: it starts whole platforms, which takes too long for every run.
 
 const random = seededRandom();
 const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
@@ -44,7 +44,7 @@ const platforms: TestPlatform[] = [];
 const terminals: number[] = [];
 
 afterEach(async () => {
-  // Those of a test that failed in between.
+  // A failed test may leave these running.
   for (const group of terminals.splice(0)) process.kill(-group, "SIGKILL");
   for (const platform of platforms.splice(0)) await platform.destroy();
   for (const { dataDir } of grounds.splice(0)) {
@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 
 for (const name of drawCases(["http", "ssh", "edge"] as const, 1, random)) {
-  test(`a taken ${name} port is one sentence, and nothing is left running`, async () => {
+  test(`if the ${name} port is taken, the start fails with one sentence and leaves no process`, async () => {
     const ground = await ours();
     const taken = await listenOn(ground.ports[name]);
     const { exitCode, output } = await startToEnd(ground);
@@ -63,17 +63,17 @@ for (const name of drawCases(["http", "ssh", "edge"] as const, 1, random)) {
     const complaints = output.split("\n").filter((line) => line.includes(`${ground.ports[name]}`));
     assert.equal(complaints.length, 1, output);
     assert.match(complaints[0] as string, new RegExp(`BERTH_${name.toUpperCase()}_PORT`));
-    assert.doesNotMatch(output, /^ +at /m, "no stack");
+    assert.doesNotMatch(output, /^ +at /m, "the output contains no stack trace");
     await nothingRuns(ground);
   });
 }
 
-test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings the same applications back, the example deployed once", async (t) => {
+test("Ctrl-C, and SIGTERM to npm alone, end every process; the next start restores the applications without deploying the example again", async (t) => {
   const scratch = mkdtempSync(join(tmpdir(), "berth-start-"));
   t.after(() => rmSync(scratch, { recursive: true, force: true }));
   const ground = await ours({ BERTH_EXAMPLE: "1", TMPDIR: scratch });
   const first = await startInTerminal(ground);
-  await eventually(() => first.output().includes("The example is live"), "the example is announced");
+  await eventually(() => first.output().includes("The example is live"), "the output reports the example");
   assert.equal((await ask(ground.ports.edge, "example", "/")).status, 200);
   const { body: me } = await asPlatform(ground).call<{ platform: { ssh_host_key: string } }>("GET", "/v1/me");
   assert.equal(me.platform.ssh_host_key, await hostKeyOf(ground));
@@ -87,23 +87,29 @@ test("Ctrl-C, and SIGTERM to npm alone, end everything; the next start brings th
   assert.deepEqual(leftInKernel(ground), []);
   for (const port of Object.values(ground.ports)) (await listenOn(port)).close();
   const second = await startInTerminal(ground, { file: "npm", args: ["start"] });
-  await eventually(async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept", "the application is back");
-  await eventually(async () => (await ask(ground.ports.edge, "example", "/")).status === 200, "the example is back");
+  await eventually(
+    async () => (await ask(ground.ports.edge, "kept", "/")).body === "kept",
+    "the application is served again",
+  );
+  await eventually(
+    async () => (await ask(ground.ports.edge, "example", "/")).status === 200,
+    "the example is served again",
+  );
   const runFolders = runFoldersOf(ground);
   assert.ok(runFolders.length > 0 && runFolders.every((folder) => existsSync(folder)), runFolders.join(" "));
   await second.terminate();
-  assert.equal(second.output().split("The example is live").length, 2, "announced by the first start alone");
+  assert.equal(second.output().split("The example is live").length, 2, "only the first start reports the example");
   assert.deepEqual(
     runFolders.filter((folder) => existsSync(folder)),
     [],
-    "folders of sockets are removed",
+    "the folders of sockets are removed",
   );
   const left = readdirSync(scratch).filter((name) => name.startsWith("berth"));
-  assert.deepEqual(left, [], "nothing of Berth stays among temporary files");
+  assert.deepEqual(left, [], "no temporary file of Berth is left");
   await nothingRuns(ground);
 });
 
-test("a first start that is killed at any instant leaves nothing that keeps the next from working", async (t) => {
+test("a first start that is killed at any instant does not prevent the next one from working", async (t) => {
   const ground = await ours();
   const instants = Array.from({ length: runsAll ? 7 : 2 }, () => 60 + random() * 2000);
   for (const afterMs of instants) {
@@ -123,7 +129,7 @@ test("a first start that is killed at any instant leaves nothing that keeps the 
   assert.equal(pushed.exitCode, 0, pushed.stderr);
 });
 
-test("BERTH_ON_STOP=keep lets applications serve on, and the next start finds the same processes", async () => {
+test("with BERTH_ON_STOP=keep, applications keep serving, and the next start finds the same processes", async () => {
   const platform = await platformOfOurs({ BERTH_ON_STOP: "keep" });
   await refusesASecondStart(platform);
   const app = await createApp(platform, "lasting", liveApp({ version: "lasting" }));
@@ -139,17 +145,17 @@ test("BERTH_ON_STOP=keep lets applications serve on, and the next start finds th
 });
 
 test(
-  "without namespaces an ordinary user's platform starts and says so, and runs the code of its first organization alone",
+  "without namespaces, an ordinary user's platform starts with a warning and only runs code of its first organization",
   { skip: process.geteuid?.() !== 0 && "not root" },
   async () => {
     const home = mkdtempSync(join(tmpdir(), "berth-bare-"));
-    // `nobody`: without a namespace that gives it a name, initdb wants a user that the machine knows.
+    // The user `nobody`: initdb needs a user with a name, and no namespace can provide one here.
     const uid = 65_534;
     chownSync(home, uid, uid);
     chmodSync(home, 0o755);
     const programs = join(home, "programs");
     mkdirSync(programs);
-    // One that can make no namespace.
+    // A bwrap that cannot create namespaces.
     writeFileSync(join(programs, "bwrap"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
     const settings = { HOME: home, PATH: `${programs}:${process.env["PATH"]}` };
     const platform = await startPlatform(settings, { uid, dataDir: join(home, "data") });
@@ -176,7 +182,7 @@ test(
   },
 );
 
-/** At any instant of a start, Ctrl-C ends what was started by then. */
+/** Interrupts a start after `afterMs` and checks that no process is left. */
 async function interruptAtStart(ground: Ground, afterMs: number): Promise<void> {
   const child = launch(ground.env);
   let output = "";
@@ -184,14 +190,14 @@ async function interruptAtStart(ground: Ground, afterMs: number): Promise<void> 
   const over = new Promise<number | null>((resolve) => child.once("close", resolve));
   await sleep(afterMs);
   child.kill("SIGINT");
-  // Null is an end by the signal itself, before the process listens to it.
+  // The code is null if the signal ended the process before it had installed its handler.
   const code = await over;
   assert.ok(code === 0 || code === null, `interrupted after ${afterMs} ms: ${code}\n${output}`);
   assert.doesNotMatch(output, /could not end|^ +at /m, `interrupted after ${afterMs} ms`);
   await nothingRuns(ground);
 }
 
-/** On the same data, with a sentence; the first goes on. */
+/** Checks that a second start on the same data fails with one sentence and does not affect the first. */
 async function refusesASecondStart(platform: TestPlatform): Promise<void> {
   const other = await layGround({}, platform.dataDir);
   const { exitCode, output } = await startToEnd(other);
@@ -219,7 +225,7 @@ function listenOn(port: number): Promise<Server> {
   });
 }
 
-/** Runs a start that is expected to end by itself. */
+/** Runs a start that must end on its own. */
 async function startToEnd(ground: Ground): Promise<{ exitCode: number | null; output: string }> {
   const child = launch(ground.env);
   let output = "";
@@ -230,13 +236,13 @@ async function startToEnd(ground: Ground): Promise<{ exitCode: number | null; ou
   return { exitCode, output };
 }
 
-/** As from a shell: the starter in a session of its own, where Ctrl-C reaches every process of its group. */
+/** Starts the command in its own session, as a shell does, so that Ctrl-C reaches every process of its group. */
 async function startInTerminal(ground: Ground, command: Command = { file: starter, args: ["start"] }) {
   const log = join(ground.dataDir, "terminal.log");
   const env = { ...ground.env, BERTH_NODE: process.execPath };
   const pid = await startDetached(command, log, { env, cwd: dirname(dirname(starter)) });
   terminals.push(pid);
-  // Its number may become another process' then.
+  // Another process may reuse the id of an ended one, so `afterEach` must not kill it.
   const forget = () => void terminals.splice(terminals.indexOf(pid), 1);
   const ended = () => !listProcesses().some((each) => each.pid === pid);
   await eventually(async () => ended() || (await askReady(ground.api)) === true, "the platform is ready");
@@ -244,22 +250,22 @@ async function startInTerminal(ground: Ground, command: Command = { file: starte
   return {
     output: () => readFileSync(log, "utf8"),
     async interrupt() {
-      // `timeout` and some terminals signal the process and its group.
+      // `timeout` and some terminals send the signal to the process and to its group.
       process.kill(pid, "SIGINT");
       process.kill(-pid, "SIGINT");
-      await eventually(ended, "Ctrl-C ends it");
+      await eventually(ended, "Ctrl-C has ended the platform");
       forget();
     },
-    /** As a supervisor ends it: a signal to the process that it has started, and to no other. */
+    /** Sends SIGTERM to the started process only, as a supervisor does. */
     async terminate() {
       process.kill(pid, "SIGTERM");
-      await eventually(ended, "SIGTERM ends it");
+      await eventually(ended, "SIGTERM has ended the platform");
       forget();
     },
   };
 }
 
-/** Just enough of a platform to create and push an application. */
+/** Returns the part of a platform that `createApp` needs. */
 function asPlatform(ground: Ground): Pick<TestPlatform, "api" | "token" | "call"> {
   return callerOf(ground.api, readFileSync(join(ground.dataDir, "admin-token"), "utf8").trim());
 }
@@ -280,7 +286,7 @@ function callerOf(api: string, token: string): Pick<TestPlatform, "api" | "token
   };
 }
 
-/** What the platform made in the kernel for its sandboxes bears the name of its folder. */
+/** Returns the cgroups that the platform left behind. Their names contain a hash of its folders. */
 function leftInKernel({ dataDir }: Ground): readonly string[] {
   const folders = ["sandbox", "databases"].map((name) => join(dataDir, name));
   const tags = folders.map((folder) => createHash("sha256").update(folder).digest("hex").slice(0, 8));
@@ -289,13 +295,13 @@ function leftInKernel({ dataDir }: Ground): readonly string[] {
   return roots.flatMap((root) => groups.map((group) => join(root, group))).filter((path) => existsSync(path));
 }
 
-/** The fingerprint of the platform's SSH key, as OpenSSH says it. */
+/** Returns the fingerprint of the platform's SSH host key, as computed by OpenSSH. */
 async function hostKeyOf({ dataDir }: Ground): Promise<string | undefined> {
   const file = join(dataDir, "ssh", "host_ed25519.pub");
   return (await runOk({ file: "ssh-keygen", args: ["-l", "-f", file] })).stdout.split(" ")[1];
 }
 
-/** The folders of sockets outside of the data folder, by the notes in it. */
+/** Returns the folders of sockets outside of the data folder, which files in it refer to. */
 function runFoldersOf({ dataDir }: Ground): readonly string[] {
   const places = [dataDir, ...readdirSync(dataDir).map((name) => join(dataDir, name))];
   const notes = places.map((place) => join(place, "run-folder")).filter((note) => existsSync(note));

@@ -1,9 +1,9 @@
-// Runs alone: engines with the fixed ports of a swarm, and requests of which none may be lost.
+// Runs alone: its engines use the fixed ports of a swarm, and it must not lose a request.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { swarmLacks, swarmOfThree } from "./swarm-platform.ts";
 
-/** Every third one is a rollback. */
+/** The number of deploys and rollbacks; every third is a rollback. */
 const changes = 20;
 
 describe("deploys on a Docker Swarm", { skip: swarmLacks }, () => {

@@ -1,4 +1,4 @@
-// Runs alone: engines with the fixed ports of a swarm, and requests of which none may be lost.
+// Runs alone: its engines use the fixed ports of a swarm, and it must not lose a request.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,7 +23,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
     });
   });
 
-  test("the engine beside the primary control plane is killed, which goes on through another manager", async (t) => {
+  test("the engine of the primary control plane's machine is killed, and the control plane uses another manager", async (t) => {
     await swarm.underLoad(t, async () => {
       await swarm.timed(t, "the engine of Berth's machine killed", () => swarm.machine(0).end("SIGKILL"));
       assert.equal(
@@ -41,7 +41,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
 
   test("a machine that leads the swarm is lost", async (t) => {
     await swarm.underLoad(t, async () => {
-      // A busy machine may have made the managers elect another one meanwhile.
+      // On a busy machine, the managers may elect another leader at any time, so repeat until the third machine leads.
       await eventually(
         async () => (await swarm.leader()) === swarm.machine(2) || (await swarm.replaceLeader()),
         "the third machine leads",

@@ -1,4 +1,4 @@
-// Runs alone: engines with the fixed ports of a swarm, and requests of which none may be lost.
+// Runs alone: its engines use the fixed ports of a swarm, and it must not lose a request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { provideImage } from "../../tools/images/provide-image.ts";
@@ -20,7 +20,7 @@ const skip =
   withoutDocker || withoutRegistry || (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
 const replicas = 4;
 
-/** Two machines that no swarm has yet, and a platform beside an engine that manages one of its own. */
+/** Two machines outside of any swarm, and a platform whose engine manages its own swarm. */
 describe("machines of a platform on a Docker Swarm", { skip }, () => {
   let cluster: TestMachines;
   let platform: TestPlatform;
@@ -68,17 +68,17 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     return body.checks.filter(({ check }) => check === "machines").map(({ subject, status }) => [subject, status]);
   };
 
-  test("join by the script that `berth machines join` prints, and run what is pushed", async () => {
+  test("join with the script that `berth machines join` prints, and run applications", async () => {
     const script = await berth("join");
     for (const { enter, socket } of [machine(1), machine(2)]) {
       const env = { PATH: systemPath, DOCKER_HOST: `unix://${socket}` };
       const { exitCode, stderr } = await run({ file: "/usr/bin/env", args: [...enter, "sh"] }, { stdin: script, env });
       assert.equal(exitCode, 0, stderr);
     }
-    // The guard's image comes from the registry too, with the certificate that the script brought.
+    // The new machines pull the guard's image from the registry, with the certificate that the script installed.
     await eventually(
       async () => (await listed()).filter(({ state, guarded }) => state === "ready" && guarded).length === 3,
-      "three machines with their guard",
+      "three machines run the guard",
     );
     const pushed = await live.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
@@ -91,7 +91,7 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     await eventually(async () => (await statusOfMachines()).join() === ",ok", "the check of machines is ok");
   });
 
-  test("a drained machine hands its replicas over without a lost request, and is used again", async (t) => {
+  test("a drained machine hands over its replicas without a lost request, and can be used again", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 50);
     t.after(() => traffic.stop());
     await berth("drain", machine(2).address);
@@ -107,7 +107,7 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     assert.deepEqual(failures(answers, (body) => /^v\d$/.test(body)).slice(0, 5), []);
   });
 
-  test("only a drained machine is removed, and only after a yes", async () => {
+  test("only a drained machine can be removed, and only with confirmation", async () => {
     const { address } = machine(2);
     const refused = await operator.berth(["machines", "remove", address, "--yes"]);
     assert.match(refused.stderr, /is not drained/);
@@ -121,10 +121,10 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     await allAnswer();
   });
 
-  test("a lost machine is named by the status, its replicas start elsewhere, and it is removed", async () => {
+  test("the status reports a lost machine, its replicas start elsewhere, and the machine can be removed", async () => {
     const { address, name } = machine(1);
     await machine(1).connect(false);
-    await eventually(async () => (await replicasOn()).join() === "4,0", "all replicas are on the machine that is left");
+    await eventually(async () => (await replicasOn()).join() === "4,0", "all replicas run on the remaining machine");
     await allAnswer();
     await eventually(
       async () =>

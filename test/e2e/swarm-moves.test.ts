@@ -1,4 +1,4 @@
-// Runs alone: an engine with the fixed ports of a swarm, and requests of which none may be lost.
+// Runs alone: its engine uses the fixed ports of a swarm, and it must not lose a request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Result } from "../../src/contract/routes.ts";
@@ -17,7 +17,7 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
   let live: TestApp;
   const path = "/v1/orgs/main/projects/live/runtime";
   const shown = async () => (await platform.call<Result<"platform.runtime">>("GET", path)).body;
-  /** How many replicas run as services of the swarm. */
+  /** Returns the number of replicas that run as services of the swarm. */
   const inSwarm = async () => {
     const { body } = await platform.call<Result<"platform.machines">>("GET", "/v1/platform/machines");
     return body.machines.map(({ replicas }) => replicas).join();
@@ -27,7 +27,7 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     return eventually(async () => {
       const found = await shown();
       return ["done", "failed"].includes(found.move?.status ?? "") && found;
-    }, "the move ends");
+    }, "the move has ended");
   };
   const move = async (runtime: string) => {
     const ended = await tryMove(runtime);
@@ -40,7 +40,7 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
   });
   after(() => platform?.destroy());
 
-  test("a project moves from processes to the swarm, to Docker, back by a rollback, and to processes, without a lost request", async (t) => {
+  test("a project moves from processes to the swarm, to Docker, back by a rollback, and to processes without a lost request", async (t) => {
     const pushed = await live.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
     assert.deepEqual([(await shown()).runtime, (await shown()).available], ["process", ["process", "docker", "swarm"]]);
@@ -59,9 +59,9 @@ describe("a platform with all three runtimes, on a swarm of one machine", { skip
     assert.deepEqual(failures(answers, (body) => body === "v1").slice(0, 3), []);
   });
 
-  test("a move that fails leaves the project serving where it was, and its next push too", async (t) => {
+  test("after a failed move, the project and its next push stay on the old runtime", async (t) => {
     const files = liveApp({ version: "v2" });
-    // Only a process and a container of Docker may write to their own folder.
+    // A replica on the swarm cannot write to its own folder, so this application fails to start there.
     await live.commit({
       ...files,
       "server.js": `require("node:fs").writeFileSync("own.txt", "");\n${files["server.js"]}`,

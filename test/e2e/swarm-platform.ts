@@ -16,7 +16,7 @@ import { startMember, type Member } from "./members.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { ask, failures, startAsking, startTraffic, summary, type Answer } from "./traffic.ts";
 
-/** Why tests of a platform on a swarm of three machines are skipped; false: they are not. */
+/** The reason to skip tests of a platform on a swarm of three machines, or false. */
 export const swarmLacks =
   withoutDocker ||
   withoutRegistry ||
@@ -27,16 +27,16 @@ export const swarmLacks =
 export const replicas = 4;
 const perSecond = 40;
 
-/** Between these times, of `Date.now()`, nobody expects an answer of the second edge. */
+/** The time during which requests to the second edge may fail, in values of `Date.now()`. */
 export interface Away {
   from: number;
   to: number;
 }
 
 /**
- * Three machines, each with an engine that manages their swarm and a control plane: the first with the primary and an edge, the second with
- * an edge, the third without. PostgreSQL is elsewhere. They are there while the tests of the suite run that calls this; one project with 4
- * replicas, called `live`, is deployed there by `deploy`.
+ * Starts three machines before the tests of the calling suite, and ends them afterwards. Each has a manager of the swarm and a control
+ * plane: the first the primary with an edge, the second one with an edge, the third one without. PostgreSQL runs outside of them. `deploy`
+ * deploys the project `live` with 4 replicas.
  */
 export function swarmOfThree() {
   let cluster: TestMachines;
@@ -82,7 +82,7 @@ export function swarmOfThree() {
     await cluster?.close();
   });
 
-  /** Replicas that answer through this edge. */
+  /** Returns the number of replicas that respond through this edge. */
   const seen = async (edge = firstEdge()) => {
     const answers = await Promise.all(Array.from({ length: 6 * replicas }, () => ask(edge, "live", "/replica")));
     return new Set(answers.flatMap(({ status, body }) => (status === 200 ? [body] : []))).size;
@@ -93,7 +93,7 @@ export function swarmOfThree() {
     const pushed = await live.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
   };
-  const allAnswer = () => eventually(async () => (await seen()) === replicas, "all replicas answer");
+  const allAnswer = () => eventually(async () => (await seen()) === replicas, "all replicas respond");
   const nodes = () =>
     listNodes({ managers: joinManagers([machine(0).api, machine(1).api, machine(2).api]) }).catch(() => []);
   const allManage = () =>
@@ -106,7 +106,7 @@ export function swarmOfThree() {
     const found = (await nodes()).find(({ ManagerStatus: manager }) => manager?.Leader === true);
     return cluster.machines.find(({ address }) => found !== undefined && addressOf(found) === address);
   };
-  /** Returns false, so that the caller looks for the leader again. */
+  /** Restarts the leader's machine. Returns false, so that the caller checks again which machine leads. */
   const replaceLeader = async () => {
     await (await leader())?.restart("SIGKILL");
     await allManage();
@@ -114,12 +114,12 @@ export function swarmOfThree() {
     return false;
   };
 
-  /** GETs through both edges while `work` runs; none may fail but those at the second edge while `work` has it away. */
+  /** Sends requests through both edges during `work`. None may fail, except at the second edge during `away`. */
   async function underLoad(t: TestContext, work: (away: Away) => Promise<void>): Promise<void> {
     const away: Away = { from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
     const edges = [firstEdge(), secondEdge()];
     const fromEdges = edges.map((edge) => startTraffic(edge, ["live"], perSecond));
-    // One who knows both edges asks the other where one does not answer, as browsers do with two addresses of a name.
+    // A browser that resolves a hostname to both edges tries the other one when a connection fails.
     const visitor = startAsking(async (index) => {
       const answer = await ask(edges[index % 2] as (typeof edges)[number], "live", "/");
       return answer.error === null ? answer : ask(edges[(index + 1) % 2] as (typeof edges)[number], "live", "/");
@@ -137,7 +137,7 @@ export function swarmOfThree() {
     );
   }
 
-  /** How long it takes after `loss` until all replicas answer. */
+  /** Reports how long it takes after `loss` until all replicas respond. */
   async function timed(t: TestContext, what: string, loss: () => Promise<void>): Promise<void> {
     const begun = Date.now();
     await loss();
@@ -150,7 +150,7 @@ export function swarmOfThree() {
     primary: () => primary,
     second: () => second,
     third: () => third,
-    /** Makes it go live with all of its replicas, for the tests after this one. */
+    /** Deploys the project with all replicas for the tests that follow. */
     async goLive() {
       await deploy();
       assert.equal((await primary.call("PUT", "/v1/projects/live/scale", { replicas })).status, 200);

@@ -1,4 +1,4 @@
-// Runs alone: engines with the fixed ports of a swarm, and requests of which none may be lost.
+// Runs alone: its engines use the fixed ports of a swarm, and it must not lose a request.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,13 +10,13 @@ import { replicas, swarmLacks, swarmOfThree } from "./swarm-platform.ts";
 describe("a platform on a Docker Swarm", { skip: swarmLacks }, () => {
   const swarm = swarmOfThree();
 
-  test("says what isolates replicas, and that a swarm runs them", async () => {
+  test("reports the swarm as its runtime, and how replicas are isolated", async () => {
     const isolated = async () => {
       const { body } = await swarm.primary().call<{
         platform: { runtime: string; isolation: string[]; missing: { part: string }[] };
       }>("GET", "/v1/me");
       assert.equal(body.platform.runtime, "swarm");
-      // Read off the guard, which may not run yet.
+      // The guard reports the isolation, and it may not run yet.
       if (!body.platform.isolation.includes("no_new_privileges")) return undefined;
       return body.platform.missing.map(({ part }) => part);
     };
@@ -33,7 +33,7 @@ describe("a platform on a Docker Swarm", { skip: swarmLacks }, () => {
     );
   });
 
-  test("control planes are killed, the primary among them", async (t) => {
+  test("all control planes are killed, including the primary", async (t) => {
     await swarm.underLoad(t, async () => {
       await swarm.primary().end("SIGKILL");
       await swarm.second().kill();
@@ -46,7 +46,7 @@ describe("a platform on a Docker Swarm", { skip: swarmLacks }, () => {
     });
   });
 
-  test("an edge is killed with its control plane, and a deployment goes live without it", async (t) => {
+  test("an edge and its control plane are killed, and a deployment goes live without them", async (t) => {
     await swarm.underLoad(t, async (away) => {
       away.from = Date.now();
       await swarm.second().kill();
@@ -62,6 +62,6 @@ describe("a platform on a Docker Swarm", { skip: swarmLacks }, () => {
 
 function killEdge({ dataDir }: Member): void {
   const pid = edgePid(`${dataDir}/haproxy`);
-  // HAProxy's main process and its worker are one process group.
+  // HAProxy's main process and its worker share a process group.
   process.kill(-pid, "SIGKILL");
 }

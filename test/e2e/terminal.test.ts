@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
 import { killProcesses, listProcesses } from "./processes.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 const tmux = ["/usr/bin/tmux", "/usr/local/bin/tmux"].find((file) => existsSync(file));
 const withoutTmux = tmux === undefined ? "tmux is not installed" : false;
@@ -36,7 +36,7 @@ after(async () => {
 const inTmux = (...args: string[]) =>
   run({ file: tmux ?? "", args: ["-S", join(folder, "socket"), "-f", "/dev/null", ...args] }, {});
 
-/** A shell in a window of tmux of 90 by 25 characters. `path` is where it finds programs. */
+/** Opens a shell in a tmux window of 90 by 25 characters, with `path` as its PATH. */
 async function openWindow(name: string, path = process.env["PATH"] ?? "") {
   const login = {
     BERTH_URL: platform.api,
@@ -51,7 +51,7 @@ async function openWindow(name: string, path = process.env["PATH"] ?? "") {
   await inTmux("set", "-t", name, "status", "off");
   const shown = async () => (await inTmux("capture-pane", "-p", "-t", name)).stdout;
   return {
-    /** Runs the CLI; its exit code is printed when it ends. */
+    /** Runs the CLI and then prints its exit code. */
     berth: (words: string) =>
       inTmux("send-keys", "-t", name, `'${process.execPath}' '${cli}' ${words}; echo ended=$?`, "Enter"),
     types: (text: string) => inTmux("send-keys", "-t", name, "-l", `${text}\n`),
@@ -67,12 +67,12 @@ async function openWindow(name: string, path = process.env["PATH"] ?? "") {
   };
 }
 
-/** The processes that run a command of this name, wherever. */
+/** Returns the processes that run `sleep` with this argument, in any sandbox. */
 const running = (marker: string) => listProcesses().filter(({ commandLine }) => commandLine === `sleep ${marker}`);
 const isRunning = (marker: string) => eventually(() => running(marker).length > 0, `sleep ${marker} runs`);
 const isGone = (marker: string) => eventually(() => running(marker).length === 0, `sleep ${marker} is gone`);
 
-test("a shell in a real terminal: its size, a resize, Ctrl-C and Ctrl-D", { skip: withoutTmux }, async () => {
+test("a shell in a real terminal gets its size, a resize, Ctrl-C and Ctrl-D", { skip: withoutTmux }, async () => {
   const window = await openWindow("keys");
   await window.berth("run -p shell -it -- bash --norc");
   await window.sees(/bash-[\d.]+[$#]/);
@@ -103,7 +103,7 @@ test("a command leaves no process behind when its CLI is killed", { skip: withou
   await isGone("716254");
 });
 
-test("db psql without a psql on this machine is one beside the application", { skip: withoutTmux }, async () => {
+test("without psql on this machine, db psql runs one beside the application", { skip: withoutTmux }, async () => {
   const bin = join(folder, "bin");
   if (!existsSync(bin)) symlinkSync("/nowhere", bin);
   const window = await openWindow("psql", bin);

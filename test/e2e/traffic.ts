@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
 import { guardMs } from "../support/eventually.ts";
 
-/** One answer, or how the request broke. */
+/** The response to a request, or the error that ended it. */
 export interface Answer {
   readonly slug: string;
   readonly status: number;
@@ -14,10 +14,10 @@ export interface Answer {
   readonly tookMs: number;
 }
 
-/** An edge: its port on this machine, or where it listens; for HTTPS with the certificates that visitors trust. */
+/** The address of an edge: its port on this machine, or host and port; `ca` selects HTTPS and contains the trusted certificates. */
 export type EdgeAddress = number | { readonly host?: string; readonly port: number; readonly ca?: readonly string[] };
 
-/** Of a project, or a whole hostname as it stands. */
+/** Returns the hostname of a project; a name with a dot already is a hostname. */
 export const hostnameOf = (slug: string) => (slug.includes(".") ? slug : `${slug}.localhost`);
 
 const placeOf = (edge: EdgeAddress) =>
@@ -29,7 +29,7 @@ function secureOptions(edge: EdgeAddress, servername: string) {
   return typeof edge === "number" || edge.ca === undefined ? {} : { servername, ca: [...edge.ca] };
 }
 
-/** Asks over kept connections; a broken request is an answer with status 0. */
+/** Sends a request, over the connections of `agent` if given. A failed request gets status 0. */
 export function ask(edge: EdgeAddress, slug: string, path: string, agent: Agent | false = false): Promise<Answer> {
   return new Promise((resolve) => {
     const askedAt = performance.now();
@@ -49,22 +49,22 @@ export function ask(edge: EdgeAddress, slug: string, path: string, agent: Agent 
   });
 }
 
-/** Requests at a steady rate, whatever becomes of them, until it is stopped. */
+/** Requests that are sent until `stop`. */
 export interface Traffic {
-  /** Resolves with all answers when the last is there. */
+  /** Stops sending, waits for the open requests and returns all responses. */
   stop(): Promise<Answer[]>;
-  /** How many were asked so far. */
+  /** Returns the number of requests so far. */
   count(): number;
 }
 
-/** Sends `perSecond` requests a second to these applications in turn, over at most 40 kept connections. */
+/** Sends `perSecond` requests a second to these applications in turn, over at most 40 persistent connections. */
 export function startTraffic(edge: EdgeAddress, slugs: readonly string[], perSecond: number): Traffic {
   const agent = new (isSecure(edge) ? HttpsAgent : Agent)({ keepAlive: true, maxSockets: 40 });
   const traffic = startAsking((index) => ask(edge, slugs[index % slugs.length] as string, "/", agent), perSecond);
   return { ...traffic, stop: () => traffic.stop().finally(() => agent.destroy()) };
 }
 
-/** Asks `perSecond` times a second, without waiting for answers. */
+/** Calls `askOne` `perSecond` times a second, without waiting for responses. */
 export function startAsking(askOne: (index: number) => Promise<Answer>, perSecond: number): Traffic {
   const answers: Promise<Answer>[] = [];
   const startedAt = performance.now();
@@ -81,7 +81,7 @@ export function startAsking(askOne: (index: number) => Promise<Answer>, perSecon
   };
 }
 
-/** Sends one request after the other, each taking `ms`, until it is stopped; then the last one is waited for. */
+/** Sends one request after the other, each of which takes `ms`. */
 export function startSlowRequests(edge: EdgeAddress, slug: string, ms: number): Traffic {
   const answers: Answer[] = [];
   let running = true;
@@ -98,17 +98,17 @@ export function startSlowRequests(edge: EdgeAddress, slug: string, ms: number): 
   };
 }
 
-/** A WebSocket that talks five times a second. */
+/** A WebSocket that sends a message five times a second. */
 export interface Talk {
-  /** Messages answered so far. */
+  /** Returns the number of replies so far. */
   readonly answered: () => number;
-  /** Null while it is open, else how it ended. */
+  /** Returns null while the WebSocket is open, else how it ended. */
   readonly ended: () => string | null;
-  /** Says goodbye; resolves with the close code. */
+  /** Closes the WebSocket and returns the close code. */
   close(): Promise<number>;
 }
 
-/** Opens a WebSocket to the application and keeps talking. */
+/** Opens a WebSocket to the application and sends messages until it closes. */
 export async function openTalk(edge: EdgeAddress, slug: string): Promise<Talk> {
   const host = hostnameOf(slug);
   const { host: address, port } = placeOf(edge);
@@ -147,7 +147,7 @@ export function failures(answers: readonly Answer[], isKnown: (body: string) => 
   );
 }
 
-/** Such as `1200 requests, the longest took 31 ms`. */
+/** Returns a text such as `1200 requests, the longest took 31 ms`. */
 export function summary(answers: readonly Answer[]): string {
   const longestMs = answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);
   return `${answers.length} requests, the longest took ${Math.round(longestMs)} ms`;
