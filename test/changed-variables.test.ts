@@ -1,4 +1,4 @@
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
@@ -21,7 +21,7 @@ const isMarked = async ({ owner }: ReleaseProject) => {
   return (await query.where("id", "=", owner.project_id).executeTakeFirstOrThrow()).variables_changed_at !== null;
 };
 
-test("a change that failed by a fault of the running is made again", async () => {
+test("a variable change that fails through a platform fault is retried", async () => {
   const project = await running.servingProject();
   running.apps.start = "fault";
   await set(project, "COLOUR", "green");
@@ -32,7 +32,7 @@ test("a change that failed by a fault of the running is made again", async () =>
   assert.equal(await isMarked(project), false);
 });
 
-test("a change that a stop of the running interrupted is made after it", async () => {
+test("a variable change interrupted by a stop of the platform is applied after the next start", async () => {
   const project = await running.servingProject();
   running.apps.start = "unhealthy";
   await set(project, "COLOUR", "green");
@@ -44,7 +44,7 @@ test("a change that a stop of the running interrupted is made after it", async (
   assert.equal(project.environment((await project.reaches(3, "active")).id)["COLOUR"], "green");
 });
 
-test("a change that a failed push would have brought is made without it", async () => {
+test("a variable change is applied although the push that contained it fails", async () => {
   const project = await running.servingProject();
   await set(project, "COLOUR", "green");
   running.apps.builds = "broken";
@@ -57,7 +57,7 @@ test("a change that a failed push would have brought is made without it", async 
   assert.deepEqual([trigger, project.environment(id)["COLOUR"]], ["variables", "green"]);
 });
 
-test("variables that the application does not bear are tried once", async () => {
+test("variables with which the application crashes are tried once", async () => {
   const project = await running.servingProject();
   running.apps.start = "crash";
   await set(project, "COLOUR", "green");
@@ -65,7 +65,7 @@ test("variables that the application does not bear are tried once", async () => 
   assert.equal(await isMarked(project), false);
 });
 
-test("a change that comes while an earlier one is being made is made too", async () => {
+test("a variable change during the restart for an earlier change is applied too", async () => {
   const project = await running.servingProject();
   running.apps.start = "unhealthy";
   await set(project, "COLOUR", "green");
@@ -92,7 +92,7 @@ test("a database that becomes ready during the first deploy is in the applicatio
   assert.match(project.environment(id)["DATABASE_URL"] ?? "", /^postgresql:/);
 });
 
-test("what serves keeps its database until a restart brings the promoted one, and that database cannot be dropped before", async () => {
+test("the active deployment keeps its database until a restart switches to the promoted one, and until then that database cannot be dropped", async () => {
   const project = await running.servingProject();
   await project.requestDatabase();
   await databasesTask(running.platform).run(new AbortController().signal);

@@ -33,19 +33,19 @@ async function told(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test("metrics are told in words and as the API's own document", async () => {
+test("berth metrics prints a summary, or the API's document as JSON", async () => {
   const words = await told("metrics");
   assert.match(words, /requests +40 /);
   assert.match(words, /errors +1 \(2\.5 %\)/);
   assert.match(words, /p50 \d+ ms/);
   const document = JSON.parse(await told("metrics", "--range", "24h", "--json")) as { buckets: unknown[] };
-  // 96 quarters of an hour, and the one that has begun.
+  // 96 quarters of an hour, and the current one.
   assert.equal(document.buckets.length, 97);
   const wrong = await user.berth(["metrics", "--range", "2h", "-p", slug]);
   assert.equal(wrong.exitCode, 2);
 });
 
-test("timeline and activity tell who did what, and no value", async () => {
+test("timeline and activity show actors and actions, but no values", async () => {
   for (const command of ["timeline", "activity"]) {
     const words = await told(command);
     assert.match(words, /Variable SHADE set/);
@@ -57,7 +57,7 @@ test("timeline and activity tell who did what, and no value", async () => {
   assert.equal(wrong.exitCode, 2);
 });
 
-test("the overview has every project in a line", async () => {
+test("the overview shows one line for each project", async () => {
   const words = await told("overview");
   assert.match(words, new RegExp(`${slug} +- +0/0 +40 +1 +ready`));
 });

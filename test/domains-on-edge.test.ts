@@ -50,7 +50,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A project whose one replica is the application above. */
+/** Creates a project whose only replica is the application above. */
 async function deployedProject(): Promise<void> {
   const project = await testProject(api.platform, org);
   slug = project.slug;
@@ -61,7 +61,7 @@ async function deployedProject(): Promise<void> {
   await readyReplica(api.platform.db, { org_id: org.id, deployment_id: id, address });
 }
 
-/** What the edge answers for a hostname once it knows all that the rows say. */
+/** Returns the edge's response for a hostname after the edge has applied all rows. */
 async function visit(host: string): Promise<string> {
   await edges.run(new AbortController().signal);
   const { listen } = await edge.observe();
@@ -79,9 +79,9 @@ async function visit(host: string): Promise<string> {
 const call = (method: string, path: string, body?: unknown) =>
   api.call(method, `/v1/projects/${slug}${path}`, { token: org.owner, ...(body === undefined ? {} : { body }) });
 
-test("a hostname is served from its proof to its detaching, and while its project lives", async () => {
+test("a hostname is served from its verification until it is detached or its project is deleted", async () => {
   assert.equal((await call("POST", "/domains", { hostname })).status, 201);
-  assert.equal(await visit(hostname), "404", "attached, but nothing points here");
+  assert.equal(await visit(hostname), "404", "the hostname is attached, but its records do not point here");
   dns.set(hostname, { type: "A", value: "192.0.2.1" });
   await api.platform.db
     .updateTable("domain")
@@ -99,7 +99,7 @@ test("a hostname is served from its proof to its detaching, and while its projec
   assert.equal(await visit(hostname), "404");
 });
 
-test("a renamed project is served under both hostnames until the earlier one expires", async () => {
+test("a renamed project is served under both hostnames until the old one expires", async () => {
   const present = async () => new URL((await call("GET", "")).body["url"] as string).hostname;
   const earlier = await present();
   assert.equal(await visit(earlier), `the shop, for ${earlier}`);

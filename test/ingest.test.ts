@@ -16,7 +16,7 @@ import { createIngest } from "../src/reconcile/logs/ingest.ts";
 
 let folder: string;
 let logStore: LogStore;
-/** The clock of the line budgets, which stands still unless a test moves it. */
+/** The clock of the log rate limits; only tests advance it. */
 let nowMs = 1000;
 
 before(async () => {
@@ -26,7 +26,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** An application that has written these lines, which come in chunks of a hundred. */
+/** An application with these output lines; the runtime returns them in chunks of a hundred. */
 function application(lines: readonly string[], state: "running" | "exited", logLines: LineRate) {
   const workload_id = newId("dep");
   const readOutput: Runtime["readOutput"] = async (_, cursor) => {
@@ -53,7 +53,7 @@ function application(lines: readonly string[], state: "running" | "exited", logL
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `line ${index}`);
 
 for (const state of ["exited", "running"] as const)
-  test(`of a burst beyond the limit an application that is ${state} keeps the newest lines, behind one that counts the others`, async () => {
+  test(`the log of a ${state} application keeps the newest lines of a burst beyond the limit, after a line with the number of dropped lines`, async () => {
     const app = application(numbered(95), state, { burst: 20, perSecond: 1 });
     await app.ingest();
     const [first, ...kept] = await app.read();
@@ -63,7 +63,7 @@ for (const state of ["exited", "running"] as const)
     assert.equal((await app.read()).length, 21);
   });
 
-test("a burst within the limit is whole, and after it the log takes so many lines a second", async () => {
+test("the log keeps a burst within the limit completely, and afterwards the allowed number of lines a second", async () => {
   const lines = numbered(6000);
   const app = application(lines, "running", { burst: 6000, perSecond: 20 });
   await app.ingest();
@@ -77,10 +77,10 @@ test("a burst within the limit is whole, and after it the log takes so many line
   assert.match(added ?? "", /^\[dropped 990 lines:/);
 });
 
-test("a secret that lies across the cut of a line leaves nothing of itself", async () => {
+test("no part of a secret remains when the cut of a long line falls into it", async () => {
   const secret = "hunter2-hunter2";
   const across = `${"x".repeat(9980)}${secret}${" and more".repeat(9)}`;
-  // Hidden, it takes less room than it did: what then comes before the cut may be the beginning of one that was not read to its end.
+  // Redacted secrets are shorter, so the text before the cut can contain the beginning of a secret that was read incompletely.
   const shrunk = `${secret.repeat(9000)}`.slice(0, readLineBytes);
   const app = application([across, shrunk], "running", { burst: 5, perSecond: 5 });
   await app.ingest();
@@ -89,7 +89,7 @@ test("a secret that lies across the cut of a line leaves nothing of itself", asy
   assert.match((lines[0] ?? "").slice(-40), /x\[redacted\].* … \[cut\]$/);
 });
 
-test("what is within the limit is all kept, without secrets", async () => {
+test("lines within the limit are all kept, with secrets redacted", async () => {
   const app = application(["one", "the password is hunter2-hunter2", "three"], "running", { burst: 5, perSecond: 5 });
   await app.ingest();
   assert.deepEqual(await app.read(), ["one", "the password is [redacted]", "three"]);

@@ -10,7 +10,7 @@ import { exceptions } from "../tools/check/exceptions.ts";
 const root = resolve(import.meta.dirname, "..");
 const nouns = [...new Set(routes.map((row) => row.name.split(".")[0] ?? ""))];
 
-/** Where each noun of the contract is found in every layer. */
+/** The file of each noun in every layer. */
 const places = {
   rows: (noun: string) => `src/contract/${noun}.ts`,
   handlers: (noun: string) => `src/features/${noun}/handlers.ts`,
@@ -44,7 +44,7 @@ test("every layout exception belongs to a noun of the contract", () => {
   assert.deepEqual(unknown, []);
 });
 
-test("every limit that the API tells is read by the code that keeps it", () => {
+test("the product's code reads every limit that the API lists", () => {
   const files = globSync("src/**/*.ts", { cwd: root }).filter((file) => !/(?:\/limits|\.test|\.suite)\.ts$/.test(file));
   const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
   const unread = Object.keys(limits).filter((name) => !new RegExp(`\\b(?:apiL|l)imits\\.${name}\\b`).test(text));

@@ -23,7 +23,7 @@ before(async () => {
 after(() => api.close());
 
 for (const noun of ["deployments", "builds", "backups"]) {
-  test(`${noun} are listed newest first, 100 at a time, and next_cursor goes on without a gap or a repetition`, async () => {
+  test(`${noun} are listed newest first in pages of 100, and next_cursor continues without a gap or a repetition`, async () => {
     const keys: string[] = [];
     const sizes: number[] = [];
     let cursor: string | null = "";
@@ -34,7 +34,7 @@ for (const noun of ["deployments", "builds", "backups"]) {
         { token: org.member },
       );
       assert.equal(status, 200);
-      // Ids of one millisecond have no order, so those that have numbers go by them.
+      // Ids created in the same millisecond have no order, so rows with numbers are compared by number.
       const page = (body[noun] as { id: string; number?: number }[]).map(({ id, number }) =>
         String(number ?? id).padStart(9, "0"),
       );

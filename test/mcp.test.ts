@@ -21,7 +21,7 @@ let api: TestApi;
 let organization: TestOrganization;
 let user: CliUser;
 let build: string;
-/** Connected over stdin and stdout with the owner's token. */
+/** A client over stdin and stdout with the owner's token. */
 let tools: Tools;
 const logLines = [trap, "token berth_o_0123456789012345678901234567890123456789012abcdef", "x".repeat(9000)];
 
@@ -59,7 +59,7 @@ after(async () => {
 
 interface Tools extends AsyncDisposable {
   readonly client: Client;
-  /** Calls a tool; its text. */
+  /** Calls a tool and returns its text. */
   call(name: string, given?: Record<string, unknown>): Promise<{ text: string; isError: boolean }>;
 }
 
@@ -93,7 +93,7 @@ describe("berth mcp over stdin and stdout", () => {
     assert.ok((await tools.call("projects", { action: "list" })).text.includes('"made"'));
   });
 
-  it("hands on an error's sentence, code, details and next call as they are", async () => {
+  it("passes an error's message, code, details and next call on unchanged", async () => {
     const { text, isError } = await tools.call("database", { action: "get", slug: "demo" });
     assert.ok(isError);
     const { body } = await api.call("GET", "/v1/projects/demo/database", { token: organization.owner });
@@ -104,7 +104,7 @@ describe("berth mcp over stdin and stdout", () => {
     assert.match(wrong.text, /"path":"slug"/);
   });
 
-  it("refuses for want of rights with the role and the scopes that are needed, and names what is missing", async () => {
+  it("refuses a call without the needed rights and names the role and scopes; names a missing project", async () => {
     const token = await testToken(api.database.db, organization.id, { role: "member", scopes: ["projects:read"] });
     await using own = await overStdio([], token.text);
     const scope = await own.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });
@@ -115,7 +115,7 @@ describe("berth mcp over stdin and stdout", () => {
     assert.match(missing.text, /There is no project .*Did you mean `demo`/);
   });
 
-  it("answers programs with the same data, marked as data, and pages every list by cursor", async () => {
+  it("returns the same data as structured content, marked as data, and pages every list by cursor", async () => {
     const answer = await tools.client.callTool({
       name: "logs",
       arguments: { slug: "demo", action: "list" },
@@ -128,7 +128,7 @@ describe("berth mcp over stdin and stdout", () => {
     assert.match(log.text, /cursor=9|complete/);
   });
 
-  it("warns whoever starts it with an administrator's login", async () => {
+  it("warns when it is started with an administrator's login", async () => {
     const admin = await testToken(api.database.db, organization.id, { role: "owner", platform_admin: true });
     await using own = await overStdio([], admin.text);
     assert.match(own.client.getInstructions() ?? "", /administrator/);
@@ -154,7 +154,7 @@ describe("berth mcp over stdin and stdout", () => {
     }
   });
 
-  it("reaches rows without a tool by api_call, after api_routes told how", async () => {
+  it("reaches rows without a tool through api_call, with the parameters that api_routes lists", async () => {
     assert.match((await tools.call("api_routes")).text, /^ssh-keys\.create\(name, public_key\): /m);
     assert.match((await tools.call("api_routes", { route: "orgs.disable" })).text, /"params":\["slug"/);
     const me = await tools.call("api_call", { route: "me.get" });
@@ -176,7 +176,7 @@ describe("berth mcp over stdin and stdout", () => {
   });
 });
 
-describe("what applications wrote", () => {
+describe("output of applications", () => {
   it("is wrapped as data, without invisible characters, without tokens", async () => {
     for (const text of [
       (await tools.call("logs", { slug: "demo" })).text,
@@ -191,7 +191,7 @@ describe("what applications wrote", () => {
     }
   });
 
-  it("stays within a size", async () => {
+  it("is cut to a maximum size", async () => {
     logLines.push(...Array.from({ length: 4000 }, (_, index) => `line ${index} ${"y".repeat(100)}`));
     const { text } = await tools.call("logs", { slug: "demo", limit: 5000 });
     logLines.length = 3;
@@ -201,8 +201,8 @@ describe("what applications wrote", () => {
   });
 });
 
-describe("what the server is started with", () => {
-  it("--read-only lists no tool that writes, and refuses to be talked into one", async () => {
+describe("options of the server", () => {
+  it("--read-only lists no tool that writes, and refuses calls that would write", async () => {
     await using own = await overStdio(["--read-only"]);
     const { tools: listed } = await own.client.listTools();
     assert.deepEqual(
@@ -218,7 +218,7 @@ describe("what the server is started with", () => {
     assert.equal((await api.call("GET", "/v1/projects/demo", { token: organization.owner })).body["state"], "active");
   });
 
-  it("--allow keeps to its projects, by name and by id, and hides the others", async () => {
+  it("--allow limits calls to its projects, by name and by id, and hides the others", async () => {
     await using own = await overStdio(["--allow", "other"]);
     const list = await own.call("projects", { action: "list" });
     assert.ok(list.text.includes('"other"') && !list.text.includes('"demo"'), list.text);
@@ -240,7 +240,7 @@ describe("what the server is started with", () => {
     assert.equal((await ofDemo.call("deployments", { action: "build", id: build })).isError, false);
   });
 
-  it("--project is meant where a call names none", async () => {
+  it("--project is the default of calls that name no project", async () => {
     await using own = await overStdio(["-p", "demo"]);
     assert.match((await own.call("projects", { action: "get" })).text, /"slug":"demo"/);
     assert.match((await own.call("diagnose")).text, /"slug":"demo"/);
@@ -259,7 +259,7 @@ describe("what the server is started with", () => {
     assert.match((await own.call("api_call", { ...rename })).text, /needs slug in body/);
   });
 
-  it("without a login it says so and ends", async () => {
+  it("exits with a hint to log in when there is no login", async () => {
     const { exitCode, stderr } = await user.berth(["mcp"], { env: { BERTH_TOKEN: "" } });
     assert.equal(exitCode, 3);
     assert.match(stderr, /berth login/);
@@ -267,7 +267,7 @@ describe("what the server is started with", () => {
 });
 
 describe("a token in approval mode", () => {
-  it("is told that a human decides, what to poll, and to repeat the same call", async () => {
+  it("receives approval_required with the call to poll and the advice to repeat its own call", async () => {
     const careful = await testToken(api.database.db, organization.id, { role: "owner", approval_mode: true });
     await using own = await overStdio([], careful.text);
     const { text, isError } = await own.call("projects_change", { action: "delete", slug: "other" });
@@ -281,8 +281,8 @@ describe("a token in approval mode", () => {
   });
 });
 
-describe("long work", () => {
-  it("tells how far it is where the client asks", async () => {
+describe("a long operation", () => {
+  it("sends progress notifications to a client that requests them", async () => {
     const messages: string[] = [];
     const { id } = await askedApproval();
     const onprogress = ({ message = "" }: Progress) => void messages.push(message);
@@ -325,7 +325,7 @@ describe("berth mcp --http", () => {
     assert.ok(messages.length >= 1);
   });
 
-  it("refuses those without the key, pages of other origins, other host names, and what is no POST", async () => {
+  it("refuses requests without the key, from other origins, for other host names, and with other methods than POST", async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const ask = async (headers: Record<string, string>, method = "POST") =>
       (
@@ -344,13 +344,13 @@ describe("berth mcp --http", () => {
     assert.equal(await rawStatus(url, { ...right, host: "evil.example" }), 403);
   });
 
-  it("keeps its key in a file for its owner alone, and listens on loopback", async () => {
+  it("stores its key in a file that only its owner can read, and listens on loopback", async () => {
     assert.equal((await stat(join(dirname(user.configFile), "mcp-key"))).mode & 0o777, 0o600);
     assert.equal(url.hostname, "127.0.0.1");
   });
 });
 
-/** An approval that nobody decides. */
+/** Inserts an approval that stays pending. */
 async function askedApproval(): Promise<{ id: string }> {
   const careful = await testToken(api.database.db, organization.id, { role: "owner", approval_mode: true });
   const { body } = await api.call("DELETE", "/v1/projects/demo", { token: careful.text });
@@ -365,7 +365,7 @@ function outsideOfMarks(text: string): string {
   return text.replaceAll(/<untrusted-data id="([0-9a-f]{12})">.*?<\/untrusted-data id="\1">/gs, "");
 }
 
-// fetch sets the Host header by itself.
+// fetch does not allow a custom Host header.
 async function rawStatus(to: URL, headers: Record<string, string>): Promise<number> {
   const { request } = await import("node:http");
   return new Promise((resolve, reject) => {

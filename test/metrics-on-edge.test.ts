@@ -95,7 +95,7 @@ async function shown(): Promise<Result<"metrics.get">> {
   return called.body as unknown as Result<"metrics.get">;
 }
 
-test("requests through the edge are counted, by two control planes that share it too", async () => {
+test("requests through the edge are counted, also by two control planes that share it", async () => {
   for (let i = 0; i < 10; i += 1) await visit();
   await visit("/broken");
   await Promise.all([metricsTask(platform).run(running), metricsTask(platform).run(running)]);
@@ -107,7 +107,7 @@ test("requests through the edge are counted, by two control planes that share it
   assert.deepEqual([replicas[0]?.memory_bytes, replicas[0]?.processes], [2e6, 2]);
 });
 
-test("an edge that is replaced without a lost request loses no count either, and one that is killed begins anew", async () => {
+test("a replaced edge loses no counts, and a killed edge starts counting again from zero", async () => {
   const task = metricsTask(platform);
   const before = (await shown()).total.requests;
   for (let i = 0; i < 4; i += 1) await visit();
@@ -131,7 +131,7 @@ test("an edge that is replaced without a lost request loses no count either, and
   assert.ok(after >= before + 8, `${after} after ${before}`);
 });
 
-test("the platform looks at the first page through the edge without counting as a visitor", async () => {
+test("the platform's probe of the first page goes through the edge and is not counted as a visit", async () => {
   await metricsTask(platform).run(running);
   const before = (await shown()).total.requests;
   agents.length = 0;
@@ -154,11 +154,11 @@ test("the platform looks at the first page through the edge without counting as 
   assert.equal(total.page_load.looks, 1);
 });
 
-test("a page that is served over HTTPS is looked at over HTTPS, and its handshake has a time of its own", async () => {
+test("a page served over HTTPS is probed over HTTPS, and the probe measures the handshake separately", async () => {
   const certificate = await makeCertificate([hostname]);
   const encrypted = { ...platform, certificates: { ...platform.certificates, own: () => [certificate] } };
   const edges = edgeTask(encrypted);
-  // The first turn loads the certificate, the second one leads visitors to it.
+  // The first run loads the certificate, and the second run redirects visitors to HTTPS.
   for (let turn = 0; turn < 2; turn += 1) await edges.run(running);
   await api.database.db
     .updateTable("page_look")
@@ -172,7 +172,7 @@ test("a page that is served over HTTPS is looked at over HTTPS, and its handshak
   assert.ok(typeof page?.tls_ms === "number" && page.tls_ms > 0, `${page?.tls_ms}`);
 });
 
-test("the operator, and nobody else, reads all of it as Prometheus does", async () => {
+test("only the operator can read all metrics in Prometheus format", async () => {
   const reconcilers = createDriver({ tasks: [metricsTask(platform)], wakeups: platform.wakeups, log: silentLog });
   const read = () => prometheusText(platform, reconcilers, "1.2.3");
   const metrics = { path: "/metrics", scope: "metrics:read", contentType: "text/plain; version=0.0.4", read } as const;
@@ -213,7 +213,7 @@ async function currentPid(): Promise<number> {
   return record.identity.pid;
 }
 
-test("workers of one HAProxy that count for the same project have labels of their own", async () => {
+test("workers of one HAProxy that count for the same project have different labels", async () => {
   const { id } = await testProject(api.platform, org);
   const usage = { project_id: id, requests: 1, by_class: { 2: 1 }, bytes_in: 0, bytes_out: 0, latency_sum_ms: 1 };
   const counters = ["haproxy-4f9a1c22-811-5001", "haproxy-4f9a1c22-977-7301"];

@@ -1,4 +1,4 @@
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
@@ -19,7 +19,7 @@ import { testOrganization } from "./support/test-platform.ts";
 
 const projects = 20;
 const deploymentsEach = 1000;
-// Far more than there are projects, far fewer than there are deployments.
+// Far more than the number of projects, far fewer than the number of deployments.
 const mostRows = 200;
 
 let database: TestDatabase;
@@ -41,7 +41,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-/** Years of history: every project was pushed to and restarted again and again; what crashed was told. */
+/** Inserts years of history: many builds, deployments and reported crashes for every project. */
 async function multiply(): Promise<void> {
   const { db } = database;
   await sql`insert into build (id, org_id, project_id, number, status, origin, commit, branch, message, lease_owner, created_at, finished_at)
@@ -61,24 +61,24 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "leases of deployments": (tx) => releaseDeadLeases(tx, "deployment"),
   "leases of builds": (tx) => releaseDeadLeases(tx, "build"),
   "the progress of a build": (tx) => progressOf(tx, org.id, build),
-  "what comes of a build": (tx) => hasComingDeployment(tx, org.id, build),
-  "what was pushed": (tx) => pushedDeployments(tx, new Date()),
-  "builds to take": (tx) => takeQueued(tx, "me", nothingInProgress),
-  "builds that were interrupted": (tx) =>
+  "the deployment that a build leads to": (tx) => hasComingDeployment(tx, org.id, build),
+  "pushed deployments": (tx) => pushedDeployments(tx, new Date()),
+  "builds to claim": (tx) => takeQueued(tx, "me", nothingInProgress),
+  "interrupted builds": (tx) =>
     closeInterrupted(tx, { stage: "build", code: "x", summary: "", hint: "", log_tail: [] }, []),
-  "deployments to take": (tx) => takeDeployment(tx, "me", nothingInProgress),
+  "deployments to claim": (tx) => takeDeployment(tx, "me", nothingInProgress),
   "projects to restart": (tx) => projectsToRestart(tx),
-  "what the edge serves": (tx) => changedRoutes(tx, null),
-  "what ought to run": (tx) => changedWorkloads(tx, "here", { since: null }),
-  "crashes of what serves": (tx) => crashes(tx),
-  "work that is open": (tx) => openWork(tx),
+  "routes of the edge": (tx) => changedRoutes(tx, null),
+  "desired workloads": (tx) => changedWorkloads(tx, "here", { since: null }),
+  "crashes of active deployments": (tx) => crashes(tx),
+  "open work": (tx) => openWork(tx),
   "the operator's projects": (tx) => countProjects(tx),
   "deployments of today": (tx) => countDeployments(tx),
   "the projects that fail most": (tx) => mostFailing(tx),
 };
 
 for (const [name, poll] of Object.entries(polls)) {
-  test(`no whole history is read for ${name}`, async () => {
+  test(`the query for ${name} does not read the whole history`, async () => {
     await database.db.transaction().execute(async (tx) => {
       const earlier = await rowsRead(tx);
       await poll(tx);

@@ -26,7 +26,7 @@ interface Listed {
 const processesOf = async (project: ReleaseProject) =>
   (await call(project, "GET", "/processes")).body["processes"] as readonly Listed[];
 
-/** Waits until the type runs as expected. */
+/** Waits until the process type runs as expected. */
 async function reaches(project: ReleaseProject, type: string, expected: readonly string[]): Promise<Listed> {
   let last: readonly Listed[] = [];
   const look = async () => {
@@ -51,7 +51,7 @@ async function projectWithWorker() {
 const idOf = async (project: ReleaseProject, number: number) =>
   (await project.deployments()).find((each) => each.number === number)?.id as string;
 
-test("every line of the Procfile runs, and what gets no requests has no port", async () => {
+test("every line of the Procfile runs, and only web has a port", async () => {
   const project = await projectWithWorker();
   const id = await idOf(project, 1);
   assert.deepEqual(
@@ -65,7 +65,7 @@ test("every line of the Procfile runs, and what gets no requests has no port", a
   assert.equal(running.route(project.owner.project_id)?.targets, 1);
 });
 
-test("a deploy ends the old worker before it starts the new one, and web runs through", async () => {
+test("a deploy stops the old worker before it starts the new one, and web keeps running", async () => {
   const project = await projectWithWorker();
   assert.equal((await project.push()).accepted, true);
   await reaches(project, "worker", ["2 up"]);
@@ -79,7 +79,7 @@ test("a deploy ends the old worker before it starts the new one, and web runs th
   assert.ok((ended ?? 0) > events.indexOf(`+${next}.worker`));
 });
 
-test("a worker that crashes at its start fails the push, and the old one starts again once the new one has ended", async () => {
+test("a worker that crashes at its start fails the push, and the old worker starts again once the new one has stopped", async () => {
   const project = await projectWithWorker();
   running.apps.crashing = "worker";
   const { accepted, lines } = await project.push();
@@ -95,7 +95,7 @@ test("a worker that crashes at its start fails the push, and the old one starts 
   assert.ok(events.lastIndexOf(`+${old}.worker`) > events.lastIndexOf(`-${failed}.worker`), events.join());
 });
 
-test("a type that may overlap starts beside the old one", async () => {
+test("the new worker of a type with overlap starts while the old one still runs", async () => {
   const project = await projectWithWorker();
   assert.equal((await call(project, "PUT", "/processes/worker", { overlap: true })).status, 200);
   assert.equal((await project.push()).accepted, true);
@@ -105,7 +105,7 @@ test("a type that may overlap starts beside the old one", async () => {
   assert.ok(events.indexOf(`+${next}.worker`) < events.indexOf(`-${old}.worker`), events.join());
 });
 
-test("a type is scaled to nothing and back; web keeps at least one, and unknown types are named", async () => {
+test("a type scales to zero and back, web keeps at least one replica, and an unknown type gets a list of the known ones", async () => {
   const project = await projectWithWorker();
   assert.deepEqual((await call(project, "PUT", "/processes/worker", { replicas: 0 })).body, {
     ...{ type: "worker", replicas: 0, overlap: false },
@@ -136,11 +136,11 @@ test("an application without web but with a worker deploys", async () => {
   assert.equal(running.route(project.owner.project_id)?.targets, 0);
 });
 
-test("a crashed worker is started again and named in the timeline", async () => {
+test("a crashed worker is restarted and named in the timeline", async () => {
   const project = await projectWithWorker();
   running.apps.crash(`${await idOf(project, 1)}.worker`);
   await running.platform.wakeups.send(running.platform.db, "apps");
-  // It may be up again before it is looked at: the timeline keeps the crash.
+  // The worker may run again before the test observes it, but the timeline keeps the crash.
   const isNamed = async () => {
     const { body } = await call(project, "GET", "/timeline");
     return (body["timeline"] as { summary: string }[]).some(({ summary }) =>
@@ -151,7 +151,7 @@ test("a crashed worker is started again and named in the timeline", async () => 
   await reaches(project, "worker", ["1 up"]);
 });
 
-test("restart starts a new deployment of the same image, which a rollback passes over", async () => {
+test("a restart creates a new deployment of the same image, which a rollback skips", async () => {
   const project = await projectWithWorker();
   await project.push();
   const { status, body } = await call(project, "POST", "/restart", {});
@@ -169,7 +169,7 @@ test("restart starts a new deployment of the same image, which a rollback passes
   assert.equal(commitOf(4), commitOf(1));
 });
 
-test("restart of one type starts it anew in place", async () => {
+test("a restart of one type restarts its processes within the deployment", async () => {
   const project = await projectWithWorker();
   const before = (await reaches(project, "worker", ["1 up"])).running[0]?.since as string;
   const { status, body } = await call(project, "POST", "/restart", { type: "worker" });
@@ -180,7 +180,7 @@ test("restart of one type starts it anew in place", async () => {
   assert.equal((await call(project, "POST", "/restart", { type: "nothing" })).status, 404);
 });
 
-test("a restart whose processes crash says so, and what ran goes on", async () => {
+test("a restart whose processes crash fails, and the previous processes keep running", async () => {
   const project = await projectWithWorker();
   running.apps.start = "crash";
   const { status, body } = await call(project, "POST", "/restart", {});

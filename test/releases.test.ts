@@ -49,7 +49,7 @@ for (const { what, code, end } of ends) {
     );
   });
 
-  test(`what waits for its release when its project is ${what} starts no process`, async () => {
+  test(`a deployment that waits for its release starts no process once its project is ${what}`, async () => {
     const project = await running.servingProject();
     await project.push();
     await running.pause();
@@ -65,7 +65,7 @@ for (const { what, code, end } of ends) {
   });
 }
 
-test("a push whose pusher lost the right to it while its application starts never goes live", async () => {
+test("a push whose pusher loses the right to push while the application starts never goes live", async () => {
   const project = await running.servingProject();
   running.apps.start = "unhealthy";
   const right = new AbortController();
@@ -81,13 +81,13 @@ test("a push whose pusher lost the right to it while its application starts neve
   assert.equal(await activeOf(project), 1);
 });
 
-test("changed variables start nothing while the organization is suspended, and are there when it is enabled", async () => {
+test("changed variables start nothing while the organization is suspended, and apply once it is enabled", async () => {
   const project = await running.servingProject();
   assert.equal((await call(project, "PUT", "/env/COLOUR", { value: "green" })).status, 204);
   await suspend(project);
   const other = await running.servingProject();
   assert.equal((await call(other, "PUT", "/env/COLOUR", { value: "red" })).status, 204);
-  // The other's restart shows that this one's turn has come and gone.
+  // The other project's restart proves that the task has passed this project.
   await other.reaches(2, "active");
   assert.equal((await project.deployments()).length, 1);
   await enable(project);
@@ -114,7 +114,7 @@ const rollbacks = [
 ] as const;
 
 for (const { start, status, code } of rollbacks) {
-  test(`a rollback that ends in a ${start} is answered with ${code}, and what serves goes on`, async () => {
+  test(`a rollback that ends in a ${start} fails with ${code}, and the active deployment keeps serving`, async () => {
     const project = await running.servingProject();
     assert.equal((await project.push()).accepted, true);
     running.apps.start = start;
@@ -124,7 +124,7 @@ for (const { start, status, code } of rollbacks) {
   });
 }
 
-test("a rollback that a stop of the running interrupts is no fault of the earlier deployment", async () => {
+test("a rollback interrupted by a stop of the platform is not reported as a failure of the earlier deployment", async () => {
   const project = await running.servingProject();
   assert.equal((await project.push()).accepted, true);
   running.apps.start = "unhealthy";

@@ -33,7 +33,7 @@ async function ends(project: ReleaseProject, number: number): Promise<string> {
   return (await until(status, { timeoutMs: guardMs })) ?? "not ended";
 }
 
-/** From now on commands run until they are ended; resolves when the next one has begun. */
+/** Makes commands run until they are cancelled; resolves when the next one has started. */
 function endless(): Promise<void> {
   return new Promise((resolve) => {
     running.apps.runOnce = async (_, { signal }) => {
@@ -44,7 +44,7 @@ function endless(): Promise<void> {
   });
 }
 
-test("a command runs in the active image with its variables, and its output and exit code come back without secrets", async () => {
+test("a command runs in the active image with its variables, and returns its exit code and its output without secrets", async () => {
   const project = await running.servingProject();
   await call(project, "PUT", "/env/SECRET_WORD", { value: "correct-horse" });
   await project.reaches(2, "active");
@@ -73,7 +73,7 @@ test("a cancelled command ends, and its slot is free", async () => {
   assert.equal((await call(project, "POST", `/runs/${number}/cancel`)).status, 200);
 });
 
-test("the commands of one organization leave slots to others, however long they take", async () => {
+test("long commands of one organization leave slots to other organizations", async () => {
   const first = await running.servingProject();
   const second = await running.servingProject(first.org);
   const other = await running.servingProject();
@@ -83,20 +83,23 @@ test("the commands of one organization leave slots to others, however long they 
   for (const project of [first, first, first, first, first, second, second, second, second, second])
     slow.push([project, ((await begin(project)).body["run"] as Run).number]);
   const { number } = (await begin(other)).body["run"] as Run;
-  await eventually(async () => (await runOf(other, number)).status === "running", "the other's command runs");
+  await eventually(
+    async () => (await runOf(other, number)).status === "running",
+    "the other organization's command runs",
+  );
   for (const [project, each] of [...slow, [other, number] as const])
     await call(project, "POST", `/runs/${each}/cancel`);
   for (const [project, each] of slow) assert.equal(await ends(project, each), "cancelled");
 });
 
-test("a command whose control plane stopped is interrupted, and never begun again", async () => {
+test("a command is marked interrupted when its control plane stops, and is never started again", async () => {
   const project = await running.servingProject();
   const begun = endless();
   const { body } = await call(project, "POST", "/runs", { command: "sleep 1000", wait_seconds: 0 });
   await begun;
   await running.pause();
-  running.apps.runOnce = async () => assert.fail("it was begun again");
-  // As a kill leaves it: begun, with a lease that has run out.
+  running.apps.runOnce = async () => assert.fail("the command was started again");
+  // A killed control plane leaves the run like this: running, with an expired lease.
   const { number } = body["run"] as Run;
   await running.platform.db
     .updateTable("run")
@@ -107,7 +110,7 @@ test("a command whose control plane stopped is interrupted, and never begun agai
   assert.equal(await ends(project, number), "interrupted");
 });
 
-test("what a deleted project runs ends", async () => {
+test("a project's deletion cancels its running commands", async () => {
   const project = await running.servingProject();
   const begun = endless();
   await call(project, "POST", "/runs", { command: "sleep 1000", wait_seconds: 0 });
@@ -124,7 +127,7 @@ test("what a deleted project runs ends", async () => {
   assert.equal(await until(ended, { timeoutMs: guardMs }), true);
 });
 
-test("a project has few commands open at once, and one without a deployment has none", async () => {
+test("a project has at most five open commands, and a project without a deployment can run none", async () => {
   const project = await running.servingProject();
   void endless();
   for (let count = 0; count < 5; count += 1)
@@ -134,7 +137,7 @@ test("a project has few commands open at once, and one without a deployment has 
   assert.deepEqual([empty.status, empty.body["code"]], [409, "nothing_to_deploy"]);
 });
 
-/** A command that shows the size of its terminal and each line of input, and ends with 7 at `exit`. */
+/** A command that prints its terminal's size and each line of input, and exits with 7 at `exit`. */
 function talking(): Promise<AbortSignal> {
   return new Promise((resolve) => {
     running.apps.runOnce = async (_, { terminal, onOutput, signal }) => {
@@ -185,7 +188,7 @@ const askTerminal = async (project: ReleaseProject, command: string) => {
   return (body["run"] as Run).number;
 };
 
-test("a terminal passes keys, sizes and the exit code, is opened once and by its own token, and keeps what it showed", async () => {
+test("a terminal passes keys, sizes and the exit code, opens once and only for its token, and keeps its output", async () => {
   const project = await running.servingProject();
   void talking();
   const number = await askTerminal(project, "bash");
@@ -209,7 +212,7 @@ test("a terminal passes keys, sizes and the exit code, is opened once and by its
   assert.match(output, /100x30\n<hello>\n120x50\n/);
 });
 
-test("a terminal ends with its connection, and its run is cancelled", async () => {
+test("a run is cancelled when its terminal's connection closes", async () => {
   const project = await running.servingProject();
   const begun = talking();
   const number = await askTerminal(project, "bash");
@@ -223,9 +226,9 @@ test("a terminal ends with its connection, and its run is cancelled", async () =
   assert.equal(await ends(project, number), "cancelled");
 });
 
-test("a terminal that nobody opens in time ends, and is not begun", async () => {
+test("a run whose terminal is not opened in time is cancelled without a start", async () => {
   const project = await running.servingProject();
-  running.apps.runOnce = async () => assert.fail("it was begun");
+  running.apps.runOnce = async () => assert.fail("the command was started");
   const number = await askTerminal(project, "bash");
   await running.platform.db
     .updateTable("run")
@@ -236,7 +239,7 @@ test("a terminal that nobody opens in time ends, and is not begun", async () => 
   assert.equal(await openTerminal(project, number, project.org.owner).opened, 409);
 });
 
-test("berth run -it passes what is typed and ends with the command's exit code", async () => {
+test("berth run -it passes input on and exits with the command's exit code", async () => {
   const project = await running.servingProject();
   const begun = talking();
   await using user = await cliUser({ url: running.api.baseUrl, token: project.org.owner });

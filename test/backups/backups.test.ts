@@ -1,4 +1,4 @@
-// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, truncate } from "node:fs/promises";
@@ -55,7 +55,7 @@ describe("backups", { skip: missingPart }, () => {
     return rows[0];
   };
 
-  it("answers at once and goes on by itself", async () => {
+  it("answers at once and continues in the background", async () => {
     const asked = await running.call("POST", of("/backups"));
     assert.equal(asked.status, 201, asked.text);
     assert.deepEqual(Object.keys(asked.body).sort(), ["id", "status"]);
@@ -73,7 +73,7 @@ describe("backups", { skip: missingPart }, () => {
     assert.equal((list.body["backups"] as { id: string }[])[0]?.id, done.id);
   });
 
-  it("verifies with no mismatch although 200 rows a second are acknowledged while it is made", async () => {
+  it("verifies without mismatch although an application writes 200 rows a second during the backup", async () => {
     const writer = await project.login();
     let acknowledged = 0;
     let writing = true;
@@ -104,7 +104,7 @@ describe("backups", { skip: missingPart }, () => {
     assert.deepEqual(await scratch(), []);
   });
 
-  it("restores into a new database, and neither that nor a verification changes the live one", async () => {
+  it("restores into a new database, and neither a restore nor a verification changes the live database", async () => {
     const { id } = await running.backup(project.slug);
     const before = await liveState();
     const restored = await running.call("POST", of("/restore"), {});
@@ -131,7 +131,7 @@ describe("backups", { skip: missingPart }, () => {
     ["no content", (path: string) => truncate(path, 0)],
     ["no file", (path: string) => rm(path)],
   ] as const) {
-    it(`finds ${what} before anything is touched`, async () => {
+    it(`detects ${what} before it changes anything`, async () => {
       const { id } = await running.backup(project.slug);
       const before = await running.host.listDatabases(specOfRow(await project.row()));
       await damage(await file(id));
@@ -147,7 +147,7 @@ describe("backups", { skip: missingPart }, () => {
     });
   }
 
-  it("finds a file that was swapped for another backup's, whole as that is", async () => {
+  it("detects a file that was replaced with the intact file of another backup", async () => {
     const [one, other] = [await running.backup(project.slug), await running.backup(project.slug)];
     await project.query("insert into notes (body) values ('more')");
     const third = await running.backup(project.slug);
@@ -176,8 +176,8 @@ describe("backups", { skip: missingPart }, () => {
     assert.deepEqual(await scratch(), []);
   });
 
-  it("does one thing at a time for a project", async () => {
-    // The first one lasts until all were asked for.
+  it("runs one operation at a time for a project", async () => {
+    // The first backup lasts until all others were requested.
     const asked = Promise.withResolvers<void>();
     gate = asked.promise;
     const answers = await Promise.all(Array.from({ length: 10 }, () => running.call("POST", of("/backups"))));
@@ -198,7 +198,7 @@ describe("backups", { skip: missingPart }, () => {
     assert.deepEqual(rows, []);
   });
 
-  it("promotes a restored database, and the one before goes back the same way", async () => {
+  it("promotes a restored database, and promotes the previous one again", async () => {
     const original = (await project.row()).database_name;
     await running.backup(project.slug);
     const { body } = await running.call("POST", of("/restore"), {});
@@ -250,7 +250,7 @@ describe("backups", { skip: missingPart }, () => {
     await gone(database);
   });
 
-  it("says what is not there", async () => {
+  it("names the missing database or backup", async () => {
     const bare = await running.project();
     assert.equal((await running.call("POST", `/v1/projects/${bare.slug}/restore`, {})).body["code"], "conflict");
     assert.equal((await running.call("POST", of("/restore"), { backup_id: "bak_nothing" })).status, 404);
@@ -269,7 +269,7 @@ describe("backups", { skip: missingPart }, () => {
     assert.ok(existsSync(await file(id)));
   });
 
-  it("tells of a schema that cannot be restored, and leaves nothing behind", async () => {
+  it("reports a schema that cannot be restored, and leaves no database behind", async () => {
     const odd = await running.project();
     await odd.query(`create table allowed (a int); create table checked (a int check (a > 0));
       create function sum_of() returns bigint language sql as 'select sum(a) from allowed';
@@ -292,7 +292,7 @@ describe("backups", { skip: missingPart }, () => {
     await eventually(async () => !(await names()).includes(name), `${name} is dropped`);
   }
 
-  it("leaves nothing unfinished in the storage", async () => {
+  it("leaves no unfinished file in the storage", async () => {
     assert.deepEqual(await readdir(join(running.backupsDir, ".unfinished")), []);
   });
 });

@@ -1,4 +1,4 @@
-// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -43,11 +43,11 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
     ["restoring", "restore"],
     ["restored", "restore"],
   ];
-  // A failed case leaves its operation to none of the others.
+  // A failed case must not leave its operation to the next case.
   afterEach(() => workedOff());
 
   for (const [step, kind] of drawCases(cases, 4)) {
-    it(`while ${step} in a ${kind} leaves work that the next one finishes, and nothing else`, async () => {
+    it(`while ${step} in a ${kind} leaves only work that the next control plane finishes`, async () => {
       const given = kind === "backup" ? undefined : await completed();
       const before = await stored();
       const asked = ask(kind, given);
@@ -79,7 +79,7 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
     return body["id"] as string;
   }
 
-  /** Waits until the operation that is asked for exists, and works it off in a control plane that is not killed. */
+  /** Waits until the requested operation exists, and finishes it with a control plane that is not killed. */
   async function finish<T>(asked: Promise<T>): Promise<T> {
     await requested();
     await workedOff();
@@ -100,7 +100,7 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
     return rows.length > 0;
   }
 
-  /** In this process, with tasks as fresh as those of a control plane that has just started. */
+  /** Finishes open operations in this process, with new tasks as after a start of the control plane. */
   async function workedOff(): Promise<void> {
     const { platform } = running;
     const task = backupsTask(platform, () => driver.wake("backups"));
@@ -121,7 +121,7 @@ describe("a control plane that is killed", { skip: missingPart }, () => {
     child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
     try {
       await eventually(() => {
-        assert.equal(child.exitCode, null, "the control plane ended by itself");
+        assert.equal(child.exitCode, null, "the control plane exited before the step");
         return printed.includes("reached");
       }, `the control plane is ${step}`);
     } finally {

@@ -1,4 +1,4 @@
-// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { sql } from "kysely";
@@ -13,10 +13,10 @@ import { startBackupPlatform, type BackupPlatform } from "../support/backups.ts"
 import { testBuild, testDeployment } from "../support/fixtures.ts";
 import { builderDouble, logStoreDouble, repositoriesDouble, runtimeDouble } from "../support/port-doubles.ts";
 
-// What an audit needs stays, beside the final backup, and the marks by which edges and followers of changes learn that the project is gone.
+// A purge keeps the rows that an audit needs, the final backup, and the change rows that notify edges and clients of the purge.
 const keptTables = ["activity", "approval", "backup", "change", "project_purge", "route_change"];
 
-/** Ports that note what a purge deletes; the next call of `failing` throws once. */
+/** Ports that record what a purge deletes. The next call of the step named in `state.failing` throws once. */
 function recordingPorts() {
   const deleted: string[] = [];
   const state = { failing: "" };
@@ -63,13 +63,13 @@ describe("a purge", { skip: missingPart }, () => {
     return { ...project, owner };
   }
 
-  it("is only for a deleted project", async () => {
+  it("is refused for a project that is not deleted", async () => {
     const { slug } = await deletedProject();
     assert.deepEqual((await remove(slug, "?purge=true")).body["code"], "conflict");
     assert.equal((await running.call("GET", `/v1/projects/${slug}`)).body["state"], "active");
   });
 
-  it("leaves a verified final backup and a free slug, goes on after a failure in its middle, and deletes all the rest", async () => {
+  it("keeps a verified final backup, frees the slug, continues after a failure, and deletes everything else", async () => {
     const { slug, id, owner } = await deletedProject();
     await remove(slug);
     state.failing = "repository";
@@ -119,7 +119,7 @@ describe("a purge", { skip: missingPart }, () => {
     assert.deepEqual([await kept(364), await kept(366)], [200, 404]);
   });
 
-  it("holds back an undelete, and ends as failed without having deleted anything when there is no good backup", async () => {
+  it("blocks an undelete, and fails without deleting anything when the final backup fails", async () => {
     const { slug, owner } = await deletedProject();
     await remove(slug);
     const before = deleted.length;
@@ -128,7 +128,7 @@ describe("a purge", { skip: missingPart }, () => {
     const gate = Promise.withResolvers<void>();
     Object.assign(platform.ports.postgresHost, { dump: () => gate.promise.then(refuse) });
     const purging = remove(slug, "?purge=true");
-    // An undelete that came before the purge's row would be a valid one, and the purge would be refused.
+    // Before the purge has a row, the undelete would succeed and the purge would be refused.
     const isRequested = () =>
       platform.db
         .selectFrom("project_purge")
@@ -147,7 +147,7 @@ describe("a purge", { skip: missingPart }, () => {
     assert.equal((await running.call("POST", `/v1/projects/${slug}/undelete`)).status, 200);
   });
 
-  it("comes by itself when a project has been deleted for the set number of days, and not before", async () => {
+  it("starts automatically once a project has been deleted for the configured number of days, and not before", async () => {
     const [long, short] = [await deletedProject(), await deletedProject()];
     for (const { slug } of [long, short]) await remove(slug);
     const { db } = platform;
@@ -156,7 +156,7 @@ describe("a purge", { skip: missingPart }, () => {
     const task = purgesTask({ ...platform, settings: { ...platform.settings, purgeDays: 30 } }, () => {});
     await task.run(new AbortController().signal);
     await task.settle?.();
-    // The task that already runs may have taken the purge.
+    // The task that already runs may have claimed the purge.
     const isGone = async () => (await running.call("GET", `/v1/projects/${long.slug}`)).status === 404;
     await eventually(isGone, "the project is purged");
     assert.equal((await running.call("GET", `/v1/projects/${short.slug}`)).body["state"], "deleted");
@@ -165,7 +165,7 @@ describe("a purge", { skip: missingPart }, () => {
     assert.equal(event?.actor_name, "berth");
   });
 
-  it("is one, however often it is requested", async () => {
+  it("has one row, also when it is requested several times", async () => {
     const { owner, slug } = await deletedProject();
     await remove(slug);
     const request = () =>

@@ -1,4 +1,4 @@
-// Drawn with other data files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { applyRetention, requestDueBackups, sweepLeftovers } from "../../src/rec
 import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** A disk that can be told to be full, or to wait. */
+/** Wraps a disk storage that a test can make full or slow. */
 function adjustable() {
   const state = { free: null as number | null, fullAfter: Infinity, gate: Promise.resolve() };
   const storage = (disk: Storage): Storage => ({
@@ -35,7 +35,7 @@ function limited(content: Readable, state: { fullAfter: number; gate: Promise<vo
   return Readable.from(pieces(), { objectMode: false });
 }
 
-describe("the upkeep of backups", { skip: missingPart }, () => {
+describe("backup maintenance", { skip: missingPart }, () => {
   const { state, storage } = adjustable();
   let running: BackupPlatform;
   let project: TestProject;
@@ -55,7 +55,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
       .orderBy("id", "desc")
       .execute();
 
-  it("refuses with storage_full when there is no room to begin, and keeps a failed row that says so", async () => {
+  it("refuses a backup with storage_full when the disk has no space, and stores a failed row with the reason", async () => {
     state.free = 1000;
     const refused = await running.call("POST", `/v1/projects/${project.slug}/backups`);
     state.free = null;
@@ -66,7 +66,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     assert.match(row?.problem ?? "", /backup storage is full/);
   });
 
-  it("fails with the same words when the room ends in the middle, and leaves no file", async () => {
+  it("fails with the same message when the disk fills up during a backup, and leaves no file", async () => {
     state.fullAfter = 100_000;
     const asked = await running.call("POST", `/v1/projects/${project.slug}/backups`);
     const id = (asked.body["id"] as string | undefined) ?? (await rows())[0]?.id ?? "";
@@ -77,7 +77,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     assert.equal((await running.backup(project.slug)).status, "completed");
   });
 
-  it("shows how far a backup is", async () => {
+  it("shows a backup's progress", async () => {
     let open = () => {};
     state.gate = new Promise((resolve) => (open = resolve));
     const asked = await running.call("POST", `/v1/projects/${project.slug}/backups`);
@@ -98,7 +98,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     assert.equal((await running.ended(asked.body["id"] as string)).status, "completed");
   });
 
-  it("makes one automatic backup a day, however often it is asked", async () => {
+  it("makes one automatic backup a day, also when due backups are requested several times", async () => {
     const now = Date.now();
     const at = (days: number) =>
       ({
@@ -110,7 +110,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     await Promise.all([1, 2, 3].map(() => requestDueBackups(at(1))));
     assert.equal((await daily()).length, 1);
     await running.ended((await daily())[0]?.id ?? "");
-    // Its row was made by the database's clock, a day before the moment that was due.
+    // The database's clock wrote the row's time, which is a day before the test's due time.
     await running.platform.db
       .updateTable("backup")
       .set({ created_at: new Date(now + 86_400_000) })
@@ -123,7 +123,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     await running.ended((await daily())[0]?.id ?? "");
   });
 
-  it("deletes what retention does not keep, file and row, and never the newest verified one", async () => {
+  it("deletes files and rows of backups beyond the retention, but never the newest verified backup", async () => {
     const verified = await running.backup(project.slug);
     await running.call("POST", `/v1/backups/${verified.id}/verify`);
     const older = [await running.backup(project.slug), await running.backup(project.slug)];
@@ -149,7 +149,7 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
     assert.equal((await running.call("GET", `/v1/backups/${older[0]?.id}`)).status, 404);
   });
 
-  it("deletes the oldest beyond the project's limit once a new one is there, and shows what they take", async () => {
+  it("deletes the oldest backups beyond the project's size limit once a newer one exists, and shows their total size", async () => {
     const share = async () => {
       const { body } = await running.call("GET", `/v1/projects/${project.slug}/disk`);
       return body["backups"] as { used_bytes: number; limit_bytes: number };
@@ -162,20 +162,20 @@ describe("the upkeep of backups", { skip: missingPart }, () => {
       sizes.reduce((sum, bytes) => sum + bytes, 0),
     );
     const { id } = before.find(({ verification }) => verification === "verified") ?? {};
-    // Room for two, and for the few bytes by which one differs from the next.
+    // The limit fits two backups, with a margin because their sizes differ by a few bytes.
     const limit = { backups_limit_bytes: Math.floor(2.5 * Math.max(...sizes)) };
     await running.platform.db.updateTable("project").set(limit).where("id", "=", project.id).execute();
     const newest = [await running.backup(project.slug), await running.backup(project.slug)].at(-1);
     const left = await eventually(async () => {
       const ids = (await completed()).map((each) => each.id);
       return ids.length === 2 && ids;
-    }, "the oldest ones are gone");
+    }, "the oldest backups are gone");
     assert.deepEqual(left, [newest?.id, id]);
     const shown = await share();
     assert.ok(shown.used_bytes <= shown.limit_bytes && shown.limit_bytes === limit.backups_limit_bytes);
   });
 
-  it("sweeps scratch databases and unfinished files that nobody works with", async () => {
+  it("removes scratch databases and unfinished files that belong to no running operation", async () => {
     const row = await project.row();
     await running.host.createDatabase({ ...row, password: "x", access: "open" as const }, "verify_0123456789");
     const unfinished = join(running.backupsDir, ".unfinished");

@@ -15,7 +15,7 @@ import { workerApp } from "./worker-app.ts";
 import { guardMs } from "../support/eventually.ts";
 import { withoutPypi } from "../support/without-pypi.ts";
 
-// Drawn with other journey files: each starts whole platforms, and a run has no time for all of them.
+// Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
 /** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
 interface Scaffold {

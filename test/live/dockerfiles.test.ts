@@ -6,7 +6,7 @@ import { startTestEngine, withoutDocker, type TestEngine } from "../support/dock
 import { drawCases } from "../support/draw-cases.ts";
 import { dockerfileApps } from "./dockerfile-apps.ts";
 
-// Drawn with other container files: each kind of application needs a parent image of its own, which takes minutes to make the first time.
+// Drawn with other container files: each application needs its own parent image, and the first build of an image takes minutes.
 
 const drawn = drawCases(Object.entries(dockerfileApps), 1);
 const tagOf = (name: string) => ({ repo: `parent/${name}`, tag: "latest" });

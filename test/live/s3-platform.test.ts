@@ -5,7 +5,7 @@ import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts"
 import { eventually } from "../support/eventually.ts";
 import { missingForSwift, startSwift } from "../support/swift.ts";
 
-// Drawn with other S3 files: what a storage promises is shown by that on a disk in every run.
+// Drawn with other S3 files: every run tests the same rules on the disk storage.
 
 const bucket = "backups";
 // 20,000 rows of 64 random digits each: more than a compressor takes away.

@@ -6,7 +6,7 @@ import { createS3Storage } from "../../src/adapters/storage-s3/s3-storage.ts";
 import { storageSuite } from "../../src/ports/storage.suite.ts";
 import { missingForSwift, startSwift, type SwiftServer } from "../support/swift.ts";
 
-// Drawn with other S3 files: what a storage promises is shown by that on a disk in every run.
+// Drawn with other S3 files: every run tests the same rules on the disk storage.
 
 const bucket = "backups";
 const prefix = "platform/";

@@ -1,4 +1,4 @@
-// Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
+// Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { routes } from "../../src/contract/routes.ts";
