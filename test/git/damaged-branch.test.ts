@@ -26,7 +26,7 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** A project whose second push serves, and its repository. */
+/** Creates a project whose second pushed commit is active, and its repository. */
 async function servingSecondPush(slug: string) {
   const { db } = api.database;
   const org = await testOrganization(db, slug);
@@ -51,7 +51,7 @@ const mend = async () => {
   await task.settle?.();
 };
 
-test("a branch that a power cut emptied points at what serves again, and can be pushed to", async () => {
+test("a branch file that a power cut emptied points to the active commit again, and accepts pushes", async () => {
   const { project, repository, work, second } = await servingSecondPush("emptied");
   await writeFile(join(repository, "refs", "heads", "main"), "");
   await mend();
@@ -60,7 +60,7 @@ test("a branch that a power cut emptied points at what serves again, and can be 
   await git(root, ["-C", work, "push", "-q", repository, "main"]);
 });
 
-test("a branch that somebody has moved since stays where it is", async () => {
+test("a branch that has moved since the deployment is not changed", async () => {
   const { project, repository, work } = await servingSecondPush("moved");
   const third = await commitFile(root, work, "third.txt", "third");
   await git(root, ["-C", work, "push", "-q", repository, "main"]);

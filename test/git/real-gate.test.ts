@@ -65,7 +65,7 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** A builder that reads the source and finds static files in it. */
+/** A builder that reads the whole source and detects static files. */
 const readingBuilder = builderDouble({
   async plan(request: PlanRequest) {
     const paths: string[] = [];
@@ -77,7 +77,7 @@ const readingBuilder = builderDouble({
   },
 });
 
-/** A project whose branch main deploys, and a work tree to push from. */
+/** Creates a project that deploys its branch main, and a work tree to push from. */
 async function projectOf(name: string) {
   const project = await testProject(api.platform, org, name);
   const { port } = http.address() as AddressInfo;
@@ -89,7 +89,7 @@ async function projectOf(name: string) {
   return { project, work, push };
 }
 
-/** Plays the builder and the runtime for the next build of a project; `meanwhile` happens while its deployment goes live. */
+/** Stands in for the builder and the runtime during the next build of a project; runs `meanwhile` while the deployment goes live. */
 let deployments = 0;
 async function deployNext(projectId: string, meanwhile: () => Promise<unknown> = async () => {}): Promise<string> {
   const { db } = api.database;
@@ -109,14 +109,14 @@ async function deployNext(projectId: string, meanwhile: () => Promise<unknown> =
   const id = await testDeployment(api.platform, owner, started);
   await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build.id).execute();
   const deployment = db.updateTable("deployment").where("id", "=", id);
-  // As the switch does it: active, and leased until the edges route to it.
+  // As in the switch, the deployment is active and leased until the edges route to it.
   await deployment.set({ status: "active", lease_until: sql`now() + interval '1 hour'` }).execute();
   await meanwhile();
   await deployment.set({ lease_until: null }).execute();
   return `refs/berth/builds/${build.id}`;
 }
 
-test("where sandboxes have no namespaces, another organization than the first cannot push, and its builds refuse a start", async (t) => {
+test("without namespaces for sandboxes, only the first organization can push, and a build of another one prevents the start", async (t) => {
   isolation = "none";
   t.after(() => (isolation = "namespaces"));
   const { push } = await projectOf("foreign");
@@ -134,7 +134,7 @@ test("where sandboxes have no namespaces, another organization than the first ca
   await requireAdmittedCode(db, admitCode(["namespaces"], false));
 });
 
-test("the pin of a push whose branch moved is let go", async () => {
+test("the pin of a push is removed once the branch has moved", async () => {
   const { project, work, push } = await projectOf("moved");
   const [pushed, pin] = await Promise.all([push("main"), deployNext(project.id)]);
   assert.equal(pushed.exitCode, 0, pushed.stderr);
@@ -145,7 +145,7 @@ test("the pin of a push whose branch moved is let go", async () => {
   assert.equal(await repositories.resolve(project.id, pin), null);
 });
 
-test("the pin of a push whose branch did not move stays: what serves is kept until it is mended", async () => {
+test("the pin of a push whose branch did not move stays, so that the active commit is kept until the branch is repaired", async () => {
   const { project, work, push } = await projectOf("overtaken");
   const commit = await git(root, ["-C", work, "rev-parse", "main"]);
   const overtake = async () => {
@@ -158,7 +158,7 @@ test("the pin of a push whose branch did not move stays: what serves is kept unt
   assert.equal(await repositories.resolve(project.id, pin), commit);
 });
 
-test("a push whose git is killed while its deployment goes live moves the branch all the same, and the next push is accepted", async () => {
+test("a push whose git process is killed while its deployment goes live still moves the branch, and the next push is accepted", async () => {
   const { project, work, push } = await projectOf("killed");
   const commit = await git(root, ["-C", work, "rev-parse", "main"]);
   const [pushed] = await Promise.all([push("main"), deployNext(project.id, async () => killReceivePack())]);
@@ -171,14 +171,14 @@ test("a push whose git is killed while its deployment goes live moves the branch
 });
 
 function killReceivePack(): void {
-  // Those of other test files may end meanwhile.
+  // Processes of other test files may exit in the meantime.
   const isOurs = (pid: number) => readProcessFile(pid, "environ").includes(root);
   const found = listProcesses().filter(({ pid, commandLine }) => /git receive-pack/.test(commandLine) && isOurs(pid));
   assert.ok(found.length > 0);
   killProcesses(found);
 }
 
-test("a branch or a tag that is only stored has the limits of what is built", async () => {
+test("a branch or tag that is not deployed has the same limits as a deployed one", async () => {
   const { project, work, push } = await projectOf("stored");
   await git(root, ["-C", work, "checkout", "-q", "-b", "large"]);
   for (let index = 0; index < 6; index += 1) await commitFile(root, work, `${index}.txt`, "x");
@@ -191,12 +191,12 @@ test("a branch or a tag that is only stored has the limits of what is built", as
     assert.notEqual(pushed.exitCode, 0);
     assert.match(pushed.stderr, says);
   }
-  // A push is accepted or refused as a whole.
+  // A push is atomic.
   assert.match((await push("main", "large")).stderr, /large: The source/);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
 });
 
-test("a tag of something else than a commit is stored", async () => {
+test("a tag that does not point to a commit is stored", async () => {
   const { work, push } = await projectOf("tags");
   const blob = await git(root, ["-C", work, "rev-parse", "main:hello.txt"]);
   await git(root, ["-C", work, "tag", "key", blob]);
@@ -205,7 +205,7 @@ test("a tag of something else than a commit is stored", async () => {
   assert.equal(pushed.exitCode, 0, pushed.stderr);
 });
 
-test("a push to a project's earlier path arrives, and says the present one", async () => {
+test("a push to a project's earlier path succeeds and prints the current path", async () => {
   const { push } = await projectOf("former");
   const renamed = await api.call("POST", "/v1/projects/former/rename", { token: org.owner, body: { slug: "latter" } });
   assert.equal(renamed.status, 200, renamed.text);
@@ -214,7 +214,7 @@ test("a push to a project's earlier path arrives, and says the present one", asy
   assert.match(pushed.stderr, /The project former was renamed to latter[\s\S]*former\.git with latter\.git/);
 });
 
-test("a project over its limit of disk space stores no more branches, but deletes them", async () => {
+test("a project over its disk limit cannot store new branches, but can delete branches", async () => {
   const { project, push } = await projectOf("full");
   assert.equal((await push("main:refs/heads/first")).exitCode, 0);
   assert.ok(((await repositories.diskBytes(project.id)) ?? 0) > 0);
@@ -228,7 +228,7 @@ test("a project over its limit of disk space stores no more branches, but delete
   assert.equal(deleted.exitCode, 0, deleted.stderr);
 });
 
-test("git push -o plan tells what the push would do, and moves nothing", async () => {
+test("git push -o plan prints what the push would do, and changes nothing", async () => {
   const { project, work, push } = await projectOf("planned");
   const crons = [{ path: "/tick", schedule: "0 4 * * *" }];
   await commitFile(root, work, "berth.json", JSON.stringify({ health_path: "/up", crons }));
@@ -256,7 +256,7 @@ test("git push -o plan tells what the push would do, and moves nothing", async (
   );
 });
 
-test("a push option that Berth does not know is refused before anything moves", async () => {
+test("an unknown push option is refused before any branch moves", async () => {
   const { project, push } = await projectOf("options");
   const pushed = await push("-o", "plam", "main");
   assert.notEqual(pushed.exitCode, 0);

@@ -17,15 +17,15 @@ import { withoutPypi } from "../support/without-pypi.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
-/** An application that a framework's own scaffolder makes, and how to tell its versions apart. */
+/** An application that a framework's scaffolder generates, with texts that tell its versions apart. */
 interface Scaffold {
   readonly slug: string;
-  /** The scaffolder and its arguments; the folder to make follows. */
+  /** The scaffolder and its arguments; the test appends the target folder. */
   readonly command?: readonly [string, ...string[]];
-  /** Instead of a scaffolder: the files of the framework's own first example. */
+  /** Instead of a scaffolder: the files of the framework's quickstart. */
   readonly files?: Record<string, string>;
   readonly path?: string;
-  /** What a visitor sees of it, and the change of the source that makes it `after`. */
+  /** `before` is in `file` and in the response; the second version replaces it with `after`. */
   readonly file: string;
   readonly before: string;
   readonly after: string;
@@ -45,7 +45,7 @@ const scaffolds: readonly Scaffold[] = [
   {
     slug: "vite",
     command: ["create-vite@9.3.0", "--template", "react-ts", "--no-interactive"],
-    // No file of that name: the page that routes by itself answers.
+    // No file has this path, so the page of the client-side router answers.
     ...{ path: "/some/route", file: "index.html", before: "<title>vite</title>", after: "<title>other</title>" },
   },
 ];
@@ -59,7 +59,7 @@ const flask: Scaffold = {
   ...{ file: "app.py", before: "Hello, Platform!", after: "Hello, again!" },
 };
 
-/** An application that does jobs: see `workerApp`. */
+/** An application with a job queue; see `workerApp`. */
 interface Queue {
   readonly slug: string;
   readonly name: string;
@@ -86,7 +86,7 @@ const npmAnswers =
   )?.exitCode === 0;
 const withoutNpm = npmAnswers ? null : "SKIPPED: the npm registry cannot be reached";
 
-describe("applications that their frameworks' own scaffolders make", { concurrency: 2 }, () => {
+describe("applications that their frameworks' scaffolders generate", { concurrency: 2 }, () => {
   let platform: TestPlatform;
   const made: TestApp[] = [];
 
@@ -103,7 +103,7 @@ describe("applications that their frameworks' own scaffolders make", { concurren
   for (const queue of queues) {
     const { slug, name, files, isPython, hasScheduler } = queue;
     const ifDrawn = { skip: drawn.includes(queue) ? false : "drawn by other runs" };
-    it(`${name}: ${deploys} deploys lose no job that was acknowledged, and do none twice`, ifDrawn, async (t) => {
+    it(`${name}: ${deploys} deploys lose no acknowledged job and run none twice`, ifDrawn, async (t) => {
       const reason = isPython ? await withoutPypi() : withoutNpm;
       if (reason !== null) return t.skip(reason);
       const app = await createApp(platform, slug, files);
@@ -142,8 +142,8 @@ describe("applications that their frameworks' own scaffolders make", { concurren
         [],
         "done twice",
       );
-      assert.equal(seen.overlaps, 0, "two versions of the worker or the scheduler ran at a time");
-      if (hasScheduler) assert.ok(seen.schedulers > 1, "no deployment's scheduler had its jobs done");
+      assert.equal(seen.overlaps, 0, "two versions of the worker or the scheduler ran at the same time");
+      if (hasScheduler) assert.ok(seen.schedulers > 1, "fewer than two deployments' schedulers had jobs done");
     });
   }
 
@@ -162,7 +162,7 @@ async function lockPackages({ dir }: TestApp): Promise<void> {
   assert.equal(lock.exitCode, 0, lock.stderr);
 }
 
-/** Sends jobs until it is stopped; answers with those that were acknowledged, and with what else came back. */
+/** Sends jobs until it is stopped; returns the acknowledged jobs and all other responses. */
 function sendJobs(platform: TestPlatform, slug: string) {
   const acknowledged: string[] = [];
   const failures: string[] = [];
@@ -184,7 +184,7 @@ function sendJobs(platform: TestPlatform, slug: string) {
   };
 }
 
-/** Never refused: what went wrong is the body then. */
+/** Posts a request and never rejects; after an error the status is 0 and the body is the error message. */
 function post({ edgePort: port }: TestPlatform, host: string, path: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve) => {
     const asked = request(
@@ -203,7 +203,7 @@ interface Worked {
   readonly done: readonly { readonly job: string; readonly times: number }[];
   readonly workers: number;
   readonly overlaps: number;
-  /** Deployments whose scheduler had a job done, where there is one. */
+  /** Number of deployments whose scheduler's jobs were done, in applications with a scheduler. */
   readonly schedulers: number;
 }
 
@@ -213,7 +213,7 @@ async function worked(platform: TestPlatform, slug: string): Promise<Worked> {
   return JSON.parse(body) as Worked;
 }
 
-/** The whole life of an application: live, changed, rolled back, started anew with a variable. */
+/** Deploys an application, changes it, rolls it back, and sets a variable, which restarts it. */
 async function live(platform: TestPlatform, scaffold: Scaffold, made: TestApp[]): Promise<void> {
   const app = await createApp(platform, scaffold.slug, scaffold.files ?? {});
   made.push(app);
@@ -233,11 +233,14 @@ async function live(platform: TestPlatform, scaffold: Scaffold, made: TestApp[])
   await shows(platform, scaffold, scaffold.before);
 
   await platform.call("PUT", `/v1/projects/${scaffold.slug}/env/GREETING`, { value: "ahoy" });
-  assert.ok(await until(() => isRestarted(platform, scaffold.slug), { timeoutMs: guardMs }), "it was not started anew");
+  assert.ok(
+    await until(() => isRestarted(platform, scaffold.slug), { timeoutMs: guardMs }),
+    "the application was not restarted after a variable changed",
+  );
   await shows(platform, scaffold, scaffold.before);
 }
 
-/** Scaffolders want a folder that is not there yet. */
+/** Scaffolders require a target folder that does not exist, so generate elsewhere and copy. */
 async function makeInto(dir: string, name: string, [program, ...args]: readonly [string, ...string[]]): Promise<void> {
   const place = mkdtempSync(join(tmpdir(), "berth-scaffold-"));
   try {

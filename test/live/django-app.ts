@@ -1,6 +1,6 @@
 /**
- * A Django application with procrastinate's queue on PostgreSQL: `web` acknowledges a job when it is stored, `worker` does it and notes that in a
- * table, `scheduler` queues a tick every second. A worker or scheduler that starts while another one still works notes that, too.
+ * A Django application with procrastinate's queue on PostgreSQL: `web` acknowledges a job when it is stored, `worker` runs it and inserts a row
+ * for each run, `scheduler` queues a tick every second. A worker or scheduler that starts while another one still runs records the overlap.
  */
 export const djangoApp: Readonly<Record<string, string>> = {
   "requirements.txt":

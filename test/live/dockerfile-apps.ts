@@ -1,13 +1,13 @@
-/** A source with a Dockerfile, and the name of the parent image in `tools/images` that stands for the official one. */
+/** A source with a Dockerfile, and the parent image in `tools/images` that replaces the official one. */
 export interface DockerfileApp {
   readonly parents: readonly string[];
-  /** Each visitor's answer holds `Hello from <slug>`. `FROM` names a parent as `parent/<name>`. */
+  /** Each response contains `Hello from <slug>`. `FROM` names a parent image as `parent/<name>`. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 /**
- * Applications of seven kinds with Dockerfiles as their guides teach them: stages, package caches, users of their own, ports that EXPOSE
- * names, health checks.
+ * Applications of seven kinds, with the Dockerfiles that their guides recommend: stages, package caches, other users than root, EXPOSE and
+ * health checks.
  */
 export const dockerfileApps: Readonly<Record<string, DockerfileApp>> = {
   django: {

@@ -12,7 +12,7 @@ const drawn = drawCases(Object.entries(dockerfileApps), 1);
 const tagOf = (name: string) => ({ repo: `parent/${name}`, tag: "latest" });
 
 describe(
-  "Dockerfiles as guides teach them: pushed, built, live at the port that they expose",
+  "Dockerfiles from guides are pushed, built, and served at the port that they expose",
   {
     skip: withoutDocker,
   },

@@ -7,13 +7,13 @@ import { plantedValue, startSubject, type Answer, type Subject } from "../confor
 import { runsAll } from "../support/draw-cases.ts";
 import { requests, type FuzzedRequest } from "./requests.ts";
 
-// A count, because a busy machine does too few of them in a given time to reach what there is.
+// A fixed count, because on a busy machine a fixed time would allow too few requests to reach existing resources.
 const rounds = Number(process.env["BERTH_TEST_FUZZ_ROUNDS"] ?? (runsAll ? "80" : "16"));
 const requestsInRound = 50;
 const seed = Number(process.env["BERTH_TEST_SEED"] ?? randomInt(2 ** 31));
 const atOnce = 4;
 
-// Each of these starts processes, or copies a database.
+// These operations start processes or copy a database.
 const heavy = [
   "backups.create",
   "backups.promote",
@@ -33,9 +33,9 @@ const heavy = [
   "processes.set",
   "runs.create",
 ];
-// What takes the ground from under the others.
+// These operations would make all later requests fail.
 const fatal = ["orgs.disable"];
-// Answers of 500 and above that a request can bring about without anything being wrong.
+// Error codes with a status of 500 or more that are correct responses to some requests.
 const expected = ["previous_unhealthy", "restart_failed", "query_timeout"];
 const passing = "The database is still being created. Try again in a moment.";
 
@@ -45,7 +45,7 @@ before(async () => {
 });
 after(() => subject?.destroy());
 
-/** Names of what there is: the fuzzer finds real things with them. */
+/** Names of existing resources, so that requests of the fuzzer reach them. */
 async function pool(): Promise<Record<string, readonly string[]>> {
   await subject.expect(201, "POST", "/v1/projects", { body: { slug: "empty", name: "Empty" } });
   await subject.expect(201, "PUT", "/v1/projects/shop/cron/nightly", {
@@ -66,7 +66,7 @@ async function pool(): Promise<Record<string, readonly string[]>> {
   };
 }
 
-test("no request brings about a fault, an undeclared status, an undeclared shape, or a secret", async (t) => {
+test("no request causes a server error, an undeclared status or shape, or a leaked secret", async (t) => {
   const document = (await subject.expect(200, "GET", "/v1/openapi.json")).body;
   for (const [template, methods] of Object.entries(
     document.paths as Record<string, Record<string, { operationId: string }>>,
@@ -104,11 +104,11 @@ test("no request brings about a fault, an undeclared status, an undeclared shape
   assert.equal(found.size, 0, `seed ${seed}\n${[...found.values()].join("\n")}`);
   assert.ok(
     (statuses.get("200") ?? 0) > 50 && (statuses.get("404") ?? 0) > 50,
-    `requests reach what there is: ${counted}`,
+    `too few requests reached existing or missing resources: ${counted}`,
   );
 });
 
-test("nothing that is secret stands in the platform's own output", () => {
+test("the platform's output contains no secret", () => {
   const output = subject.platform.output();
   const secrets = [plantedValue, ...Object.values(subject.tokens)];
   assert.deepEqual(
@@ -117,7 +117,7 @@ test("nothing that is secret stands in the platform's own output", () => {
   );
 });
 
-/** What the fuzzer may have deleted is brought back, so that the next requests reach it. */
+/** Undeletes projects that the fuzzer may have deleted, so that later requests reach them. */
 async function revive(): Promise<void> {
   for (const slug of ["shop", "empty"]) await subject.call("POST", `/v1/projects/${slug}/undelete`, { as: "operator" });
 }

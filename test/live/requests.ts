@@ -14,18 +14,18 @@ export interface FuzzedRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Names of things that there are, by the parameter that takes them. */
+/** Names of existing resources, by the parameter that takes them. */
 export type Pool = Readonly<Record<string, readonly string[]>>;
 
 export interface Fuzzing {
   readonly document: Json;
   readonly callers: readonly string[];
   readonly pool: Pool;
-  /** Operations that start processes or copy databases: those are mostly dry runs. */
+  /** Operations that start processes or copy databases; most requests to them are dry runs. */
   readonly heavy: readonly string[];
 }
 
-/** Requests to every operation of the document: half of them right, the rest wrong in one way or in all. */
+/** Generates requests to every operation of the document: half of them valid, the others wrong in one or all parts. */
 export function requests({ document, callers, pool, heavy }: Fuzzing): fc.Arbitrary<FuzzedRequest> {
   const all = Object.entries(document.paths as Json).flatMap(([template, methods]) =>
     Object.entries(methods as Json).map(([method, described]) => ({
@@ -58,10 +58,10 @@ function request(
     // fetch sends no body with GET.
     body: method === "GET" ? fc.constant<FuzzedBody>({}) : bodyOf(described, document),
     headers: headersOf(method),
-    isRehearsed: isHeavy ? fc.integer({ min: 0, max: 49 }).map((number) => number > 0) : fc.constant(false),
+    isDryRun: isHeavy ? fc.integer({ min: 0, max: 49 }).map((number) => number > 0) : fc.constant(false),
     more: fc.oneof({ weight: 9, arbitrary: fc.constant("") }, { weight: 1, arbitrary: fc.webQueryParameters() }),
   };
-  return fc.record(parts).map(({ path, query, as, body, headers, isRehearsed, more }) => {
+  return fc.record(parts).map(({ path, query, as, body, headers, isDryRun, more }) => {
     const filled = template.replaceAll(
       /\{(\w+)\}/g,
       (_, name: string) => (path as Record<string, string>)[name] as string,
@@ -69,8 +69,8 @@ function request(
     const texts = Object.entries(query as Record<string, string[]>).flatMap(([name, values]) =>
       values.map((value) => `${name}=${encodeURIComponent(value)}`),
     );
-    const asked = isRehearsed ? [...texts.filter((text) => !text.startsWith("dry_run=")), "dry_run=true"] : texts;
-    const search = [...asked, ...(more === "" || isRehearsed ? [] : [more])].join("&");
+    const asked = isDryRun ? [...texts.filter((text) => !text.startsWith("dry_run=")), "dry_run=true"] : texts;
+    const search = [...asked, ...(more === "" || isDryRun ? [] : [more])].join("&");
     return {
       operation: described.operationId,
       method,
@@ -82,14 +82,14 @@ function request(
   });
 }
 
-// With these an answer takes as long as its reader wants.
+// With these parameters a response lasts as long as the client reads it.
 const lasting = ["follow", "wait"];
 
 function named(parameters: readonly Json[], where: string): readonly Json[] {
   return parameters.filter((one) => one.in === where);
 }
 
-// What no URL keeps as it is: dot segments vanish before they are sent.
+// Hostile segments, encoded because a URL drops plain dot segments before the request is sent.
 const wildSegments = [
   "%00",
   "%2e%2e%2f",
@@ -182,14 +182,14 @@ function bodyOf(described: Json, document: Json): fc.Arbitrary<FuzzedBody> {
   );
 }
 
-/** A few bytes under one of the types that the operation takes, or under another. */
+/** Generates a few bytes with one of the content types that the operation accepts, or with another one. */
 function fileOf(types: readonly string[]): fc.Arbitrary<FuzzedBody> {
   const body = fc.string({ maxLength: 600, unit: "binary" }).map((text) => text.toWellFormed());
   const type = fc.constantFrom(...types, "text/plain");
   return fc.record({ body, headers: type.map((each) => ({ "content-type": each })) });
 }
 
-/** A right body with one field too many, or one of another type. */
+/** Adds an undeclared field to a valid body, or replaces a field with a value of another type. */
 function twisted([body, name, value, isReplaced]: [unknown, string, unknown, boolean]): FuzzedBody {
   if (typeof body !== "object" || body === null) return { body: value };
   const [first = name] = Object.keys(body);

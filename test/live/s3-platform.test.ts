@@ -8,7 +8,7 @@ import { missingForSwift, startSwift } from "../support/swift.ts";
 // Drawn with other S3 files: every run tests the same rules on the disk storage.
 
 const bucket = "backups";
-// 20,000 rows of 64 random digits each: more than a compressor takes away.
+// 20,000 rows of 64 random digits each, which do not compress away.
 const fill = `const { Client } = require("pg");
 (async () => {
   const client = new Client({ connectionString: process.env.DATABASE_URL });
@@ -33,7 +33,7 @@ interface Backup {
 }
 
 test(
-  "backups in a real S3 server are made, verified, restored and found damaged through the API",
+  "the API creates, verifies and restores backups in a real S3 server, and detects a damaged one",
   {
     skip: missingForSwift,
   },

@@ -36,7 +36,7 @@ describe("storage in a real S3 server", { skip: missingForSwift }, () => {
     };
   });
 
-  it("refuses a wrong secret, and the error tells neither secret nor address", async () => {
+  it("fails with a wrong secret, and the error contains neither secret nor address", async () => {
     const storage = createS3Storage({ ...server, bucket, prefix, secretKey: "a-wrong-secret" });
     const fault = await storage.put("x", Readable.from([Buffer.from("x")])).then(
       () => undefined,
@@ -46,7 +46,7 @@ describe("storage in a real S3 server", { skip: missingForSwift }, () => {
     assert.doesNotMatch(fault.message, /wrong-secret|127\.0\.0\.1/);
   });
 
-  it("says that nobody answers", async () => {
+  it("reports a server that cannot be reached", async () => {
     const storage = createS3Storage({ ...server, bucket, prefix, endpoint: "http://127.0.0.1:1" });
     await assert.rejects(storage.open("x"), /cannot be reached/);
   });

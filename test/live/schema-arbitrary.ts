@@ -3,7 +3,7 @@ import fc from "fast-check";
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = any;
 
-/** Values that a JSON schema allows, or nearly: lengths and patterns are kept where that is cheap. */
+/** Generates values that a JSON schema allows, approximately: it respects lengths and patterns where that is cheap. */
 export function schemaArbitrary(schema: Json, document: Json, depth = 0): fc.Arbitrary<unknown> {
   const inner = (one: Json) => schemaArbitrary(one, document, depth + 1);
   if (schema === undefined || schema === true || depth > 8) return fc.jsonValue({ maxDepth: 2 });
@@ -42,7 +42,7 @@ function text({ pattern, minLength, maxLength }: Json): fc.Arbitrary<string> {
       { weight: 1, arbitrary: wellFormed },
     );
   } catch {
-    // fast-check knows no lookarounds.
+    // fast-check does not support lookarounds.
     return wellFormed;
   }
 }

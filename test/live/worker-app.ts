@@ -1,6 +1,6 @@
 /**
- * An application with a queue of jobs: `web` acknowledges a job when pg-boss has stored it, `worker` does it and notes that in a table, a row
- * each time. A worker that starts while another one still works notes that, too.
+ * An application with a job queue: `web` acknowledges a job when pg-boss has stored it; `worker` runs it and inserts a row for each run. A
+ * worker that starts while another one still runs records the overlap.
  */
 export const workerApp: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({

@@ -1,6 +1,6 @@
 import { inProject, ofProject, type Permission } from "./permission.ts";
 
-/** Of the rows by which a project follows a branch elsewhere. */
+/** Permissions of the rows by which a project follows a branch in another repository. */
 export const followPermissions: Readonly<Record<string, Permission>> = {
   "follow.set": {
     ...ofProject,

@@ -18,7 +18,7 @@ import { permissions } from "./permissions.ts";
 import { postgresHostDouble } from "../support/port-doubles.ts";
 
 const callers = [
-  "nobody",
+  "no token",
   "bad token",
   "stranger",
   "member",
@@ -34,7 +34,7 @@ let api: TestApi;
 let home: TestOrganization;
 let abroad: TestOrganization;
 let frozen: TestOrganization;
-/** What each organization owns while nothing changes it: callers that read, and callers that are refused, share it. */
+/** One set of things per organization. Calls that change nothing (reads and refused calls) share it. */
 let owned: Readonly<Record<"home" | "abroad" | "frozen", Things>>;
 
 before(async () => {
@@ -51,16 +51,16 @@ before(async () => {
 });
 after(() => api.close());
 
-test("the matrix knows every row, and every row that it knows exists", () => {
+test("the matrix contains every row of the contract, and no other row", () => {
   assert.deepEqual(routes.map((row) => row.name).sort(), Object.keys(permissions).sort());
 });
 
-test("only rows of the operator name an organization in their path beside what is in it", () => {
+test("only operator rows have an organization in their path beside another parameter", () => {
   for (const row of routes as readonly Row[]) assert.ok(!("org" in row.params.shape) || row.access === "operator");
 });
 
-test("what deletes, restores or makes a token needs a human, for tokens in approval mode", () => {
-  // A lower limit of backups deletes the oldest.
+test("rows that delete, restore or create a token need approval, for tokens in approval mode", () => {
+  // A lower size limit deletes the oldest backups.
   const further = ["tokens.create", "orgs.create", "backups.restore", "disk.limits"];
   for (const row of routes as readonly Row[]) {
     if (row.method === "DELETE" || further.includes(row.name)) assert.ok(row.approval, row.name);
@@ -71,7 +71,7 @@ for (const row of routes as readonly Row[]) {
   const permission = permissions[row.name];
   if (permission === undefined) continue;
   describe(row.name, () => {
-    test("asks for what it ought to ask for", () => {
+    test("requires the expected access, scopes and approval", () => {
       const { access, scope, further_scopes = [], approval = false, method, names } = permission;
       assert.deepEqual(
         {
@@ -98,9 +98,9 @@ for (const row of routes as readonly Row[]) {
         if (name === "approval mode" && called.status === 403) assert.equal(called.body["code"], "approval_required");
       });
     }
-    // The rights of a row are asked before anything is looked up, so that 403 tells nothing about what exists.
+    // The server checks the rights for a row before it looks anything up, so that 403 does not reveal what exists.
     if (permission.names === null) return;
-    test("answers for what is missing before it says what is wrong with the request", async () => {
+    test("answers 404 for a missing thing before it reports an invalid request", async () => {
       const never = neverMade(owned.home);
       const wrong = [...Object.keys(row.query.shape), ...(changes(row) ? ["dry_run"] : [])];
       for (const key of wrong) {
@@ -112,7 +112,7 @@ for (const row of routes as readonly Row[]) {
       assert.equal(named.status, 404, named.text);
     });
     if (permission.names === "organization" || permission.everyOrganization) return;
-    test("answers for what is another's as for what never was, byte for byte", async () => {
+    test("gives the same bytes for another organization's thing as for a missing one", async () => {
       const foreign = owned.abroad;
       const never = neverMade(foreign);
       for (const token of [home.member, home.owner, home.operator]) {
@@ -128,12 +128,12 @@ for (const row of routes as readonly Row[]) {
   });
 }
 
-/** Decided here, from the second table, without the code that decides it in the server. */
+/** Derives the expected status from the table of permissions, independently of the server's code. */
 function expectedStatus(permission: Permission, caller: CallerName): number {
   const { access, scope, names, allowed } = permission;
   if (access === "public") return allowed;
   switch (caller) {
-    case "nobody":
+    case "no token":
     case "bad token":
       return 401;
     case "suspended":
@@ -143,7 +143,7 @@ function expectedStatus(permission: Permission, caller: CallerName): number {
     case "wrong scope":
       return scope === null ? allowed : 403;
     case "approval mode":
-      // What cannot be done now is refused for that reason; nobody is asked to approve it.
+      // A call that would fail anyway gets its error and creates no approval.
       return permission.approval && allowed < 400 ? 403 : allowed;
     case "member":
       return access === "member" ? allowed : 403;
@@ -158,7 +158,7 @@ async function tokenOf(name: CallerName, permission: Permission): Promise<string
   const { db } = api.database;
   const strongest = { role: "owner", platform_admin: true } as const;
   switch (name) {
-    case "nobody":
+    case "no token":
       return undefined;
     case "bad token":
       return `${home.owner.slice(0, -1)}${home.owner.endsWith("A") ? "B" : "A"}`;
@@ -189,7 +189,7 @@ function send(permission: Permission, things: Things, token: string | undefined,
 function assertDeclared(row: Row, called: Called): void {
   if (called.status < 400) return assert.ok((row.success as readonly number[]).includes(called.status));
   const code = called.body["code"] as keyof typeof errors;
-  assert.ok(errorsOf(row).includes(code), `${row.name} answered ${code}, which it does not declare`);
+  assert.ok(errorsOf(row).includes(code), `${row.name} answered ${code}, which its contract does not declare`);
   assert.equal(errors[code].status, called.status);
 }
 
@@ -213,7 +213,7 @@ function neverMade(like: Things): Things {
   };
 }
 
-/** Everything of an answer but what differs between any two requests. */
+/** The response without the headers that differ between any two requests. */
 function comparable({ status, headers, text }: Called) {
   const kept = [...headers].filter(
     ([name]) => name !== "x-request-id" && name !== "date" && !name.startsWith("ratelimit-"),

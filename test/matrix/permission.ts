@@ -1,21 +1,21 @@
 import type { Things } from "../support/fixtures.ts";
 
-/** What a row ought to allow, written down a second time and on purpose: a row that changes alone turns the matrix red. */
+/** The permission that a row must have. It repeats the contract on purpose, so that a change of the contract alone fails the matrix. */
 export interface Permission {
   readonly access: "public" | "member" | "owner" | "operator";
   readonly scope: string | null;
-  /** Asked for beside it; each alone being away is refused as well. */
+  /** Further required scopes; a token that lacks one of them is refused too. */
   readonly further_scopes?: readonly string[];
   readonly approval?: true;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: (things: Things) => string;
-  /** A body that is right; none when the row takes none. */
+  /** A valid body; undefined when the row takes none. */
   readonly body?: (things: Things) => unknown;
-  /** What an allowed caller gets for the things of `testThings`. */
+  /** The status that an allowed caller gets for the things of `testThings`. */
   readonly allowed: number;
-  /** The path names the organization too, so operators of any organization reach the thing. */
+  /** The path contains the organization, so operators of any organization can reach the thing. */
   readonly everyOrganization?: true;
-  /** What the path names; all but an organization is owned by one. */
+  /** The kind of thing in the path; everything but an organization belongs to an organization. */
   readonly names:
     | "project"
     | "build"

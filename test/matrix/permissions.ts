@@ -13,7 +13,7 @@ const webhook =
 const ofNothing = { ...member, names: null } as const;
 const open = { ...ofNothing, access: "public", scope: null, method: "GET", allowed: 200 } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
-// The tests' platform has one machine.
+// The platform in tests has one machine, so changes of machines conflict.
 const changesMachines = { ...operator, scope: "deployments:write", allowed: 409 } as const;
 const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
 const organization =
@@ -24,7 +24,7 @@ const organization =
 let counter = 0;
 const fresh = () => `new-${(counter += 1)}-${process.pid}`;
 
-/** By the row's name. */
+/** The permissions by row name. */
 export const permissions: Readonly<Record<string, Permission>> = {
   "self-description.capabilities": { ...open, path: () => "/v1/capabilities" },
   "self-description.openapi": { ...open, path: () => "/v1/openapi.json" },
@@ -384,7 +384,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ backup }) => `/v1/backups/${backup}`,
     allowed: 200,
   },
-  // The backup of the things failed: it can be neither restored nor verified.
+  // The backup of `testThings` failed, so it can be neither restored nor verified.
   "backups.restore": {
     ...ofProject,
     scope: "backups:write",
@@ -441,7 +441,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     approval: true,
     method: "POST",
     path: () => "/v1/api-tokens",
-    // A scope that every caller of the matrix holds: the wrong-scope caller lacks tokens:write alone.
+    // Every caller of the matrix has this scope, so the wrong-scope caller lacks only tokens:write.
     body: () => ({ name: "new", scopes: ["projects:read"] }),
     allowed: 201,
   },
@@ -585,7 +585,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
   "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
 };
 
-/** An ed25519 key that nobody has: 32 bytes make one. */
+/** Creates an unused ed25519 public key, which is any 32 bytes. */
 function freshKey(): string {
   const field = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
   const number = Buffer.alloc(32);

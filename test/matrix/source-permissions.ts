@@ -1,7 +1,7 @@
 import { tarOf } from "../support/tar.ts";
 import { inProject, ofProject, type Permission } from "./permission.ts";
 
-/** Of the rows that read, change and plan a project's source. */
+/** Permissions of the rows that read, change and plan a project's source. */
 export const sourcePermissions: Readonly<Record<string, Permission>> = {
   "builds.source": { ...ofProject, scope: "projects:read", method: "GET", path: inProject("/source"), allowed: 200 },
   "builds.upload": {
