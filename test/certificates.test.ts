@@ -110,7 +110,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     return platformBeside(api, { owner, ports: { edge, certificateIssuer }, domains, certificates });
   }
 
-  /** A project whose one replica is the application above. */
+  /** Creates a project whose only replica is the application above. */
   async function deployedProject(): Promise<void> {
     const project = await testProject(api.platform, org);
     slug = project.slug;
@@ -121,7 +121,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await readyReplica(api.platform.db, { org_id: org.id, deployment_id: id, address });
   }
 
-  /** Attaches a name with these records, and lets every task do its part once. */
+  /** Attaches a name with these records, and runs every task once. */
   async function attach(hostname: string, ...records: readonly DnsRecord[]) {
     if (records.length > 0) await dns.set(hostname, ...records);
     await api.call("POST", `/v1/projects/${slug}/domains`, { token: org.owner, body: { hostname } });
@@ -134,7 +134,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       .updateTable("domain")
       .set({ next_check_at: new Date(0) })
       .execute();
-    // This name alone: the next attempts of other tests' names would be orders of theirs.
+    // Only this name is due, so that names of other tests cause no orders.
     await sql`update certificate set next_attempt_at = case when hostname = ${hostname} then now() else '2100-01-01' end`.execute(
       db,
     );
@@ -145,7 +145,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     return shown(hostname);
   }
 
-  /** An order ends once the edge has confirmed its certificate: the edge's task runs whenever it is woken. */
+  /** Runs the edge's task beside the order, because an order ends only when the edge has confirmed its certificate. */
   async function orderBesideEdge(task: Task): Promise<void> {
     const edges = createDriver({ tasks: [tasks.edge], wakeups: platform.wakeups, log: silentLog });
     await edges.start();
@@ -170,7 +170,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     return (body["domains"] as Shown[]).find((each) => each.hostname === hostname) as Shown;
   }
 
-  /** What a visitor gets who trusts the authority alone. */
+  /** Requests the name over HTTPS as a client that trusts only the test authority. */
   async function visit(servername: string, authority = pebble): Promise<string> {
     const ca = await authority.roots();
     return new Promise((resolve, reject) => {
@@ -186,12 +186,12 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     });
   }
 
-  test("a name's first certificate is issuing until the edges have loaded it, and its renewal leaves it active", async () => {
+  test("a name's status stays issuing until the edges have loaded its first certificate, and stays active during a renewal", async () => {
     const hostname = "loading.example.com";
     const statusWhileLoading = async () => {
       let status = "";
       await proceed(hostname, async (task) => {
-        // The edge's own task reports again only below; until then the edge counts as one that is there.
+        // The edge's task reports again only below. Until then the row keeps the edge alive.
         await sql`update edge set seen_at = now() + interval '1 hour'`.execute(platform.db);
         const done = run(task);
         const isLoading = async () => (await shown(hostname)).ssl_detail.includes("the edges are loading it");
@@ -208,7 +208,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.deepEqual(await statusWhileLoading(), ["active", "active"]);
   });
 
-  test("a certificate that no edge has confirmed says so", async () => {
+  test("the status names a certificate that no edge has confirmed", async () => {
     const hostname = "early.example.com";
     assert.equal((await attach(hostname)).ssl_status, "pending");
     await dns.set(hostname, here);
@@ -220,7 +220,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.match(ssl_detail, /Not every edge has confirmed it yet\.$/);
   });
 
-  test("a name whose records lead here is served over HTTPS with a certificate that visitors verify", async () => {
+  test("a name whose records point here is served over HTTPS with a valid certificate", async () => {
     const { ssl_status, ssl_detail, ssl_next_attempt_at } = await attach("shop.example.com", here);
     assert.equal(ssl_status, "active", ssl_detail);
     assert.doesNotMatch(ssl_detail, /confirmed/);
@@ -229,12 +229,12 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       headers: { host: "shop.example.com" },
       redirect: "manual",
     });
-    assert.equal(plain.status, 404, "fetch names its own host");
+    assert.equal(plain.status, 404, "fetch sends its own Host header");
     const days = (Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 86_400_000;
-    assert.ok(Math.abs(days - 60) < 1, `renewed after ${days} days`);
+    assert.ok(Math.abs(days - 60) < 1, `the renewal is due after ${days} days`);
   });
 
-  test("all applications' names get one certificate, proven in their zone by a signed update", async (t) => {
+  test("all applications' names get one wildcard certificate, proven by a signed DNS update of their zone", async (t) => {
     const knot = await startKnot("example.org");
     t.after(() => knot.close());
     const authority = await startPebble({ dnsServer: `127.0.0.1:${knot.port}`, httpPort: ports.plain });
@@ -279,9 +279,13 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       [{ type: "CNAME", value: "else.example.net" }],
       /alias \(CNAME\) of else\.example\.net, which points to 203\.0\.113\.9/,
     ],
-    ["a CAA record that forbids", [here, { type: "CAA", value: ";" }], /CAA record of the name allows only nobody/],
+    [
+      "a CAA record that forbids issuance",
+      [here, { type: "CAA", value: ";" }],
+      /CAA record of the name allows only nobody/,
+    ],
   ];
-  /** The same rows, with another way to authorities or to the name. */
+  /** Attaches a name while the certificates task uses other settings or another authority. */
   async function proceedWith(
     changed: Partial<Platform["certificates"]>,
     hostname: string,
@@ -292,15 +296,15 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     const usual = tasks;
     tasks = { ...usual, certificates };
     const now = await attach(hostname, here).finally(() => (tasks = usual));
-    // The authority's settings are the process'.
+    // Creating a platform changes the authority for the whole process, so restore it.
     platformWith(pebble);
     return now;
   }
-  /** From the failure to the next attempt. */
+  /** Minutes from the latest step to the next attempt. */
   const inMinutes = ({ ssl_next_attempt_at, ssl_steps }: Shown) =>
     Math.round((Date.parse(ssl_next_attempt_at ?? "") - Date.parse(ssl_steps.at(-1)?.at ?? "")) / 60_000);
 
-  test("a name whose port is closed is not ordered for", async () => {
+  test("no certificate is ordered for a name whose port is closed", async () => {
     const [before, httpPort] = [pebble.orders(), await freePort()];
     const { ssl_status, ssl_detail } = await proceedWith({ httpPort }, "closed.example.com");
     assert.equal(ssl_status, "pending");
@@ -308,7 +312,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(pebble.orders(), before);
   });
 
-  test("a name at which another server answers is not ordered for", async () => {
+  test("no certificate is ordered for a name at which another server answers", async () => {
     const [before, httpPort] = [pebble.orders(), (app.address() as AddressInfo).port];
     const { ssl_status, ssl_detail } = await proceedWith({ httpPort }, "other.example.com");
     assert.equal(ssl_status, "pending");
@@ -316,7 +320,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(pebble.orders(), before);
   });
 
-  test("an authority that does not answer is asked again within minutes", async () => {
+  test("an order is retried within minutes when the authority does not answer", async () => {
     const gone = { directory: `https://localhost:${await freePort()}/dir`, caFile: pebble.caFile };
     const now = await proceedWith({ directory: gone.directory }, "down.example.com", gone);
     assert.equal(now.ssl_status, "failed");
@@ -324,7 +328,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(inMinutes(now), 1);
   });
 
-  test("a rate limit is kept, with the pause that the authority asks for", async () => {
+  test("after a rate limit, the next attempt waits as long as the authority requests", async () => {
     const limited = await startLimitedAuthority(7200);
     const now = await proceedWith({ directory: limited.directory }, "limit.example.com", limited);
     await limited.close();
@@ -333,7 +337,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(inMinutes(now), 120);
   });
 
-  test("a challenge that the authority could not verify is told with its words, and ordered again after 15 minutes", async () => {
+  test("a failed challenge is reported with the authority's message, and the order is retried after 15 minutes", async () => {
     const elsewhere = await startDnsServer();
     elsewhere.set("refused.example.com", { type: "A", value: "127.0.0.9" });
     const other = await startPebble({ dnsServer: elsewhere.address, httpPort: await freePort() });
@@ -347,7 +351,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.deepEqual([now.ssl_steps.at(-1)?.status, now.ssl_steps.at(-1)?.detail], ["failed", now.ssl_detail]);
   });
 
-  test("an authority that binds accounts to its customers refuses one without its key and issues to one with it", async () => {
+  test("an authority with external account binding refuses an account without the key and issues to one with it", async () => {
     const hmacKey = randomBytes(32).toString("base64url");
     const binding = await startPebble({
       dnsServer,
@@ -373,7 +377,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await binding.stop();
   });
 
-  test("an account that was revoked is replaced by a new one at the next attempt", async () => {
+  test("a revoked account is replaced with a new one at the next attempt", async () => {
     const account = await openAccount(platform, pebble.directory, () => Promise.reject(new Error("there is one")));
     const { key_pem: accountKey, url: accountUrl } = account;
     const client = new acme.Client({ directoryUrl: pebble.directory, accountKey, accountUrl: accountUrl ?? "" });
@@ -384,7 +388,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal((await proceed("account.example.com")).ssl_status, "active");
   });
 
-  test("a renewal replaces the certificate while every request is answered, and a failed one leaves the old one in force", async () => {
+  test("a renewal replaces the certificate without a failed request, and a failed renewal keeps the old certificate", async () => {
     await attach("renew.example.com", here);
     const serial = async () =>
       (
@@ -410,7 +414,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(await visit("renew.example.com"), "the shop");
   });
 
-  test("the steps of an order are kept with their times, and each is a change that a stream tells of", async () => {
+  test("the steps of an order are stored with their times, and each step appears in the stream of changes", async () => {
     const { ssl_status, ssl_detail, ssl_steps: taken } = await attach("steps.example.com", here);
     assert.equal(ssl_status, "active", ssl_detail);
     const steps = [
@@ -435,7 +439,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.notEqual((await changes()).rows[0]?.seen, before);
   });
 
-  test("a renewal that the authority suggests earlier is brought forward, and one that it suggests later is not", async () => {
+  test("a renewal moves to an earlier time that the authority suggests, but not to a later one", async () => {
     await attach("early.example.com", here);
     const row = platform.db.selectFrom("certificate").select(["chain_pem", "not_after", "detail", "next_attempt_at"]);
     const stored = () => row.where("hostname", "=", "early.example.com").executeTakeFirstOrThrow();
@@ -464,7 +468,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.match(detail, new RegExp(`^Valid until ${new Date(not_after ?? "").toISOString()}; Berth renews it from `));
   });
 
-  test("an ended certificate is not shown to anybody: the name is served over HTTP and the status says so", async () => {
+  test("an expired certificate is never served: the name is served over HTTP, and the status explains it", async () => {
     await attach("ended.example.com", here);
     await platform.db
       .updateTable("certificate")
@@ -478,7 +482,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     await assert.rejects(visit("ended.example.com"), /handshake failure/);
   });
 
-  test("a certificate is in trouble from 14 days before its end", async () => {
+  test("a certificate counts as troubled from 14 days before its expiry", async () => {
     await attach("late.example.com", here);
     const kindWith = async (days: number) => {
       const [not_before, not_after] = [days - 90, days].map((each) => new Date(Date.now() + each * 86_400_000));
@@ -489,7 +493,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.deepEqual([await kindWith(15), await kindWith(13)], [undefined, "ending"]);
   });
 
-  test("one process at a time orders for a name", async () => {
+  test("only one process at a time orders a certificate for a name", async () => {
     await dns.set("once.example.com", here);
     await api.call("POST", `/v1/projects/${slug}/domains`, {
       token: org.owner,
@@ -509,7 +513,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
   });
 
   for (const [index, [what, records, detail]] of wrong.entries()) {
-    test(`with ${what} nothing is ordered, and the status says why and when it looks again`, async () => {
+    test(`with ${what} nothing is ordered, and the status gives the reason and the time of the next check`, async () => {
       await dns.set("else.example.net", { type: "A", value: "203.0.113.9" });
       const before = pebble.orders();
       const now = await attach(`wrong-${index}.example.com`, ...records);

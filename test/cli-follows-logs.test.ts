@@ -9,7 +9,7 @@ import { eventually } from "./support/eventually.ts";
 import { testBuild, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, testToken } from "./support/test-platform.ts";
 
-test("berth logs -f prints each line once, and ends with the platform's words when its token is revoked", async () => {
+test("berth logs -f prints each line once, and ends with the platform's error message when its token is revoked", async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-follow-"));
   const logStore = createDiskLogStore({ dir: folder });
   const api = await testApi({ ports: { logStore } });
@@ -71,7 +71,7 @@ test("berth logs -f --source build prints each of a thousand lines that come at 
   }
 });
 
-test("berth logs --since prints every line of the range, page after page; --grep and -n choose among them", async () => {
+test("berth logs --since prints every line of the range, page after page; --grep and -n filter them", async () => {
   const folder = await mkdtemp(join(tmpdir(), "berth-range-"));
   const logStore = createDiskLogStore({ dir: folder });
   const api = await testApi({ ports: { logStore } });

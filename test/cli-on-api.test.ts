@@ -26,7 +26,7 @@ async function json(user: CliUser, args: string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-test("the CLI and the API agree about a project's whole life", async () => {
+test("the CLI shows the API's state through a project's whole life", async () => {
   const created = (await json(owner, ["create", "demo", "--name", "Demo"])) as { slug: string };
   assert.equal(created.slug, "demo");
   assert.equal((await owner.berth(["create", "demo"])).exitCode, 5);
@@ -49,7 +49,7 @@ test("the CLI and the API agree about a project's whole life", async () => {
   await json(owner, ["projects", "undelete", "demo"]);
 });
 
-test("what is missing is named, with the name that was meant or the command that lists what there is", async () => {
+test("an error for a missing thing names it, with the closest name or the command that lists the existing ones", async () => {
   await json(owner, ["create", "hello"]);
   const cases: [string[], RegExp][] = [
     [["logs", "-p", "helo"], /There is no project "helo"\.\n.*Did you mean `hello`\?/],
@@ -86,7 +86,7 @@ test("a token made by the CLI logs in, and a revoked one does not", async () => 
   assert.equal((await owner.berth(["projects"], { env: asCi })).exitCode, 3);
 });
 
-test("every list and every description of the API is one that the CLI can show", async () => {
+test("the CLI can show every list and every single resource of the API", async () => {
   await json(owner, ["create", "shown"]);
   for (const args of [
     ["whoami"],

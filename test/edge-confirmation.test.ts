@@ -54,7 +54,7 @@ for (const kind of drawEdges(seededRandom())) {
       await agrees();
     });
 
-    /** Runs `atSwitch` when a table is about to reach the edge that moves the project's requests to other replicas. */
+    /** Wraps the edge: runs `atSwitch` just before the edge receives a table that moves the project's requests to other replicas. */
     function trapped(real: Edge): Edge {
       return Object.assign(Object.create(real) as Edge, {
         async apply(table: RouteTable) {
@@ -74,22 +74,22 @@ for (const kind of drawEdges(seededRandom())) {
       });
     }
 
-    test("a frozen edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+    test("a frozen edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
       atSwitch = async () => void process.kill(servingPid(kind, folder), "SIGSTOP");
       await pushAndCompare();
     });
 
-    test("a killed edge: a push says live only what is served, and edge and rows agree within 30 seconds", async () => {
+    test("a killed edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
       atSwitch = async () => void process.kill(edgePid(folder), "SIGKILL");
       await pushAndCompare();
     });
 
-    test("an edge that cannot start: the push fails with edge_unavailable, the deployment before it stays active and is served again", async () => {
+    test("an edge that cannot start: the push fails with edge_unavailable, the previous deployment stays active and is served again", async () => {
       const squatter = createServer((socket) => socket.destroy());
       atSwitch = async () => {
         process.kill(edgePid(folder), "SIGKILL");
         const listening = await until(() => listen(squatter), { timeoutMs: guardMs, atMostMs: 5 });
-        assert.ok(listening, "the port could not be taken");
+        assert.ok(listening, "the test could not listen on the edge's port");
       };
       const { accepted } = await project.push();
       assert.equal(accepted, false);
@@ -102,13 +102,14 @@ for (const kind of drawEdges(seededRandom())) {
       assert.equal(await visit(), (await project.deployments())[0]?.id);
     });
 
-    test("two edges on one database: a push fails while one of them is behind, and is live when both serve it", async () => {
+    test("two edges on one database: a push fails while one edge is behind, and succeeds once both serve the deployment", async () => {
       const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
       const secondPort = await freePort();
       const second = createTestEdge(kind, { listenPort: secondPort, stateDir: secondFolder });
       const rows = platform.platform;
-      const world = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
-      const newDriver = () => createDriver({ tasks: [edgeTask(world)], wakeups: rows.wakeups, log: silentLog });
+      const secondPlatform = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
+      const newDriver = () =>
+        createDriver({ tasks: [edgeTask(secondPlatform)], wakeups: rows.wakeups, log: silentLog });
       const [absent, present] = [newDriver(), newDriver()];
       try {
         await absent.start();
@@ -131,7 +132,7 @@ for (const kind of drawEdges(seededRandom())) {
   });
 }
 
-/** Short where an edge is not to confirm, and long where it is: a busy machine takes its time. */
+/** Sets the time limit of confirmations: short in tests without a confirmation, long in others because a busy machine is slow. */
 function confirmWithin(edgeConfirmMs: number): void {
   Object.assign(platform.platform.settings, { edgeConfirmMs });
 }
@@ -150,7 +151,10 @@ async function agrees(): Promise<string> {
   const active = (await project.deployments()).find(({ status }) => status === "active")?.id;
   let last: string | undefined;
   const isServed = async () => ((last = await visit(port, 1000).catch(String)) === active ? true : undefined);
-  assert.ok(await until(isServed, { timeoutMs: agreeWithinMs }), `the edge serves ${last}, the rows say ${active}`);
+  assert.ok(
+    await until(isServed, { timeoutMs: agreeWithinMs }),
+    `the edge serves ${last}, but deployment ${active} is active`,
+  );
   return active ?? "";
 }
 

@@ -98,7 +98,7 @@ const works: Readonly<Record<string, Work>> = {
 };
 
 for (const [name, { request, take }] of Object.entries(works))
-  test(`${name}: an organization that has its share leaves the next slot to another, which also comes first`, async () => {
+  test(`${name}: an organization with a full share leaves the next slot to another organization, and one without work in progress comes first`, async () => {
     const { db } = api.platform;
     await db.updateTable("organization").set({ suspended_at: new Date() }).execute();
     const [busy, other] = [
@@ -108,14 +108,18 @@ for (const [name, { request, take }] of Object.entries(works))
     for (let each = 0; each < 3; each += 1) await request(busy);
     await request(other);
     const full = { ...nothingInProgress, full: [busy.id], served: [busy.id] };
-    assert.equal((await take({ ...full, full: [] }))?.org_id, other.id, "the one without work in progress is first");
+    assert.equal(
+      (await take({ ...full, full: [] }))?.org_id,
+      other.id,
+      "the organization without work in progress comes first",
+    );
     assert.equal(await take(full), undefined, "the slot stays free for another organization");
     assert.equal((await take({ ...full, full: [] }))?.org_id, busy.id);
     await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "!=", busy.id).execute();
-    assert.equal((await take(full))?.org_id, busy.id, "alone, it has all slots");
+    assert.equal((await take(full))?.org_id, busy.id, "an organization without competitors gets all slots");
   });
 
-test("of the hostnames that are due, the first of each organization is looked up before the second of any", async () => {
+test("the first due hostname of each organization is checked before the second of any organization", async () => {
   const { db } = api.platform;
   await db.deleteFrom("domain").execute();
   const [many, few] = [await testOrganization(db, "many-names"), await testOrganization(db, "few-names")];
@@ -130,7 +134,7 @@ test("of the hostnames that are due, the first of each organization is looked up
   assert.deepEqual(new Set(found.map(({ org_id }) => org_id)), new Set([many.id, few.id]));
 });
 
-test("an organization orders certificates up to half of what the others have left, and detaching names hides no order", async () => {
+test("an organization can use half of the remaining certificate orders, and detached names still count", async () => {
   const { db } = api.platform;
   const [one, other] = [await testOrganization(db, "orders-one"), await testOrganization(db, "orders-other")];
   const order = async (org: TestOrganization, from: number, to: number) => {
@@ -148,16 +152,16 @@ test("an organization orders certificates up to half of what the others have lef
   await syncWanted(db, []);
   assert.match((await whyNot(one.id)) ?? "", /^The organization has ordered/, "its names are detached");
   assert.equal(await whyNot(other.id), null);
-  assert.equal(await whyNot(null), null, "the platform's own names come before all");
+  assert.equal(await whyNot(null), null, "the platform's own names have priority");
   await order(other, 1, 125);
   assert.match((await whyNot(null)) ?? "", /^The platform has ordered/);
   await sql`update certificate set ordered_at = now() - interval '4 hours'`.execute(db);
   assert.equal(await whyNot(one.id), null);
   await syncWanted(db, []);
-  assert.equal((await db.selectFrom("certificate").select("id").execute()).length, 0, "old orders are forgotten");
+  assert.equal((await db.selectFrom("certificate").select("id").execute()).length, 0, "old orders are deleted");
 });
 
-test("an order is counted for the organization that has the name, and detaching a name keeps the pause after a failure", async () => {
+test("an order counts for the organization that owns the name, and detaching the name does not reset the pause after a failure", async () => {
   const { db } = api.platform;
   const org = await testOrganization(db, "failing");
   const hostname = "www.failing.test";

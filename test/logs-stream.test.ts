@@ -68,7 +68,7 @@ async function open(path: string, token: string, lastId?: string) {
     sees: async (text: string) =>
       assert.ok(
         await until(async () => texts().includes(text) || undefined, { timeoutMs: guardMs }),
-        `never saw ${text}`,
+        `the stream did not send ${text}`,
       ),
     async leave() {
       request.destroy();
@@ -77,7 +77,7 @@ async function open(path: string, token: string, lastId?: string) {
   };
 }
 
-/** A stream of a token that is about to expire; on a busy machine a short-lived token has expired before the stream is open. */
+/** Opens a stream with a token that expires soon. On a busy machine the token can expire before the stream opens, so retry with a longer life. */
 async function openUntilExpiry(path: string, orgId: string, lifeMs = 1000): ReturnType<typeof open> {
   const { text } = await testToken(api.database.db, orgId, { expires_at: new Date(Date.now() + lifeMs) });
   const stream = await open(path, text);
@@ -98,7 +98,7 @@ async function write(project: string, from: number, to: number, replica = 0): Pr
 
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
 
-test("a stream begins with the newest lines, goes on with new ones, and comes back where it was lost", async () => {
+test("a stream begins with the newest lines, continues with new ones, and resumes at the last received line", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true&limit=5`;
   await write(id, 0, 10);
@@ -123,7 +123,7 @@ test("a stream begins with the newest lines, goes on with new ones, and comes ba
   assert.deepEqual(third.texts(), ["line 701"]);
 });
 
-test("one replica is followed alone", async () => {
+test("a stream of one replica contains only its lines", async () => {
   const { id, slug } = await testProject(api.platform, org);
   await write(id, 0, 3, 0);
   await write(id, 3, 5, 1);
@@ -141,7 +141,7 @@ test("one replica is followed alone", async () => {
   );
 });
 
-test("lines are chosen by time and text, also when they are followed; a build's lines by text", async () => {
+test("pages and streams filter lines by time and text, and a build's lines by text", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs`;
   const hourMs = 3_600_000;
@@ -180,7 +180,7 @@ test("lines are chosen by time and text, also when they are followed; a build's 
   assert.deepEqual(first, ["npm warn a", "npm WARN b"]);
 });
 
-test("a build's log is followed too", async () => {
+test("a stream follows a build's log", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "running" });
   await logStore.appendBuild(build, ["-----> Building"]);
@@ -192,7 +192,7 @@ test("a build's log is followed too", async () => {
   assert.deepEqual(stream.texts(), ["-----> Building", "       done"]);
 });
 
-test("of a build that writes faster than it is looked at every line is followed, from before there is a build", async () => {
+test("a stream opened before the build gets every line of a build that writes faster than the stream polls", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true&source=build`;
   const early = await open(path, org.member);
@@ -207,7 +207,7 @@ test("of a build that writes faster than it is looked at every line is followed,
   assert.deepEqual(early.texts(), numbered(0, 2000));
 });
 
-test("a newer build does not cut off what an earlier one still writes", async () => {
+test("a newer build does not cut off the lines of an earlier one that is still running", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id: id };
   const first = await testBuild(api.platform, owner, { status: "running" });
@@ -224,7 +224,7 @@ test("a newer build does not cut off what an earlier one still writes", async ()
   assert.deepEqual(stream.texts(), [...numbered(0, 900), "second build"]);
 });
 
-test("a stream ends with the reason when its token is revoked, or its organization suspended", async () => {
+test("a stream ends with the reason when its token is revoked or expires, or its organization is suspended", async () => {
   const { db } = api.database;
   const other = await testOrganization(db, "other");
   const { slug } = await testProject(api.platform, other);
@@ -247,7 +247,7 @@ test("a stream ends with the reason when its token is revoked, or its organizati
   assert.equal(suspended.events.at(-1)?.data.code, "org_suspended");
 });
 
-test("a token has so many streams at once and no more; a closed one makes room", async () => {
+test("a token has a limited number of open streams, and a closed stream frees its slot", async () => {
   const { db } = api.database;
   const { slug } = await testProject(api.platform, org);
   const path = `/v1/projects/${slug}/logs?follow=true`;
@@ -270,7 +270,7 @@ test("a token has so many streams at once and no more; a closed one makes room",
   for (const stream of [...streams, again]) await stream.leave();
 });
 
-test("a client that does not read costs a page, not the log", async () => {
+test("for a client that does not read, the server reads a few pages instead of the whole log", async () => {
   const { id, slug } = await testProject(api.platform, org);
   const at = new Date().toISOString();
   const lines = Array.from({ length: 3000 }, () => ({
@@ -294,7 +294,7 @@ test("a client that does not read costs a page, not the log", async () => {
   );
   await eventually(() => read >= 1, "the first page is read");
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  assert.ok(read < 12, `${read} pages were read for a client that reads none`);
+  assert.ok(read < 12, `the server read ${read} pages for a client that does not read`);
   socket.destroy();
   logStore.readRuntime = readRuntime;
 });

@@ -97,14 +97,14 @@ describe("berth mcp over stdin and stdout", () => {
     const { text, isError } = await tools.call("database", { action: "get", slug: "demo" });
     assert.ok(isError);
     const { body } = await api.call("GET", "/v1/projects/demo/database", { token: organization.owner });
-    const told = JSON.parse(text) as Record<string, unknown>;
+    const passed = JSON.parse(text) as Record<string, unknown>;
     assert.equal(body["code"], "no_database");
-    for (const [field, value] of Object.entries(body)) assert.deepEqual(told[field], value);
+    for (const [field, value] of Object.entries(body)) assert.deepEqual(passed[field], value);
     const wrong = await tools.call("projects_change", { action: "create", slug: "Not A Slug", name: "x" });
     assert.match(wrong.text, /"path":"slug"/);
   });
 
-  it("refuses a call without the needed rights and names the role and scopes; names a missing project", async () => {
+  it("names the needed role and scopes when it refuses a call, and the closest slug when a project is missing", async () => {
     const token = await testToken(api.database.db, organization.id, { role: "member", scopes: ["projects:read"] });
     await using own = await overStdio([], token.text);
     const scope = await own.call("env_change", { action: "set", slug: "demo", key: "A", value: "1" });

@@ -59,13 +59,13 @@ import { testOrganization } from "./support/test-platform.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 
 const history = runsAll ? 100_000 : 10_000;
-/** Far more than one project needs, far less than its history. */
+/** Far more rows than one project needs, far fewer than its history. */
 const most = 200;
 const owner = "test";
 const now = new Date();
 const kept = { days: 400, perProject: 200 };
 
-/** What the reconcilers ask every few seconds, also when nothing is to be done. */
+/** Queries that the reconcilers run every few seconds, also when there is no work. */
 const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   adoptRuns: (db) => adoptRuns(db, owner, 100),
   certificatesMark: (db) => certificatesMark(db),
@@ -133,7 +133,7 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   servingCertificates: (db) => servingCertificates(db),
 };
 
-/** The statements already run in a transaction, which is the one that a query opens itself. */
+/** The statements already run in a transaction, so a query that opens its own transaction reuses it. */
 function savepoints(tx: Db): Db {
   const transaction = () => ({ execute: (work: (tx: Db) => unknown) => work(tx) });
   return new Proxy(tx, { get: (of, name) => (name === "transaction" ? transaction : Reflect.get(of, name, of)) });
@@ -157,12 +157,12 @@ before(async () => {
 after(() => database?.drop());
 
 for (const [name, query] of Object.entries(queries))
-  test(`${name} reads no more with ${history} finished rows`, async () => {
+  test(`${name} reads no more rows when ${history} finished rows exist`, async () => {
     const read = await rowsRead(database.db, query);
     assert.ok(read <= most, `it read ${read} rows`);
   });
 
-test("the mark of certificates changes with what edges serve and with nothing else, and each key is read once", async () => {
+test("the mark of certificates changes only when the served certificates change, and each key is decrypted once", async () => {
   const { db } = database;
   let opened = 0;
   const vault = { open: (id: string) => `key ${(opened += 1) && id}` } as Pick<Vault, "open"> as Vault;
@@ -192,7 +192,7 @@ test("the mark of certificates changes with what edges serve and with nothing el
   assert.equal(opened, 3);
   assert.equal(await marked(update("new_1", "wanted = false")), true);
   assert.deepEqual(await names(), ["2.new.test"]);
-  // One that ends changes the mark without a change of its row.
+  // An expiring certificate changes the mark without a change of its row.
   const mark = await certificatesMark(db);
   await sql`update certificate set not_after = clock_timestamp() + interval '200 milliseconds' where id = 'new_2'`.execute(
     db,
@@ -201,13 +201,13 @@ test("the mark of certificates changes with what edges serve and with nothing el
   assert.notEqual(beforeEnd, mark);
   await eventually(
     async () => (await certificatesMark(db)) !== beforeEnd,
-    "the mark changes when the certificate ends",
+    "the mark changes when the certificate expires",
   );
   assert.deepEqual(await names(), []);
   assert.equal(await marked(() => sql`delete from certificate where id like 'new_%'`.execute(db)), true);
 });
 
-/** Copies the one build and deployment, as ended ones, and adds ended rows of all other work. Without triggers and foreign keys, which would take long. */
+/** Copies the build and the deployment as finished rows, and adds finished rows of all other work. It skips triggers and foreign keys to save time. */
 async function makeHistory(db: Db): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await sql`set local session_replication_role = replica`.execute(tx);
@@ -240,7 +240,7 @@ async function makeHistory(db: Db): Promise<void> {
   await sql`analyze`.execute(db);
 }
 
-/** The beginnings of statements that add ended rows; `p` is the project and `n` the number of the row. */
+/** The beginnings of statements that add finished rows; `p` is the project and `n` the number of the row. */
 const endedRows = [
   `insert into run (id, org_id, project_id, number, status, deployment_id, deployment, command, timeout_seconds, requested_by, lease_owner, finished_at)
     select 'run_' || n, p.org_id, p.id, n, 'succeeded', 'dep_1', 1, 'true', 60, 'a', 'dead', now()`,
@@ -263,7 +263,7 @@ const endedRows = [
   `insert into project_metric (project_id, org_id, bucket_seconds, at) select p.id, p.org_id, 3600, now() - make_interval(mins => n)`,
 ];
 
-/** How many rows its statements read, found by index or by reading whole tables. */
+/** Counts the rows that a query's statements read through indexes and table scans. */
 async function rowsRead(db: Db, query: (db: Db) => Promise<unknown>): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const before = await rowsReadSoFar(tx);
