@@ -156,7 +156,7 @@ export function fields(subject: () => Subject): void {
       subject().call("DELETE", "/v1/projects/fields", { as: "careful" }),
     );
     assert.match(id, /^apr_/);
-    // From here on the link's secret is looked for in every answer; these are the likeliest.
+    // From here on every response is checked for the link's secret. These responses are the most likely to leak it.
     for (const path of [`/v1/approvals/${id}`, "/v1/approvals", "/v1/activity", "/v1/projects/fields/timeline"])
       await subject().expect(200, "GET", path);
     const { body } = await subject().expect(200, "GET", `/v1/approvals/${id}`);

@@ -10,7 +10,7 @@ export function transitions(subject: () => Subject): void {
     const head = await subject().shop.remoteHead();
     const { body } = await subject().expect(200, "DELETE", "/v1/projects/shop");
     assert.equal(body.state, "deleted");
-    await eventually("it stops serving", async () => (await subject().visit("shop.localhost")).status === 503);
+    await eventually("the project stops serving", async () => (await subject().visit("shop.localhost")).status === 503);
     assert.equal((await subject().expect(200, "GET", "/v1/projects/shop")).body.state, "deleted");
     assert.equal((await subject().expect(409, "GET", "/v1/projects/shop/env")).body.code, "project_deleted");
     const listed = (await subject().expect(200, "GET", "/v1/projects")).body.projects;
@@ -18,7 +18,7 @@ export function transitions(subject: () => Subject): void {
 
     const restored = await subject().expect(200, "POST", "/v1/projects/shop/undelete");
     assert.deepEqual([restored.body.state, restored.body.active_deployment.id], ["active", before]);
-    await eventually("it serves again", async () => (await subject().visit("shop.localhost")).body === "two");
+    await eventually("the project serves again", async () => (await subject().visit("shop.localhost")).body === "two");
     assert.equal(await subject().shop.remoteHead(), head);
     const { body: rows } = await subject().expect(200, "GET", "/v1/projects/shop/data/tables/public/item?limit=1");
     assert.equal(rows.rows.length, 1);
@@ -40,7 +40,7 @@ export function transitions(subject: () => Subject): void {
     );
   });
 
-  it("An approved delete is done once, by the identical request; then the approval is consumed", async () => {
+  it("An approved delete runs once, by the identical request; then the approval is consumed", async () => {
     const slug = await projectOf(subject(), "approved");
     const remove = () => subject().call("DELETE", `/v1/projects/${slug}`, { as: "careful" });
     const id = await subject().decide("approved", remove);
@@ -56,7 +56,7 @@ export function transitions(subject: () => Subject): void {
     assert.notEqual(again.body.approval.id, id);
   });
 
-  it("A denied delete is not done, and is not asked again for a while", async () => {
+  it("A denied delete is not executed, and a repeated request is refused for a while", async () => {
     const slug = await projectOf(subject(), "denied");
     const remove = () => subject().call("DELETE", `/v1/projects/${slug}`, { as: "careful" });
     const id = await subject().decide("denied", remove);

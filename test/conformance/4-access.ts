@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { publicKey } from "./2-resources.ts";
 import type { Json, Subject } from "./subject.ts";
 
-/** The rows about access, organizations and approvals. */
+/** Rows about access, organizations and approvals. */
 export function accessRows(subject: () => Subject): void {
   it("POST, GET and DELETE api-tokens; the text is shown once, and lists never hold it", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/api-tokens", { body: { name: "rows" } });
@@ -73,7 +73,7 @@ export function accessRows(subject: () => Subject): void {
     await subject().expect(204, "DELETE", path);
   });
 
-  it("PUT, GET and DELETE what a project follows, a fetch of it and its deliveries", async () => {
+  it("PUT, GET and DELETE the repository that a project follows; fetch it and list its deliveries", async () => {
     await subject().expect(201, "POST", "/v1/projects", { body: { slug: "follower", name: "Follower" } });
     const path = "/v1/projects/follower/follow";
     await subject().expect(404, "GET", path);
@@ -131,14 +131,14 @@ export function accessRows(subject: () => Subject): void {
     }
   });
 
-  it("GET approvals lists the organization's requests and statuses; another organization's are missing", async () => {
+  it("GET approvals lists the organization's requests and statuses; another organization's approvals are missing", async () => {
     const { approvals } = (await subject().expect(200, "GET", "/v1/approvals?status=consumed")).body;
     assert.ok(approvals.length >= gated.length && approvals.every(({ status }: Json) => status === "consumed"));
     await subject().expect(404, "GET", `/v1/approvals/${approvals[0].id}`, { as: "stranger" });
     await subject().expect(404, "GET", "/v1/approvals/apr_nothing");
   });
 
-  it("?wait answers as soon as somebody has decided", async () => {
+  it("GET approvals/:id with ?wait answers as soon as the approval is decided", async () => {
     let waited: Promise<Json> | undefined;
     const ask = async () => {
       const asked = await subject().call("DELETE", "/v1/projects/rows", { as: "careful" });

@@ -5,7 +5,7 @@ import { eventually, type Json, type Subject } from "./subject.ts";
 
 const item = "/v1/projects/shop/data/tables/public/item";
 
-/** The rows about what a project holds and how it does. */
+/** Rows about a project's data, logs and metrics. */
 export function dataRows(subject: () => Subject): void {
   it("POST database provisions the database, GET reads it, a second POST changes nothing; credentials never returned", async () => {
     assert.equal((await subject().expect(404, "GET", "/v1/projects/fields/database")).body.code, "no_database");
@@ -53,7 +53,7 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(409, "POST", path, { body: { sql: "delete from item" } });
   });
 
-  it("POST database/sessions, dump and import ask for a tunnel, GET shows it; for owners only, and without a credential", async () => {
+  it("POST database/sessions, dump and import open a tunnel, GET shows it; for owners only, credentials never returned", async () => {
     const asked: readonly (readonly [string, Json])[] = [
       ["sessions", {}],
       ["dump", { format: "custom" }],
@@ -121,7 +121,7 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(204, "DELETE", `/v1/projects/shop/database/restored/${named.body.database}`);
   });
 
-  it("A restored database can be promoted, and the one before again", async () => {
+  it("A restored database can be promoted, and the previous database again", async () => {
     const { databases } = (await subject().expect(200, "GET", "/v1/projects/shop/database/restored")).body;
     const [{ database }] = databases;
     const { body } = await subject().expect(200, "POST", "/v1/projects/shop/database/promote", { body: { database } });
@@ -134,7 +134,7 @@ export function dataRows(subject: () => Subject): void {
 
   it("GET metrics: load times and requests, range 1h, 24h or 7d", async () => {
     for (let count = 0; count < 10; count += 1) await subject().visit("shop.localhost", count < 2 ? "/fail" : "/");
-    const total = await eventually("the requests are counted", async () => {
+    const total = await eventually("the metrics contain the requests", async () => {
       const { body } = await subject().expect(200, "GET", "/v1/projects/shop/metrics?range=1h");
       return body.total.errors >= 2 && body.total.requests >= 10 && body.total;
     });
@@ -145,7 +145,7 @@ export function dataRows(subject: () => Subject): void {
       assert.ok("page_load" in body.total && body.buckets.length <= 400);
     }
     const looked = await eventually(
-      "the platform looked at the first page",
+      "the platform probed the first page",
       async () => (await subject().expect(200, "GET", "/v1/projects/shop/metrics")).body.page,
     );
     for (const phase of ["dns_ms", "connect_ms", "tls_ms", "first_byte_ms", "total_ms"])
@@ -154,13 +154,16 @@ export function dataRows(subject: () => Subject): void {
 
   it("GET logs: source build or runtime, limit lines; kept after a redeploy", async () => {
     await subject().visit("shop.localhost", "/to-be-logged");
-    await eventually("the line is there", async () => {
+    await eventually("the log contains the line", async () => {
       const { lines } = (await subject().expect(200, "GET", "/v1/projects/shop/logs?limit=200")).body;
       return lines.some(({ text }: Json) => text === "asked for /to-be-logged");
     });
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/logs?source=runtime&limit=5000");
     const up = body.lines.filter(({ text }: Json) => /^shop (?:one|two) is up$/.test(text));
-    assert.ok(new Set(up.map(({ deployment }: Json) => deployment)).size >= 3, "of several deployments");
+    assert.ok(
+      new Set(up.map(({ deployment }: Json) => deployment)).size >= 3,
+      "the log contains lines of several deployments",
+    );
     const found = await subject().expect(200, "GET", "/v1/projects/shop/logs?since=1h&grep=TO-BE-LOGGED");
     assert.deepEqual([...new Set(found.body.lines.map(({ text }: Json) => text))], ["asked for /to-be-logged"]);
     const earlier = await subject().expect(200, "GET", "/v1/projects/shop/logs?until=1d");
@@ -171,12 +174,12 @@ export function dataRows(subject: () => Subject): void {
 
   it("GET logs: of 6,000 lines written at once the newest 5,000 are readable", async () => {
     await subject().visit("shop.localhost", "/burst");
-    const texts = await eventually("the last line is there", async () => {
+    const texts = await eventually("the log contains the last line", async () => {
       const { lines } = (await subject().expect(200, "GET", "/v1/projects/shop/logs?limit=5000")).body;
       const all: string[] = lines.map(({ text }: Json) => text);
       return all.some((text) => text === "burst 5999") && all;
     });
-    // Others may have asked for a page meanwhile, which takes a line.
+    // Probes may have requested pages in the meantime, and each request adds a line.
     const burst = texts.filter((text) => text.startsWith("burst "));
     const others = texts.length - burst.length;
     assert.ok(texts.length === 5000 && others < 100, `${others} other lines`);
@@ -201,13 +204,13 @@ export function dataRows(subject: () => Subject): void {
       if (/^data: .*"lines".*\n/m.test(text)) break;
     }
     left.abort();
-    assert.match(text, /^id: \S+$/m, "a reader goes on where it was cut");
+    assert.match(text, /^id: \S+$/m, "an event has no id, so a client cannot resume");
   });
 
-  it("GET processes shows what runs, PUT and restart change it", async () => {
+  it("GET processes shows the running processes, PUT changes them", async () => {
     const path = "/v1/projects/shop/processes";
-    // The promotions above restart the application, and what served before them ends meanwhile.
-    const web = await eventually("as many replicas run as are wanted", async () => {
+    // The promotions above restarted the application, and its previous processes are still stopping.
+    const web = await eventually("the requested number of replicas runs", async () => {
       const [first] = (await subject().expect(200, "GET", path, { as: "member" })).body.processes as Json[];
       assert.equal(first.type, "web");
       return first.running.length === first.replicas && first;
@@ -217,7 +220,7 @@ export function dataRows(subject: () => Subject): void {
     assert.equal((await subject().expect(200, "PUT", `${path}/web`, { as: "operator", ...same })).status, 200);
   });
 
-  it("POST restart starts the processes anew", async () => {
+  it("POST restart restarts the processes", async () => {
     const { body } = await eventually("no other deployment is in progress", async () => {
       const answer = await subject().call("POST", "/v1/projects/shop/restart", { as: "member", body: {} });
       assert.ok(answer.status === 200 || answer.body.code === "deploy_in_progress", answer.text);
@@ -236,12 +239,12 @@ export function dataRows(subject: () => Subject): void {
     assert.deepEqual((await subject().expect(200, "POST", `${path}/${run.number}/cancel`)).body.run, listed);
   });
 
-  it("GET diagnosis says what is wrong", async () => {
+  it("GET diagnosis lists findings", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/diagnosis");
     assert.ok(Array.isArray(body.findings) && body.project.slug === "shop");
   });
 
-  it("a command with a terminal waits for the one who asked", async () => {
+  it("a command with a terminal stays queued until its terminal is opened", async () => {
     const path = "/v1/projects/shop/runs";
     const asked = await subject().expect(201, "POST", path, { body: { command: "sh", terminal: true } });
     const { number, status } = asked.body.run;
@@ -251,7 +254,7 @@ export function dataRows(subject: () => Subject): void {
     assert.equal(run.status, "cancelled");
   });
 
-  it("GET timeline shows what changed", async () => {
+  it("GET timeline shows changes", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline");
     assert.ok(body.timeline.length > 0);
   });

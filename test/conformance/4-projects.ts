@@ -4,7 +4,7 @@ import { tarOf } from "../support/tar.ts";
 import { shopApp } from "./shop-app.ts";
 import { eventually, hostnames, type Json, type Subject } from "./subject.ts";
 
-/** The rows about a project and what runs of it. */
+/** Rows about a project, its deployments, domains and cron jobs. */
 export function projectRows(subject: () => Subject): void {
   it("POST /v1/projects creates project and its git repository and returns the project", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/projects", {
@@ -50,7 +50,7 @@ export function projectRows(subject: () => Subject): void {
     );
   });
 
-  it("POST rename gives another slug, PUT maintenance a page for visitors; GET runtime is for platform admins", async () => {
+  it("POST rename changes the slug, PUT maintenance shows a page to visitors; GET runtime is for platform admins", async () => {
     await subject().expect(201, "POST", "/v1/projects", { body: { slug: "earlier", name: "Earlier" } });
     const renamed = await subject().expect(200, "POST", "/v1/projects/earlier/rename", { body: { slug: "later" } });
     assert.equal(renamed.body.slug, "later");
@@ -76,7 +76,7 @@ export function projectRows(subject: () => Subject): void {
     assert.ok("crons" in body.properties);
   });
 
-  it("POST and PUT plan say what a deploy would do, and leave no build behind", async () => {
+  it("POST and PUT plan return what a deploy would do, and create no build", async () => {
     const path = "/v1/projects/shop/plan";
     const before = (await subject().expect(200, "GET", "/v1/projects/shop/builds")).body.builds.length;
     const planned = (await subject().expect(200, "POST", path, { body: {} })).body;
@@ -84,7 +84,7 @@ export function projectRows(subject: () => Subject): void {
     assert.ok(planned.processes.some(({ type }: { type: string }) => type === "web"));
     const files = [{ path: "berth.json", text: '{"health_path": "/up"}' }];
     assert.equal((await subject().expect(200, "POST", path, { body: { files } })).body.health_path, "/up");
-    // All of it is ASCII.
+    // The archive is ASCII only, so latin1 does not change its bytes.
     const archive = tarOf({ path: "index.html", text: "hello" }).toString("latin1");
     const headers = { "content-type": "application/x-tar" };
     const sent = (await subject().expect(200, "PUT", path, { body: archive, headers })).body;
@@ -109,7 +109,7 @@ export function projectRows(subject: () => Subject): void {
 
   it("POST deployments builds and deploys again without a push", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/deployments", { body: {} });
-    await eventually("it is live", async () => {
+    await eventually("the deployment is live", async () => {
       const [newest] = (await subject().expect(200, "GET", "/v1/projects/shop/deployments")).body.deployments;
       return newest.build_id === body.build_id && newest.status === "active";
     });
@@ -118,7 +118,7 @@ export function projectRows(subject: () => Subject): void {
     assert.equal(nothing.body.code, "nothing_to_deploy");
   });
 
-  it("POST cancel ends a build that is under way, and what served before serves on", async () => {
+  it("POST cancel cancels a running build, and the active deployment keeps serving", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/deployments", { body: {} });
     await subject().expect(200, "POST", `/v1/builds/${body.build_id}/cancel`);
     await eventually("the build is cancelled", async () => {
@@ -128,7 +128,7 @@ export function projectRows(subject: () => Subject): void {
     assert.equal((await subject().visit("shop.localhost")).body, "two");
   });
 
-  it("GET disk shows use and limits; DELETE frees what lies in the storage folder", async () => {
+  it("GET disk shows use and limits; DELETE removes files from the storage folder", async () => {
     assert.equal((await subject().visit("shop.localhost", "/keep")).body, "kept");
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/disk");
     assert.deepEqual([body.storage.access, body.database.access], ["open", "open"]);
@@ -148,7 +148,7 @@ export function projectRows(subject: () => Subject): void {
     assert.ok(between.from.number < between.to.number, JSON.stringify(between));
   });
 
-  it("PUT scale is for platform admins only; so many replicas run", async () => {
+  it("PUT scale is for platform admins only; the set number of replicas runs", async () => {
     assert.equal(
       (await subject().expect(403, "PUT", "/v1/projects/shop/scale", { body: { replicas: 2 } })).body.code,
       "operator_only",
@@ -158,7 +158,7 @@ export function projectRows(subject: () => Subject): void {
       body: { replicas: 2 },
     });
     assert.equal(body.replicas, 2);
-    await eventually("two are ready", async () => {
+    await eventually("two replicas are ready", async () => {
       const { replicas } = (await subject().expect(200, "GET", "/v1/projects/shop/metrics")).body;
       return replicas.filter(({ ready }: Json) => ready).length === 2;
     });
@@ -173,7 +173,7 @@ export function projectRows(subject: () => Subject): void {
     assert.equal(text, "");
     assert.equal(headers.get("content-type"), null);
     await eventually(
-      "the application has it",
+      "the application has the variable",
       async () => (await subject().visit("shop.localhost", "/greeting")).body === "hello there",
     );
     await subject().expect(204, "DELETE", "/v1/projects/shop/env/GREETING", { as: "member" });
@@ -181,7 +181,7 @@ export function projectRows(subject: () => Subject): void {
     assert.ok(!variables.some(({ key }: Json) => key === "GREETING"));
     await subject().expect(404, "DELETE", "/v1/projects/shop/env/GREETING");
     await eventually(
-      "the application lost it",
+      "the application lost the variable",
       async () => (await subject().visit("shop.localhost", "/greeting")).body === "none",
     );
   });
@@ -191,21 +191,24 @@ export function projectRows(subject: () => Subject): void {
       body: { hostname: hostnames.ready },
     });
     assert.equal(body.dns_status, "ok");
-    await eventually("it is served", async () => (await subject().visit(hostnames.ready)).body === "two");
+    await eventually("the hostname is served", async () => (await subject().visit(hostnames.ready)).body === "two");
     const taken = await subject().expect(409, "POST", "/v1/projects/rows/domains", {
       body: { hostname: hostnames.ready },
     });
     assert.equal(taken.body.code, "hostname_taken");
     await subject().expect(204, "DELETE", `/v1/projects/shop/domains/${hostnames.ready}`);
-    await eventually("it is no longer served", async () => (await subject().visit(hostnames.ready)).status === 404);
+    await eventually(
+      "the hostname is no longer served",
+      async () => (await subject().visit(hostnames.ready)).status === 404,
+    );
   });
 
   it("GET domains lists with refreshed status", async () => {
-    await eventually("the records that came later are found", async () => {
+    await eventually("the later records are found", async () => {
       const { domains } = (await subject().expect(200, "GET", "/v1/projects/shop/domains")).body;
       return domains.some(({ hostname, dns_status }: Json) => hostname === hostnames.late && dns_status === "ok");
     });
-    await eventually("and served", async () => (await subject().visit(hostnames.late)).body === "two");
+    await eventually("the hostname is served", async () => (await subject().visit(hostnames.late)).body === "two");
   });
 
   it("PUT cron creates or updates the job; the application is called with its secret", async () => {
@@ -220,7 +223,7 @@ export function projectRows(subject: () => Subject): void {
     assert.deepEqual([off.body.enabled, off.body.next_run_at], [false, null]);
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/cron/monthly/run");
     assert.match(body.id, /^run_/);
-    const run = await eventually("it ends", async () => {
+    const run = await eventually("the run ends", async () => {
       const { runs } = (await subject().expect(200, "GET", "/v1/projects/shop/cron/monthly/runs")).body;
       return runs.find(({ id, status }: Json) => id === body.id && status !== "running");
     });

@@ -27,7 +27,7 @@ export function access(subject: () => Subject): void {
     await subject().expect(401, "GET", path, { as: "nobody", headers });
   });
 
-  it("2. The organization is taken from the token only: one that is named elsewhere has no effect", async () => {
+  it("2. The organization is taken from the token only: an organization named elsewhere has no effect", async () => {
     const { body: org } = await subject().expect(200, "GET", "/v1/me", { as: "stranger" });
     const headers = { "x-organization": org.organization.slug, "x-org-id": org.organization.id };
     const path = `/v1/projects?org=${org.organization.slug}&organization_id=${org.organization.id}`;
@@ -106,7 +106,7 @@ export function access(subject: () => Subject): void {
   });
 }
 
-// What counts requests differs from one to the next.
+// Headers with ids, times and request counters differ between any two responses.
 function headersOf(headers: Headers): Record<string, string> {
   const varying = /^(?:date|x-request-id|ratelimit-.*)$/;
   return Object.fromEntries([...headers].filter(([name]) => !varying.test(name)));

@@ -8,7 +8,7 @@ export function events(subject: () => Subject): void {
     await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });
     subject().secrets.add("another-planted-value");
     const { body } = await subject().expect(200, "GET", "/v1/activity?limit=500");
-    // The platform's own deeds come between.
+    // Events of the platform itself come in between.
     const newest = body.activity.find(({ actor }: Json) => actor.name === "owner");
     assert.deepEqual([newest.action, newest.project, newest.target], ["env.set", "shop", "NOTED"]);
     const actions = new Set(body.activity.map(({ action }: Json) => action));
@@ -24,7 +24,7 @@ export function events(subject: () => Subject): void {
       assert.ok(actions.has(action), action);
   });
 
-  it("and the project timeline route", async () => {
+  it("Recent changes are readable through the project timeline route, newest first", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/projects/shop/timeline?limit=500");
     const entries = body.timeline as Json[];
     assert.ok(entries.every(({ project }) => project === "shop"));
@@ -34,27 +34,27 @@ export function events(subject: () => Subject): void {
     const times = entries.map(({ at }) => at);
     assert.ok(
       times.every((time, index) => index === 0 || time <= times[index - 1]),
-      "newest first",
+      "the timeline is not sorted newest first",
     );
   });
 
-  it("What changed is followed from a cursor on", async () => {
+  it("The stream of changes continues from a cursor", async () => {
     const { next_cursor: after } = (await subject().expect(200, "GET", "/v1/activity/changes")).body;
     await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });
-    await eventually("the change is there", async () => {
+    await eventually("the changes contain the new one", async () => {
       const { body } = await subject().expect(200, "GET", `/v1/activity/changes?after=${after}`);
       return body.changes.length > 0;
     });
   });
 
-  it("Both go on behind a cursor, without a gap", async () => {
+  it("The timeline continues after a cursor without a gap", async () => {
     const page = async (query: string): Promise<{ ids: string[]; next_cursor: string }> => {
       const { body } = await subject().expect(200, "GET", `/v1/projects/shop/timeline?${query}`);
       return { ids: body.timeline.map(({ id }: Json) => id), next_cursor: body.next_cursor };
     };
     const first = await page("limit=3");
     const second = await page(`limit=3&cursor=${encodeURIComponent(first.next_cursor)}`);
-    // The variable that was set above is being deployed: newer entries come meanwhile.
+    // The variable set above is being deployed, so newer entries can arrive between the requests.
     const { ids } = await page("limit=500");
     const from = ids.indexOf(first.ids[0] ?? "");
     assert.deepEqual([...first.ids, ...second.ids], ids.slice(from, from + 6));

@@ -16,7 +16,7 @@ export function errorAnswers(subject: () => Subject): void {
     }
   });
 
-  it("Another method on a path that exists is 405, and says which there are", async () => {
+  it("An unsupported method on an existing path gives 405 and lists the supported methods", async () => {
     for (const method of ["PATCH", "QUERY", "PROPFIND", "PUT"]) {
       const refused = await subject().expect(405, method, "/v1/projects");
       assert.equal(refused.body.code, "method_not_allowed");
@@ -25,7 +25,7 @@ export function errorAnswers(subject: () => Subject): void {
     assert.equal((await subject().expect(404, "QUERY", "/v1/nothing")).body.code, "not_found");
   });
 
-  it("Every code says whether repeating the request can help", async () => {
+  it("Every error code declares whether a retry can help", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities");
     for (const { code, retry, meaning } of body.error_codes)
       assert.ok(["yes", "no", "after_change"].includes(retry) && meaning.length > 10, code);
@@ -74,7 +74,7 @@ export function errorAnswers(subject: () => Subject): void {
     );
   });
 
-  it("502: rollback when the previous deployment is unhealthy; the present one serves on", async () => {
+  it("502: rollback when the previous deployment is unhealthy; the current one keeps serving", async () => {
     const call = (method: string, path: string, body?: unknown) =>
       subject().call(method, path, { as: "operator", body });
     const { api } = subject().platform;

@@ -101,13 +101,13 @@ export function limits(subject: () => Subject): void {
     assert.equal(refused.body.code, "variables_too_large");
   });
 
-  it("Rate limits are told with every answer", async () => {
+  it("Every response has rate limit headers", async () => {
     const { headers } = await subject().expect(200, "GET", "/v1/me");
     for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"])
       assert.match(headers.get(name) ?? "", /^\d+$/, name);
   });
 
-  it("A write with an Idempotency-Key is done once; with dry_run it is not done at all", async () => {
+  it("A repeated write with an Idempotency-Key runs once, and a write with dry_run changes nothing", async () => {
     const given = { headers: { "idempotency-key": "conformance-1" }, body: { name: "once" } };
     const create = () => subject().call("POST", "/v1/api-tokens", given);
     const [first, second] = [await create(), await create()];
@@ -124,7 +124,7 @@ export function limits(subject: () => Subject): void {
     await subject().expect(204, "DELETE", `/v1/api-tokens/${first.body.id}`);
   });
 
-  it("At most 20 requests of an organization wait for a human", async () => {
+  it("At most 20 approval requests of an organization are pending", async () => {
     const made = await subject().expect(201, "POST", "/v1/orgs", {
       as: "operator",
       body: { slug: "waiting", name: "Waiting" },
@@ -141,7 +141,7 @@ export function limits(subject: () => Subject): void {
     assert.ok(answers.slice(0, 20).every(({ status }) => status === 403));
     assert.deepEqual([answers[20].status, answers[20].body.code], [429, "rate_limited"]);
     await subject().expect(204, "DELETE", `/v1/api-tokens/${token.body.id}`, { as });
-    await eventually("they ended with their token", async () => {
+    await eventually("the approvals expired with their token", async () => {
       const { approvals } = (await subject().expect(200, "GET", "/v1/approvals?status=expired", { as })).body;
       return approvals.length === 20;
     });

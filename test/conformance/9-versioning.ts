@@ -33,7 +33,7 @@ export function versioning(subject: () => Subject): void {
     for (const scope of used) assert.ok(capabilities.scopes.includes(scope), String(scope));
   });
 
-  it("The scopes are what the server asks for", async () => {
+  it("The server requires the scopes that capabilities lists", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities");
     const guarded = body.routes.filter(
       ({ scope, access, path, method }: Json) =>
@@ -52,7 +52,7 @@ export function versioning(subject: () => Subject): void {
     await subject().expect(200, "GET", "/v1/projects", { as: "limited" });
   });
 
-  it("Fields that are not named may exist in answers; requests with unknown fields are refused by name, unknown query parameters ignored", async () => {
+  it("Responses may have further fields; requests with unknown fields are refused by name, unknown query parameters ignored", async () => {
     const refused = await subject().expect(400, "POST", "/v1/projects", {
       body: { slug: "x", name: "x", colour: "red" },
     });

@@ -12,7 +12,7 @@ import { purpose } from "./1-purpose.ts";
 import { transitions } from "./3-states.ts";
 import { startSubject, type Subject } from "./subject.ts";
 
-// One platform for all parts: they look at the same organization, as its users do.
+// All parts share one platform and organization, as the users of an organization do.
 describe("the specification", () => {
   let subject: Subject;
   before(async () => {
@@ -37,7 +37,7 @@ describe("the specification", () => {
     assert.deepEqual(
       body.routes.map(({ name }: { name: string }) => name).filter((name: string) => !succeeded.has(name)),
       // A move needs a second runtime; test/e2e/docker.test.ts moves a project there and back.
-      // Only a swarm has machines to add and to drain: test/e2e/swarm.test.ts.
+      // Only a swarm can add and drain machines; test/e2e/swarm.test.ts covers that.
       ["platform.move", "platform.join", "platform.drain", "platform.dismiss"],
     );
   });

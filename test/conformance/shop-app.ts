@@ -1,4 +1,4 @@
-/** An application with a database: tables made in its release phase, logs, cron calls, and a version to tell deployments apart. */
+/** An application with a database: its release command creates tables, it logs, handles cron calls, and prints a version that tells deployments apart. */
 export function shopApp(version: string): Record<string, string> {
   return {
     "package.json": JSON.stringify({ name: "shop", private: true, dependencies: { pg: "8.23.1" } }),
@@ -8,7 +8,7 @@ export function shopApp(version: string): Record<string, string> {
   };
 }
 
-/** How many rows the table `item` begins with. */
+/** Number of rows in the table `item` at first. */
 export const firstItems = 120;
 
 const migration = `const { Client } = require("pg");
@@ -53,7 +53,7 @@ http.createServer((request, response) => {
 `;
 }
 
-/** An application that starts only as long as its storage holds no mark; a later version leaves one. */
+/** An application that starts only while its storage lacks a marker file, which version two writes. */
 export function frailApp(version: "one" | "two"): Record<string, string> {
   const mark = `require("node:path").join(process.env.STORAGE_DIR, "broken")`;
   const first =

@@ -12,7 +12,7 @@ import { shopApp } from "./shop-app.ts";
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
-/** An answer, checked against the description already. */
+/** A response that has been checked against the OpenAPI document. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -20,37 +20,37 @@ export interface Answer {
   readonly body: Json;
 }
 
-/** Who asks. `limited` may only read projects; `careful` is an owner in approval mode; `stranger` owns another organization. */
+/** Callers of the API. `limited` may only read projects, `careful` is an owner in approval mode, `stranger` owns another organization, `nobody` sends no token. */
 export type Caller = "operator" | "owner" | "member" | "limited" | "careful" | "stranger" | "nobody";
 
 export interface Given {
-  /** A caller, or the text of a token. Left out: the owner. */
+  /** A caller, or the text of a token. Default: the owner. */
   readonly as?: Caller | (string & {});
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A running platform with one deployed application, and everything that is needed to look at it from outside. */
+/** A running platform with one deployed application, and the functions to test it from outside. */
 export interface Subject {
   readonly platform: TestPlatform;
   readonly dns: TestDnsServer;
   readonly shop: TestApp;
   readonly tokens: Readonly<Record<Exclude<Caller, "nobody">, string>>;
-  /** The name, the status of every answer so far: `projects.get 200`. */
+  /** Operation and status of every response so far: `projects.get 200`. */
   readonly seen: ReadonlySet<string>;
-  /** Texts that must stand in no later answer. */
+  /** Texts that no later response may contain. */
   readonly secrets: Set<string>;
   call(method: string, path: string, given?: Given): Promise<Answer>;
-  /** The same, and the status must be this one. */
+  /** Like `call`, and asserts the status. */
   expect(status: number, method: string, path: string, given?: Given): Promise<Answer>;
-  /** Asks an application through the edge, by any of its hostnames. */
+  /** Requests a page of an application through the edge, by any of its hostnames. */
   visit(host: string, path?: string): Promise<{ status: number; body: string }>;
-  /** Does what calls for an approval, opens the link that the operator got, and presses a button. Resolves with the approval's id. */
+  /** Runs `ask`, which needs an approval, opens the link that the operator received, and submits the choice. Resolves with the approval's id. */
   decide(choice: "approved" | "denied", ask: () => Promise<Answer>): Promise<string>;
   destroy(): Promise<void>;
 }
 
-/** A hostname that has its records from the beginning, and one that gets them later. */
+/** Hostnames: one with correct DNS records from the beginning, one that gets them later, and one with wrong records. */
 export const hostnames = { ready: "www.ready.test", late: "www.late.test", wrong: "www.wrong.test" } as const;
 export const address = "192.0.2.7";
 
@@ -113,7 +113,7 @@ export async function startSubject(): Promise<Subject> {
   });
 }
 
-/** What a variable is set to; it must never be seen again. */
+/** The value of a variable; no response may contain it. */
 export const plantedValue = "planted-value-of-a-variable";
 
 async function prepare(subject: Subject): Promise<Subject> {
@@ -184,8 +184,8 @@ async function callOf(
   const fault = known.check(method, path, { status: response.status, contentType, text });
   assert.equal(fault, undefined, `${method} ${path} answered ${response.status} ${text.slice(0, 2000)}: ${fault}`);
   assert.ok(response.status !== 500, `${method} ${path}: ${text}`);
-  assert.ok(response.headers.has("x-request-id"), "the request id travels in a header");
-  for (const secret of known.secrets) assert.ok(!text.includes(secret), `${method} ${path} gives a secret away`);
+  assert.ok(response.headers.has("x-request-id"), "the response lacks the header x-request-id");
+  for (const secret of known.secrets) assert.ok(!text.includes(secret), `${method} ${path} returned a secret`);
   known.seen.add(`${known.nameOf(method, path) ?? "none"} ${response.status}`);
   return { status: response.status, headers: response.headers, text, body: text === "" ? undefined : JSON.parse(text) };
 }
@@ -202,7 +202,7 @@ async function expectOf(known: Known, status: number, { method, path, given }: E
   return answer;
 }
 
-// The outbox is how the operator of one machine gets messages; the link leads to a page, and its form is what a person sends.
+// The operator receives messages in the outbox folder. The test opens the link and submits the form, as a person does.
 async function decide(known: Known, choice: "approved" | "denied", ask: () => Promise<Answer>): Promise<string> {
   const outbox = join(known.platform.dataDir, "outbox");
   const listed = async () => new Set((await readdir(outbox).catch(() => [])).filter((name) => name.endsWith(".txt")));
@@ -210,8 +210,8 @@ async function decide(known: Known, choice: "approved" | "denied", ask: () => Pr
   const asked = await ask();
   assert.equal(asked.body.code, "approval_required", asked.text);
   const { method, path } = (await callOf(known, "GET", `/v1/approvals/${asked.body.approval.id}`, {})).body;
-  // Messages of earlier requests may arrive late, so the one about this request is looked for.
-  const link = await eventually("the operator got a message", async () => {
+  // Messages about earlier requests may arrive late, so select the one about this request.
+  const link = await eventually("the operator received the message", async () => {
     for (const name of (await listed()).difference(before)) {
       const text = await readFile(join(outbox, name), "utf8");
       if (text.includes(`${method} ${path}\n`)) return new URL(/https?:\/\/\S+\/decide\/\S+/.exec(text)?.[0] ?? "");
@@ -241,9 +241,9 @@ function visit(port: number, host: string, path: string): Promise<{ status: numb
   });
 }
 
-/** Waits until something is so. */
+/** Polls until the result is truthy, and returns it; fails after the time limit. */
 export async function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
   const found = await until(async () => (await probe()) || undefined, { timeoutMs: guardMs, atMostMs: 500 });
-  assert.ok(found !== undefined, `${what}: not within ${guardMs / 1000} s`);
+  assert.ok(found !== undefined, `did not happen within ${guardMs / 1000} s: ${what}`);
   return found;
 }
