@@ -27,18 +27,18 @@ after(async () => {
   await api.close();
 });
 
-async function told(...args: string[]): Promise<string> {
+async function outputOf(...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await user.berth([...args, "-p", slug]);
   assert.equal(exitCode, 0, stderr);
   return stdout;
 }
 
 test("berth metrics prints a summary, or the API's document as JSON", async () => {
-  const words = await told("metrics");
+  const words = await outputOf("metrics");
   assert.match(words, /requests +40 /);
   assert.match(words, /errors +1 \(2\.5 %\)/);
   assert.match(words, /p50 \d+ ms/);
-  const document = JSON.parse(await told("metrics", "--range", "24h", "--json")) as { buckets: unknown[] };
+  const document = JSON.parse(await outputOf("metrics", "--range", "24h", "--json")) as { buckets: unknown[] };
   // 96 quarters of an hour, and the current one.
   assert.equal(document.buckets.length, 97);
   const wrong = await user.berth(["metrics", "--range", "2h", "-p", slug]);
@@ -47,17 +47,17 @@ test("berth metrics prints a summary, or the API's document as JSON", async () =
 
 test("timeline and activity show actors and actions, but no values", async () => {
   for (const command of ["timeline", "activity"]) {
-    const words = await told(command);
+    const words = await outputOf(command);
     assert.match(words, /Variable SHADE set/);
     assert.ok(!words.includes("do-not-show-me"));
   }
-  const page = JSON.parse(await told("timeline", "-n", "1", "--kind", "env", "--json")) as { timeline: unknown[] };
+  const page = JSON.parse(await outputOf("timeline", "-n", "1", "--kind", "env", "--json")) as { timeline: unknown[] };
   assert.equal(page.timeline.length, 1);
   const wrong = await user.berth(["timeline", "--kind", "nonsense", "-p", slug]);
   assert.equal(wrong.exitCode, 2);
 });
 
 test("the overview shows one line for each project", async () => {
-  const words = await told("overview");
+  const words = await outputOf("overview");
   assert.match(words, new RegExp(`${slug} +- +0/0 +40 +1 +ready`));
 });

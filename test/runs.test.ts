@@ -162,10 +162,10 @@ function openTerminal(project: ReleaseProject, number: number, token: string) {
   const url = `${running.api.baseUrl.replace("http", "ws")}${project.path}/runs/${number}/terminal`;
   const socket = new WebSocket(url, tunnelProtocol, { headers: { authorization: `Bearer ${token}` } });
   let shown = "";
-  const told: Record<string, unknown>[] = [];
+  const messages: Record<string, unknown>[] = [];
   socket.on("message", (data: Buffer, isBinary) => {
     if (isBinary) shown += data.toString();
-    else told.push(JSON.parse(data.toString()) as Record<string, unknown>);
+    else messages.push(JSON.parse(data.toString()) as Record<string, unknown>);
   });
   const opened = new Promise<number>((resolve) => {
     socket.on("error", () => {});
@@ -175,7 +175,7 @@ function openTerminal(project: ReleaseProject, number: number, token: string) {
   return {
     socket,
     opened,
-    told,
+    messages,
     size: (columns: number, rows: number) =>
       socket.send(JSON.stringify({ type: "size", columns, rows, term: "xterm-color" })),
     sees: (text: string) => eventually(() => shown.includes(text), `the terminal shows ${text}`),
@@ -205,7 +205,7 @@ test("a terminal passes keys, sizes and the exit code, opens once and only for i
   const closed = once(person.socket, "close");
   person.socket.send(Buffer.from("exit"));
   assert.equal((await closed)[0], 1000);
-  assert.deepEqual(person.told, [{ type: "exit", status: "failed", exit_code: 7 }]);
+  assert.deepEqual(person.messages, [{ type: "exit", status: "failed", exit_code: 7 }]);
   const { body } = await call(project, "GET", `/runs/${number}`);
   const { run, output } = body as { run: Run; output: string };
   assert.deepEqual([run.status, run.exit_code], ["failed", 7]);

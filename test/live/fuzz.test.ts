@@ -92,7 +92,7 @@ test("no request causes a server error, an undeclared status or shape, or a leak
       round += 1;
       for (const one of fc.sample(arbitrary, { seed: seed + round, numRuns: requestsInRound })) {
         const fault = await faultOf(one, statuses);
-        if (fault !== undefined && !found.has(fault.kind)) found.set(fault.kind, fault.told);
+        if (fault !== undefined && !found.has(fault.kind)) found.set(fault.kind, fault.report);
       }
       await revive();
     }
@@ -125,19 +125,21 @@ async function revive(): Promise<void> {
 async function faultOf(
   one: FuzzedRequest,
   statuses: Map<string, number>,
-): Promise<{ kind: string; told: string } | undefined> {
+): Promise<{ kind: string; report: string } | undefined> {
   const { method, path, as, body, headers, operation } = one;
-  const told = (why: string) => ({
+  const describeFault = (why: string) => ({
     kind: `${operation}: ${why.replaceAll(/[0-9"'].*/gs, "")}`,
-    told: `${JSON.stringify(one)}\n  ${why}`,
+    report: `${JSON.stringify(one)}\n  ${why}`,
   });
   let answer: Answer;
   try {
     answer = await subject.call(method, path, { as, headers, ...(body === undefined ? {} : { body }) });
   } catch (error) {
-    return told(`${(error as Error).message} ${((error as Error).cause as Error | undefined)?.message ?? ""}`.trim());
+    return describeFault(
+      `${(error as Error).message} ${((error as Error).cause as Error | undefined)?.message ?? ""}`.trim(),
+    );
   }
   statuses.set(String(answer.status), (statuses.get(String(answer.status)) ?? 0) + 1);
   const isExpected = expected.includes(answer.body?.code) || answer.body?.error === passing;
-  return answer.status < 500 || isExpected ? undefined : told(`answered ${answer.text}`);
+  return answer.status < 500 || isExpected ? undefined : describeFault(`answered ${answer.text}`);
 }
