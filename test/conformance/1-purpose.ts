@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Subject } from "./subject.ts";
 
-/** Part 1. */
+/** Part 1 of the specification. */
 export function purpose(subject: () => Subject): void {
   it("It offers deployment, runtime, a PostgreSQL database per project, storage, custom domains, cron jobs, secrets, logs, metrics, monitoring, backups and rollback", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities", { as: "nobody" });

@@ -7,7 +7,7 @@ const mask = "••••••••";
 export const publicKey =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsABgH5C9okWi0dh2l9GKJl someone@laptop";
 
-/** Part 2. */
+/** Part 2 of the specification. */
 export function fields(subject: () => Subject): void {
   it("Project: slug and name are supplied on create; port and health_path are settings, null resets them", async () => {
     const { body } = await subject().expect(201, "POST", "/v1/projects", {

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { createApp, nodeApp } from "../e2e/platform.ts";
 import { eventually, type Subject } from "./subject.ts";
 
-/** Part 3. */
+/** Part 3 of the specification. */
 export function transitions(subject: () => Subject): void {
   it("An active project that is deleted without approval mode is soft-deleted: it stops serving, code, database and backups are kept", async () => {
     const before = (await subject().expect(200, "GET", "/v1/projects/shop")).body.active_deployment.id;

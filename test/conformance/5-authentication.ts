@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Json, Subject } from "./subject.ts";
 
-/** Part 5. */
+/** Part 5 of the specification. */
 export function access(subject: () => Subject): void {
   it("1. Every call carries the header Authorization: Bearer; the two self-description routes need no token", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities", { as: "nobody" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { eventually, type Json, type Subject } from "./subject.ts";
 
-/** Part 6. */
+/** Part 6 of the specification. */
 export function events(subject: () => Subject): void {
   it("Recent changes are readable through the activity route, values never included", async () => {
     await subject().expect(204, "PUT", "/v1/projects/shop/env/NOTED", { body: { value: "another-planted-value" } });

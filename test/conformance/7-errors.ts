@@ -4,7 +4,7 @@ import { createApp } from "../e2e/platform.ts";
 import { frailApp } from "./shop-app.ts";
 import type { Json, Subject } from "./subject.ts";
 
-/** Part 7. */
+/** Part 7 of the specification. */
 export function errorAnswers(subject: () => Subject): void {
   it("Errors are JSON with an error field, and a stable code that capabilities lists with this status", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities");

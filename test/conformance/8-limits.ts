@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { eventually, type Json, type Subject } from "./subject.ts";
 
-/** Part 8. */
+/** Part 8 of the specification. */
 export function limits(subject: () => Subject): void {
   it("Projects per organization: 10 unless max_projects says otherwise, also when many are created at once", async () => {
     const made = await subject().expect(201, "POST", "/v1/orgs", {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Json, Subject } from "./subject.ts";
 
-/** Part 9. */
+/** Part 9 of the specification. */
 export function versioning(subject: () => Subject): void {
   it("Every route is under the path prefix /v1", async () => {
     for (const path of ["/projects", "/v2/projects", "/v1projects", "/v1"]) {
