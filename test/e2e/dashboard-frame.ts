@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
@@ -161,6 +162,11 @@ test(
   async (t) => {
     const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
     const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
+    // Slow answers show each shift that a fast machine hides.
+    await page.route("**/v1/**", async (route) => {
+      await setTimeout(slowAnswerMs);
+      await route.fallback();
+    });
     // Live updates, such as a cron run, would shift the layout legitimately, so block the stream of changes.
     await page.route("**/v1/activity/changes?*", () => {});
     t.after(() => page.unrouteAll({ behavior: "ignoreErrors" }));
@@ -177,6 +183,8 @@ test(
     await page.emulateMedia({ colorScheme: null });
   },
 );
+
+const slowAnswerMs = 250;
 
 /** Presses two keys in quick succession. The page ignores a pair that takes more than a second, so a slow machine needs retries. */
 async function goBy(keys: readonly [string, string], title: string): Promise<void> {

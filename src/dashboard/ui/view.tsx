@@ -26,10 +26,15 @@ export function View<T>({ of, skeleton = <Skeleton />, children }: ViewProps<T>)
   if (next !== error) setError(next);
   if (of.data !== undefined) return <>{children(of.data)}</>;
   if (error !== null) return <Problem error={error} retry={() => void of.refetch()} isRetrying={of.isFetching} />;
+  return <Loading>{skeleton}</Loading>;
+}
+
+/** Stands where content will be, so that what loads later moves nothing. It is visible after 150 ms. */
+export function Loading({ children = <Skeleton /> }: { readonly children?: ReactNode }) {
   return (
     <div ref={markSection} aria-busy="true" className="late">
       <span className="sr-only">Loading</span>
-      {skeleton}
+      {children}
     </div>
   );
 }

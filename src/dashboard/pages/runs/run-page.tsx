@@ -10,6 +10,7 @@ import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Plain } from "../../ui/text.tsx";
+import { Loading } from "../../ui/view.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { ExitCode, RunTime, type Run } from "./runs.tsx";
 
@@ -24,15 +25,19 @@ export function RunPage() {
   return (
     <Page title={`Command ${number}`} actions={run !== undefined && !isOver && <Cancel slug={slug} run={run} />}>
       {error !== null && <Problem error={error} />}
-      {run !== undefined && <Facts run={run} />}
-      {(run !== undefined || error === null) && (
-        <LogView
-          lines={lines}
-          label={`Output of command ${number}`}
-          fileName={`${slug}-command-${number}.log`}
-          height="clamp(20rem, calc(100dvh - 22rem), 60rem)"
-          empty={complete ? "This command printed nothing." : "Waiting for the first line …"}
-        />
+      {run === undefined ? (
+        error === null && <Loading />
+      ) : (
+        <>
+          <Facts run={run} />
+          <LogView
+            lines={lines}
+            label={`Output of command ${number}`}
+            fileName={`${slug}-command-${number}.log`}
+            height="clamp(20rem, calc(100dvh - 22rem), 60rem)"
+            empty={complete ? "This command printed nothing." : "Waiting for the first line …"}
+          />
+        </>
       )}
     </Page>
   );
