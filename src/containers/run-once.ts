@@ -74,8 +74,9 @@ async function attach(api: DockerApi, id: string, { size, input, onResize }: Ter
     wanted = changed;
     resize();
   });
-  // Engines before version 23 ignore the terminal size given at creation.
-  screen.once("data", resize);
+  // The engine ignores the terminal size given at creation: it applies that only from API version 1.42 on.
+  // A `data` listener would start the flow and so discard the output that arrives before `passScreen` reads.
+  screen.once("readable", resize);
   return screen;
 }
 
