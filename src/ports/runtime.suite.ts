@@ -338,19 +338,18 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.match(heard.join(""), /^hello\n\s*\d+\n$/);
     });
 
-    it("gives the last output of a command that ends at once, without a line feed too", async () => {
-      for (let round = 0; round < 4; round += 1) {
-        const heard: string[] = [];
-        const onOutput = (chunk: Buffer) => void heard.push(chunk.toString());
-        const signal = new AbortController().signal;
-        const given = { timeoutMs: waitMs, silenceMs: waitMs, signal, onOutput };
-        await runtime.runOnce(workload(), {
-          ...given,
-          command: "printf first; node -e 'process.stdout.write(\"last\")'",
-        });
-        assert.equal(heard.join(""), "firstlast");
-      }
-    });
+    for (const where of ["in a pipe", "in a terminal"]) {
+      it(`gives the first and last output ${where} of a command that ends at once, without a line feed too`, async () => {
+        for (let round = 0; round < 4; round += 1) {
+          const { onOutput, terminal, seen } = atTerminal();
+          await runtime.runOnce(workload(), {
+            ...task("printf first; node -e 'process.stdout.write(\"last\")'"),
+            ...{ onOutput, ...(where === "in a terminal" ? { terminal } : {}) },
+          });
+          assert.equal(seen(), "firstlast");
+        }
+      });
+    }
 
     it("gives a command a terminal: input, sizes, Ctrl-C, Ctrl-D and the exit code", async () => {
       const image_ref = await fixture.makeImage(project, { "server.js": server, "talk.js": talker }, "node server.js");
