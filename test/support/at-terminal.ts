@@ -1,6 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Terminal, TerminalSize } from "../../src/ports/runtime.ts";
+import { guardMs } from "./eventually.ts";
 
 /** A person at a terminal. With `isSlow` the terminal accepts the first chunk of output and then blocks. */
 export function atTerminal({ isSlow = false } = {}) {
@@ -25,7 +26,13 @@ export function atTerminal({ isSlow = false } = {}) {
     resizes: (size: TerminalSize) => resize(size),
     seen: () => text,
     async sees(part: string) {
-      while (!text.includes(part)) await once(output, "more");
+      const signal = AbortSignal.timeout(guardMs);
+      while (!text.includes(part)) {
+        await once(output, "more", { signal }).catch((cause: unknown) => {
+          const shown = JSON.stringify(text.slice(-1000));
+          throw new Error(`the terminal did not show ${JSON.stringify(part)}; it shows ${shown}`, { cause });
+        });
+      }
     },
   };
 }
