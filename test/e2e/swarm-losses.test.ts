@@ -14,6 +14,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
 
   test("an engine is killed", async (t) => {
     await swarm.underLoad(t, async () => {
+      await swarm.occupy(1);
       await swarm.timed(t, "an engine killed", () => swarm.machine(1).end("SIGKILL"));
       await sleep(cutMs);
       await swarm.timed(t, "and started again", () => swarm.machine(1).begin());
@@ -25,6 +26,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
 
   test("the engine of the primary control plane's machine is killed, and the control plane uses another manager", async (t) => {
     await swarm.underLoad(t, async () => {
+      await swarm.occupy(0);
       await swarm.timed(t, "the engine of Berth's machine killed", () => swarm.machine(0).end("SIGKILL"));
       assert.equal(
         (await swarm.primary().call("PUT", "/v1/projects/live/scale", { replicas: replicas + 2 })).status,
@@ -46,6 +48,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
         async () => (await swarm.leader()) === swarm.machine(2) || (await swarm.replaceLeader()),
         "the third machine leads",
       );
+      await swarm.occupy(2);
       await swarm.timed(t, "the leader's machine lost", async () => {
         await swarm.machine(2).connect(false);
         const lostAt = Date.now();
@@ -65,6 +68,7 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
 
   test(`a machine is cut off for ${cutMs / 1000} s`, async (t) => {
     await swarm.underLoad(t, async () => {
+      await swarm.occupy(2);
       const begun = Date.now();
       await swarm.timed(t, "a machine cut off", () => swarm.machine(2).connect(false));
       await eventually(() => Date.now() - begun > cutMs, "the cut is over");

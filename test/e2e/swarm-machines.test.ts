@@ -81,7 +81,8 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
       "three machines run the guard",
     );
     const pushed = await live.push();
-    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    // A push that fails with an internal error has its reason in the platform's log.
+    assert.equal(pushed.exitCode, 0, `${pushed.stderr}\n${platform.output().slice(-8000)}`);
     assert.equal((await platform.call("PUT", "/v1/projects/live/scale", { replicas })).status, 200);
     await allAnswer();
     assert.deepEqual(

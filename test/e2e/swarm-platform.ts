@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, type TestContext } from "node:test";
 import { addressOf, listNodes, type SwarmNode } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { joinManagers } from "../../src/adapters/runtime-swarm/managers.ts";
+import type { Result } from "../../src/contract/routes.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
 import { runsAll } from "../support/draw-cases.ts";
 import { withoutDocker } from "../support/docker-engine.ts";
@@ -91,9 +92,20 @@ export function swarmOfThree() {
     version += 1;
     await live.commit(liveApp({ version: `v${version}` }));
     const pushed = await live.push();
-    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    // A push that fails with an internal error has its reason in the platform's log.
+    assert.equal(pushed.exitCode, 0, `${pushed.stderr}\n${primary.output().slice(-8000)}`);
   };
   const allAnswer = () => eventually(async () => (await seen()) === replicas, "all replicas respond");
+  const replicasOn = async (index: 0 | 1 | 2) => {
+    const { body } = await primary.call<Result<"platform.machines">>("GET", "/v1/platform/machines");
+    return body.machines.find(({ address }) => address === machine(index).address)?.replicas ?? 0;
+  };
+  /** Deploys again until this machine runs replicas. A machine that just came back gets none until its guard runs. */
+  const occupy = (index: 0 | 1 | 2) =>
+    eventually(
+      async () => (await replicasOn(index)) > 0 || (await deploy().then(() => false)),
+      "the machine runs replicas",
+    );
   const nodes = () =>
     listNodes({ managers: joinManagers([machine(0).api, machine(1).api, machine(2).api]) }).catch(() => []);
   const allManage = () =>
@@ -146,7 +158,7 @@ export function swarmOfThree() {
   }
 
   return {
-    ...{ machine, firstEdge, secondEdge, seen, deploy, allAnswer, allManage, leader, replaceLeader, underLoad, timed },
+    ...{ machine, firstEdge, secondEdge, seen, deploy, allAnswer, allManage, leader, replaceLeader, occupy, underLoad, timed },
     primary: () => primary,
     second: () => second,
     third: () => third,

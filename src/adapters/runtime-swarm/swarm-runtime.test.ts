@@ -158,6 +158,46 @@ describe("a Docker swarm of three machines", { skip }, () => {
     await swarm.runtime.remove(other.id);
   });
 
+  it("holds or ends a fork bomb, a memory hog and a writer without end, and its neighbours answer every request", async () => {
+    const scripts = {
+      bomb: `const { spawn } = require("node:child_process");
+        const more = () => spawn("sh", ["-c", "sleep 999 & sleep 999"]).on("error", ({ code }) => console.log("ended by", code));
+        setInterval(() => { for (let each = 0; each < 5; each += 1) more(); }, 20);`,
+      hog: "const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1));",
+      writer: `const { openSync, writeSync } = require("node:fs"); const file = openSync("/tmp/big", "w"); const block = Buffer.alloc(1 << 20);
+        try { for (;;) writeSync(file, block); } catch (error) { console.log("ended by", error.code); } setInterval(() => {}, 1000);`,
+    };
+    const neighbours = (await own()).filter(({ workload_id }) => workload_id === workload.id);
+    const project = { project_id: "prj_hostile", project_number: 933 };
+    for (const [name, script] of Object.entries(scripts)) {
+      const image_ref = await swarm.makeImage(project.project_id, { "server.js": script }, "node server.js");
+      await swarm.runtime.start({ ...workload, ...project, id: `dep_${name}`, image_ref }, { ordinal: 0, attempt: 1 });
+    }
+    const besideNeighbours = <Found>(probe: () => Promise<Found | undefined>) =>
+      until(
+        async () => {
+          for (const neighbour of neighbours) assert.match(await ask(neighbour), /^Name:/);
+          return probe();
+        },
+        { timeoutMs: guardMs },
+      );
+    const exit = await besideNeighbours(
+      async () => (await own()).find(({ workload_id }) => workload_id === "dep_hog")?.exit ?? undefined,
+    );
+    assert.equal(exit?.code, 137);
+    const said = async (workload_id: string) => {
+      const { lines } = await swarm.runtime.readOutput({ workload_id, ordinal: 0, attempt: 1 }, null);
+      return lines.find((line) => line.startsWith("ended by"));
+    };
+    assert.equal(await besideNeighbours(() => said("dep_writer")), "ended by ENOSPC");
+    assert.equal(await besideNeighbours(() => said("dep_bomb")), "ended by EAGAIN");
+    for (const name of Object.keys(scripts)) await swarm.runtime.remove(`dep_${name}`);
+    assert.deepEqual(
+      (await own()).map(({ workload_id }) => workload_id),
+      neighbours.map(() => workload.id),
+    );
+  });
+
   it("gives up the replicas of a machine that is cut off for 12 s, and of no other; they start elsewhere", async (t) => {
     const before = await own();
     const cut = before.find(({ address }) => address?.host !== swarm.machines[0]?.address)?.address?.host as string;
