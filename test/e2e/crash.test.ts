@@ -1,14 +1,14 @@
 // Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { liveApp, type AppTraits } from "./apps.ts";
 import { createApp, type TestApp } from "./platform.ts";
 import { listProcesses } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, failures, startTraffic } from "./traffic.ts";
-import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
+import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { edgePid, servingPid } from "../support/edges.ts";
 import { seededRandom } from "../support/seeded-random.ts";
@@ -43,8 +43,9 @@ const instants: Instant[] = [
   { phase: "git ends", line: "Live at", afterMs: [15, 60] },
 ];
 
-for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "process" })) {
-  describe(nameOf(way), { skip: wayLacks(way) }, () => {
+inEachWay(
+  { usual: ({ runtime }) => runtime === "process" },
+  (way) => {
     before(async () => {
       platform = await startVisitedPlatform(way, ["survivor"]);
       app = await createApp(platform, "survivor", appWith({}));
@@ -159,8 +160,9 @@ for (const way of drawWays(random, { usual: ({ runtime }) => runtime === "proces
       assert.doesNotMatch(platform.output(), /crashed/, "an orderly end is no crash");
       await assertNextPushWorks();
     });
-  });
-}
+  },
+  random,
+);
 
 function appWith(traits: Partial<AppTraits>): Record<string, string> {
   version += 1;

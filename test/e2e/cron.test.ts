@@ -2,24 +2,17 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { until } from "../../src/kit/until.ts";
 import { guardMs } from "../support/eventually.ts";
-import { createApp, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
+import { createApp, nodeApp } from "./platform.ts";
+import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 
 const answering = `require("node:http").createServer((request, response) => {
   const known = request.headers.authorization === "Bearer " + process.env.CRON_SECRET;
   response.writeHead(known ? 200 : 401).end([request.method, request.url, request.headers.host, known].join(" "));
 }).listen(process.env.PORT);`;
-
-before(async () => {
-  platform = await startPlatform();
-  const app = await createApp(platform, "demo", { ...nodeApp("x"), "server.js": answering });
-  const pushed = await app.push();
-  assert.equal(pushed.exitCode, 0, pushed.stderr);
-});
-after(() => platform.destroy());
 
 interface Run {
   readonly trigger: string;
@@ -39,14 +32,24 @@ async function ended(trigger: string): Promise<Run | undefined> {
   );
 }
 
-test("a cron job calls the application on demand and on schedule, with a secret that identifies the caller", async () => {
-  const body = { schedule: "* * * * *", path: "/tick?now=1" };
-  assert.equal((await platform.call("PUT", "/v1/projects/demo/cron/tick", body)).status, 201);
-  assert.equal((await platform.call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
-  for (const run of [await ended("manual"), await ended("schedule")]) {
-    assert.deepEqual(
-      [run?.status, run?.http_status, run?.response_excerpt],
-      ["succeeded", 200, "GET /tick?now=1 demo.localhost true"],
-    );
-  }
+inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
+  before(async () => {
+    platform = await startVisitedPlatform(way, ["demo"]);
+    const app = await createApp(platform, "demo", { ...nodeApp("x"), "server.js": answering });
+    const pushed = await app.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+  });
+  after(() => platform?.destroy());
+
+  test("a cron job calls the application on demand and on schedule, with a secret that identifies the caller", async () => {
+    const body = { schedule: "* * * * *", path: "/tick?now=1" };
+    assert.equal((await platform.call("PUT", "/v1/projects/demo/cron/tick", body)).status, 201);
+    assert.equal((await platform.call("POST", "/v1/projects/demo/cron/tick/run")).status, 201);
+    for (const run of [await ended("manual"), await ended("schedule")]) {
+      assert.deepEqual(
+        [run?.status, run?.http_status, run?.response_excerpt],
+        ["succeeded", 200, "GET /tick?now=1 demo.localhost true"],
+      );
+    }
+  });
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import type { Page } from "playwright-core";
 import { projectActions } from "../../src/dashboard/frame/actions.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
@@ -163,9 +164,14 @@ test(
     const { body: made } = await platform.call<{ builds: { id: string }[] }>("GET", "/v1/projects/demo/builds");
     const { body: kept } = await platform.call<{ backups: { id: string }[] }>("GET", "/v1/projects/demo/backups");
     // Slow answers show each shift that a fast machine hides.
+    let unanswered = 0;
     await page.route("**/v1/**", async (route) => {
+      unanswered += 1;
       await setTimeout(slowAnswerMs);
-      await route.fallback();
+      const answer = await route.fetch().catch(() => undefined);
+      // The page may have been left meanwhile.
+      if (answer !== undefined) await route.fulfill({ response: answer }).catch(() => {});
+      unanswered -= 1;
     });
     // Live updates, such as a cron run, would shift the layout legitimately, so block the stream of changes.
     await page.route("**/v1/activity/changes?*", () => {});
@@ -176,6 +182,8 @@ test(
       await page.goto(at(address));
       await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
       await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      // An answer may make the page ask again.
+      await eventually(async () => unanswered === 0 && (await isIdle(page)) && unanswered === 0, "all is answered");
       const [score, moved] = (await page.evaluate("[window.shiftScore, window.shifted]")) as [number, string[]];
       assert.ok(score < 0.01, `${address} moved by ${score} while it loaded: ${moved.join("\n")}`);
       await looksRightEverywhere(page);
@@ -184,7 +192,11 @@ test(
   },
 );
 
-const slowAnswerMs = 250;
+const slowAnswerMs = 100;
+
+/** Waits until the page has drawn twice, so that it has shown what it received. */
+const isIdle = (visited: Page) =>
+  visited.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
 
 /** Presses two keys in quick succession. The page ignores a pair that takes more than a second, so a slow machine needs retries. */
 async function goBy(keys: readonly [string, string], title: string): Promise<void> {

@@ -1,14 +1,13 @@
 // Runs alone: it sends hundreds of requests a second and must not lose one; tests that compete for the CPU would distort the result.
 // Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import { runsAll } from "../support/draw-cases.ts";
-import { seededRandom } from "../support/seeded-random.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, type TestApp } from "./platform.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, failures, openTalk, startSlowRequests, startTraffic, summary } from "./traffic.ts";
-import { drawWays, nameOf, startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
+import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
 const perSecond = runsAll ? 200 : 100;
 const slowMs = 10_000;
@@ -21,76 +20,72 @@ type Slug = keyof typeof onTerm;
 let version = 0;
 
 // In a usual run, https.test.ts covers load over HTTPS, if the run draws that file.
-for (const way of drawWays(seededRandom(), {
-  usual: ({ runtime, over }) => runtime === "process" && over === "http",
-})) {
-  describe(nameOf(way), { skip: wayLacks(way) }, () => {
-    before(async () => {
-      // The WebSocket of a replaced deployment must survive half of the deploys, which take more than the default 30 s on a busy machine.
-      platform = await startVisitedPlatform(way, Object.keys(onTerm), { BERTH_DRAIN_SECONDS: "600" });
-      for (const slug of Object.keys(onTerm) as Slug[]) {
-        apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
-        const pushed = await apps.get(slug)?.push();
-        assert.equal(pushed?.exitCode, 0, pushed?.stderr);
-        await eventually(async () => (await ask(platform.entrance, slug, "/")).status === 200, `${slug} answers`);
-      }
-    });
-    after(() => platform?.destroy());
-
-    test(`${perSecond} requests a second see no failure during ${deploys} deploys`, async (t) => {
-      const traffic = startTraffic(platform.entrance, ["calm", "hasty", "still"], perSecond);
-      t.after(() => traffic.stop());
-      const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.entrance, slug, slowMs));
-      t.after(() => Promise.all(slow.map((each) => each.stop())));
-      const neighbour = await openTalk(platform.entrance, "still");
-      const deployed = await openTalk(platform.entrance, "calm");
-      const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
-      await firstHalf();
-      // Its deployment has been replaced, but the WebSocket stays open until the client closes it.
-      assert.equal(deployed.ended(), null);
-      assert.equal(await deployed.close(), 1000);
-      await secondHalf();
-      const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
-      // On a fast machine, all deploys take less time than two slow requests.
-      await eventually(
-        () => slow.every((each) => each.count() > 1),
-        "two slow requests of each application are answered",
-      );
-      const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
-      const answers = [...(await traffic.stop()), ...slowAnswers];
-      t.diagnostic(`${summary(answers)}; ${made} deploys`);
-      assert.equal(made, deploys);
-      assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
-      assert.deepEqual(
-        answers.filter((answer) => !answer.body.startsWith(answer.slug)),
-        [],
-      );
-      assert.equal(neighbour.ended(), null, "the WebSocket of another application was cut");
-      assert.ok(neighbour.answered() > 10);
-      assert.equal(await neighbour.close(), 1000);
-    });
-
-    test("a build that leaves a file of 12 TiB says so, and no request of its neighbours fails", async (t) => {
-      const traffic = startTraffic(platform.entrance, ["calm", "still"], 50);
-      t.after(() => traffic.stop());
-      await apps.get("hasty")?.commit({
-        "package.json": JSON.stringify({
-          name: "huge",
-          private: true,
-          scripts: { build: "truncate -s 13194139533312 big" },
-        }),
-      });
-      const pushed = await apps.get("hasty")?.push();
-      assert.notEqual(pushed?.exitCode, 0);
-      assert.match(pushed?.stderr ?? "", /(left files|wrote a file) of more than \d+ MiB/);
-      assert.match(pushed?.stderr ?? "", /No traffic was switched/);
-      await push("hasty");
-      const answers = await traffic.stop();
-      t.diagnostic(summary(answers));
-      assert.deepEqual(failures(answers, (body) => /^(calm|still) /.test(body)).slice(0, 5), []);
-    });
+inEachWay({ usual: ({ runtime, over }) => runtime === "process" && over === "http" }, (way) => {
+  before(async () => {
+    // The WebSocket of a replaced deployment must survive half of the deploys, which take more than the default 30 s on a busy machine.
+    platform = await startVisitedPlatform(way, Object.keys(onTerm), { BERTH_DRAIN_SECONDS: "600" });
+    for (const slug of Object.keys(onTerm) as Slug[]) {
+      apps.set(slug, await createApp(platform, slug, liveApp({ version: `${slug} 0`, onTerm: onTerm[slug] })));
+      const pushed = await apps.get(slug)?.push();
+      assert.equal(pushed?.exitCode, 0, pushed?.stderr);
+      await eventually(async () => (await ask(platform.entrance, slug, "/")).status === 200, `${slug} answers`);
+    }
   });
-}
+  after(() => platform?.destroy());
+
+  test(`${perSecond} requests a second see no failure during ${deploys} deploys`, async (t) => {
+    const traffic = startTraffic(platform.entrance, ["calm", "hasty", "still"], perSecond);
+    t.after(() => traffic.stop());
+    const slow = ["calm", "hasty"].map((slug) => startSlowRequests(platform.entrance, slug, slowMs));
+    t.after(() => Promise.all(slow.map((each) => each.stop())));
+    const neighbour = await openTalk(platform.entrance, "still");
+    const deployed = await openTalk(platform.entrance, "calm");
+    const before = (await deploymentsOf("calm")) + (await deploymentsOf("hasty"));
+    await firstHalf();
+    // Its deployment has been replaced, but the WebSocket stays open until the client closes it.
+    assert.equal(deployed.ended(), null);
+    assert.equal(await deployed.close(), 1000);
+    await secondHalf();
+    const made = (await deploymentsOf("calm")) + (await deploymentsOf("hasty")) - before;
+    // On a fast machine, all deploys take less time than two slow requests.
+    await eventually(
+      () => slow.every((each) => each.count() > 1),
+      "two slow requests of each application are answered",
+    );
+    const slowAnswers = (await Promise.all(slow.map((each) => each.stop()))).flat();
+    const answers = [...(await traffic.stop()), ...slowAnswers];
+    t.diagnostic(`${summary(answers)}; ${made} deploys`);
+    assert.equal(made, deploys);
+    assert.deepEqual(failures(answers, (body) => /^(calm|hasty|still) \d+( v\d)?$/.test(body)).slice(0, 5), []);
+    assert.deepEqual(
+      answers.filter((answer) => !answer.body.startsWith(answer.slug)),
+      [],
+    );
+    assert.equal(neighbour.ended(), null, "the WebSocket of another application was cut");
+    assert.ok(neighbour.answered() > 10);
+    assert.equal(await neighbour.close(), 1000);
+  });
+
+  test("a build that leaves a file of 12 TiB says so, and no request of its neighbours fails", async (t) => {
+    const traffic = startTraffic(platform.entrance, ["calm", "still"], 50);
+    t.after(() => traffic.stop());
+    await apps.get("hasty")?.commit({
+      "package.json": JSON.stringify({
+        name: "huge",
+        private: true,
+        scripts: { build: "truncate -s 13194139533312 big" },
+      }),
+    });
+    const pushed = await apps.get("hasty")?.push();
+    assert.notEqual(pushed?.exitCode, 0);
+    assert.match(pushed?.stderr ?? "", /(left files|wrote a file) of more than \d+ MiB/);
+    assert.match(pushed?.stderr ?? "", /No traffic was switched/);
+    await push("hasty");
+    const answers = await traffic.stop();
+    t.diagnostic(summary(answers));
+    assert.deepEqual(failures(answers, (body) => /^(calm|still) /.test(body)).slice(0, 5), []);
+  });
+});
 
 async function firstHalf(): Promise<void> {
   await push("calm");

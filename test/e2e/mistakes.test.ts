@@ -1,20 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, nodeApp, type TestApp } from "./platform.ts";
+import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 
 // Drawn with other journey files: it starts whole platforms, which takes too long for every run.
 
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 let app: TestApp;
-
-before(async () => {
-  // Some mistakes only fail once this time is over. It must be long enough for a process that starts on a busy machine.
-  platform = await startPlatform({ BERTH_HEALTH_BUDGET_SECONDS: "15" });
-  app = await createApp(platform, "shop", nodeApp("good"));
-  const pushed = await app.push();
-  assert.equal(pushed.exitCode, 0, pushed.stderr);
-});
-after(() => platform?.destroy());
 
 interface Failure {
   readonly stage: string;
@@ -114,53 +106,65 @@ const mistakes: Mistake[] = [
   },
 ];
 
-for (const mistake of mistakes) {
-  test(`${mistake.name}: the push fails with ${mistake.code}, and the old deployment serves`, async () => {
-    const before = await app.remoteHead();
-    const active = (await newest("deployments", "active"))?.id;
-    await app.commit({ Procfile: "web: node server.js\n", ...mistake.files });
+inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
+  before(async () => {
+    // Some mistakes only fail once this time is over. It must be long enough for a process that starts on a busy machine.
+    platform = await startVisitedPlatform(way, ["shop"], { BERTH_HEALTH_BUDGET_SECONDS: "15" });
+    app = await createApp(platform, "shop", nodeApp("good"));
     const pushed = await app.push();
-    assert.notEqual(pushed.exitCode, 0);
-    const failure = await failureOf(mistake.stage);
-    assert.deepEqual([failure.stage, failure.code], [mistake.stage, mistake.code]);
-    assert.match(failure.summary, mistake.says);
-    for (const text of [failure.summary, failure.hint]) {
-      assert.match(text, /^[A-Z`].{20}/, "the text is a sentence");
-      assert.ok(pushed.stderr.includes(text), `the output of the push lacks: ${text}\n${pushed.stderr}`);
-    }
-    assert.match(failure.log_tail.join("\n"), mistake.shows);
-    assert.match(pushed.stderr, mistake.shows);
-    const end = new RegExp(`(?:build|deploy\\w*) failed \\(${mistake.code}\\)\\. No traffic was switched\\.`, "i");
-    assert.match(pushed.stderr, end);
-    assert.match(pushed.stderr, /pre-receive hook declined/);
-    assert.equal(await app.remoteHead(), before);
-    assert.equal((await newest("deployments", "active"))?.id, active);
-    assert.deepEqual(await visit(), [200, "good"]);
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
   });
-}
+  after(() => platform?.destroy());
 
-test("each mistake has its own code", () => {
-  assert.equal(new Set(mistakes.map((mistake) => mistake.code)).size, mistakes.length);
-});
+  for (const mistake of mistakes) {
+    test(`${mistake.name}: the push fails with ${mistake.code}, and the old deployment serves`, async () => {
+      const before = await app.remoteHead();
+      const active = (await newest("deployments", "active"))?.id;
+      await app.commit({ Procfile: "web: node server.js\n", ...mistake.files });
+      const pushed = await app.push();
+      assert.notEqual(pushed.exitCode, 0);
+      const failure = await failureOf(mistake.stage);
+      assert.deepEqual([failure.stage, failure.code], [mistake.stage, mistake.code]);
+      assert.match(failure.summary, mistake.says);
+      for (const text of [failure.summary, failure.hint]) {
+        assert.match(text, /^[A-Z`].{20}/, "the text is a sentence");
+        assert.ok(pushed.stderr.includes(text), `the output of the push lacks: ${text}\n${pushed.stderr}`);
+      }
+      assert.match(failure.log_tail.join("\n"), mistake.shows);
+      assert.match(pushed.stderr, mistake.shows);
+      const end = new RegExp(`(?:build|deploy\\w*) failed \\(${mistake.code}\\)\\. No traffic was switched\\.`, "i");
+      assert.match(pushed.stderr, end);
+      assert.match(pushed.stderr, /pre-receive hook declined/);
+      assert.equal(await app.remoteHead(), before);
+      assert.equal((await newest("deployments", "active"))?.id, active);
+      assert.deepEqual(await visit(), [200, "good"]);
+    });
+  }
 
-test("a repaired application goes live after all of them", async () => {
-  await app.commit({ ...nodeApp("repaired"), Procfile: "web: node server.js\n" });
-  const pushed = await app.push();
-  assert.equal(pushed.exitCode, 0, pushed.stderr);
-  assert.deepEqual(await visit(), [200, "repaired"]);
-});
+  test("each mistake has its own code", () => {
+    assert.equal(new Set(mistakes.map((mistake) => mistake.code)).size, mistakes.length);
+  });
 
-test("a rollback to a deployment that no longer becomes healthy fails with 502 and the reason", async () => {
-  // Healthy only once: the first start writes a file, and later starts exit when they find it.
-  const once = `const mark = process.env.STORAGE_DIR + "/started"; const fs = require("node:fs"); if (fs.existsSync(mark)) process.exit(5); fs.writeFileSync(mark, "");`;
-  await app.commit(nodeApp("once", once));
-  assert.equal((await app.push()).exitCode, 0);
-  await app.commit(nodeApp("newer"));
-  assert.equal((await app.push()).exitCode, 0);
-  const answer = await platform.call<{ code: string; error: string }>("POST", "/v1/projects/shop/rollback");
-  assert.deepEqual([answer.status, answer.body.code], [502, "previous_unhealthy"]);
-  assert.match(answer.body.error, /exit code 5/);
-  assert.deepEqual(await visit(), [200, "newer"]);
+  test("a repaired application goes live after all of them", async () => {
+    await app.commit({ ...nodeApp("repaired"), Procfile: "web: node server.js\n" });
+    const pushed = await app.push();
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.deepEqual(await visit(), [200, "repaired"]);
+  });
+
+  test("a rollback to a deployment that no longer becomes healthy fails with 502 and the reason", async () => {
+    if (!platform.storage) await platform.call("PUT", "/v1/projects/shop/settings", { storage: true });
+    // Healthy only once: the first start writes a file, and later starts exit when they find it.
+    const once = `const mark = process.env.STORAGE_DIR + "/started"; const fs = require("node:fs"); if (fs.existsSync(mark)) process.exit(5); fs.writeFileSync(mark, "");`;
+    await app.commit(nodeApp("once", once));
+    assert.equal((await app.push()).exitCode, 0);
+    await app.commit(nodeApp("newer"));
+    assert.equal((await app.push()).exitCode, 0);
+    const answer = await platform.call<{ code: string; error: string }>("POST", "/v1/projects/shop/rollback");
+    assert.deepEqual([answer.status, answer.body.code], [502, "previous_unhealthy"]);
+    assert.match(answer.body.error, /exit code 5/);
+    assert.deepEqual(await visit(), [200, "newer"]);
+  });
 });
 
 type Row = { id: string; status: string; failure: Failure | null };

@@ -8,7 +8,8 @@ import { superuserConnection } from "../../src/adapters/postgres-host-local/supe
 import { routes } from "../../src/contract/routes.ts";
 import { findPostgres } from "../../src/daemon/setup/find-postgres.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
-import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, type TestApp } from "./platform.ts";
+import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
 import { eventually } from "../support/eventually.ts";
 
 const word = () => randomBytes(9).toString("hex");
@@ -44,98 +45,105 @@ require("node:http").createServer((request, response) => {
   };
 }
 
-let platform: TestPlatform;
+let platform: VisitedPlatform;
 let app: TestApp;
 let secrets: string[];
 let pusherSaw = "";
-const watch = watchCommandLines();
+let watch: ReturnType<typeof watchCommandLines>;
 
-before(async () => {
-  platform = await startPlatform({ BERTH_LOG_LEVEL: "debug" });
-  app = await createApp(platform, "chatty", chattyApp());
-  const token = await platform.call<{ token: string }>("POST", "/v1/api-tokens", {
-    name: "planted",
-    expires_in_days: 1,
-  });
-  await platform.call("POST", "/v1/projects/chatty/database");
-  for (const [key, value] of Object.entries(planted)) {
-    assert.equal((await platform.call("PUT", `/v1/projects/chatty/env/${key}`, { value })).status, 204);
-  }
-  await push(0);
-  const environment = JSON.parse((await platform.visit("chatty", "/environment")).body) as Record<string, string>;
-  const password = new URL(environment["DATABASE_URL"] as string).password;
-  const system = [environment["DATABASE_URL"], password, environment["CRON_SECRET"]] as string[];
-  assert.ok(system.every((value) => value.length > 20));
-  const keys = planted.KEY_SECRET.split("\n").slice(1, 3);
-  secrets = [planted.PLAIN_SECRET, planted.ODD_SECRET, ...keys, ...system, platform.token, token.body.token];
-  // Failures contain the tail of the log, so make a build and a start fail.
-  await app.commit(chattyApp({ build: "process.exit(3);" }));
-  await push(1);
-  await app.commit(chattyApp({ boot: "process.exit(3);" }));
-  await push(1);
-  await app.commit(chattyApp());
-  await push(0);
-  await platform.call("PUT", "/v1/projects/chatty/env/LATER_SECRET", { value: planted.PLAIN_SECRET });
-  await eventually(
-    async () => (await platform.visit("chatty", "/environment")).body.includes("LATER_SECRET"),
-    "the application has restarted with the variable",
-  );
-  const runtimeLog = async () =>
-    (await platform.call<{ lines: unknown[] }>("GET", "/v1/projects/chatty/logs?limit=5000")).body.lines.length;
-  await eventually(async () => (await runtimeLog()) > 100, "the application's output has arrived");
-});
-after(() => platform?.destroy());
-
-test("the application printed the planted secrets: the logs contain redaction marks", async () => {
-  const logs = await platform.call("GET", "/v1/projects/chatty/logs?limit=5000");
-  assert.match(JSON.stringify(logs.body), /told PLAIN_SECRET \[redacted\]/);
-  assert.match(JSON.stringify(logs.body), /halves \[redacted\]/);
-  assert.match(pusherSaw, /told DATABASE_URL \[redacted\]/);
-});
-
-test("the output of a push contains no secret", () => assertClean(pusherSaw, "the output of git push"));
-
-test("no response of the API contains a secret", async (t) => {
-  const bodies = await everyAnswer();
-  t.diagnostic(`${bodies.length} answers`);
-  assert.ok(bodies.length > 20);
-  for (const { path, text } of bodies) assertClean(text, path);
-});
-
-test("the platform's own output contains no secret, even at log level debug", () =>
-  assertClean(platform.output(), "berthd"));
-
-test("no file in the data folder contains a secret, except the file of the operator's token", async (t) => {
-  const keepers = new Set(["admin-token"]);
-  const unclean = () =>
-    filesBelow(platform.dataDir).filter(
-      (path) => !keepers.has(relative(platform.dataDir, path)) && secretIn(textOf(path)) !== undefined,
+inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
+  before(async () => {
+    pusherSaw = "";
+    watch = watchCommandLines();
+    platform = await startVisitedPlatform(way, ["chatty"], { BERTH_LOG_LEVEL: "debug" });
+    app = await createApp(platform, "chatty", chattyApp());
+    const token = await platform.call<{ token: string }>("POST", "/v1/api-tokens", {
+      name: "planted",
+      expires_in_days: 1,
+    });
+    await platform.call("POST", "/v1/projects/chatty/database");
+    for (const [key, value] of Object.entries(planted)) {
+      assert.equal((await platform.call("PUT", `/v1/projects/chatty/env/${key}`, { value })).status, 204);
+    }
+    await push(0);
+    const environment = JSON.parse((await platform.visit("chatty", "/environment")).body) as Record<string, string>;
+    const password = new URL(environment["DATABASE_URL"] as string).password;
+    const system = [environment["DATABASE_URL"], password, environment["CRON_SECRET"]] as string[];
+    assert.ok(system.every((value) => value.length > 20));
+    const keys = planted.KEY_SECRET.split("\n").slice(1, 3);
+    secrets = [planted.PLAIN_SECRET, planted.ODD_SECRET, ...keys, ...system, platform.token, token.body.token];
+    // Failures contain the tail of the log, so make a build and a start fail.
+    await app.commit(chattyApp({ build: "process.exit(3);" }));
+    await push(1);
+    await app.commit(chattyApp({ boot: "process.exit(3);" }));
+    await push(1);
+    await app.commit(chattyApp());
+    await push(0);
+    await platform.call("PUT", "/v1/projects/chatty/env/LATER_SECRET", { value: planted.PLAIN_SECRET });
+    await eventually(
+      async () => (await platform.visit("chatty", "/environment")).body.includes("LATER_SECRET"),
+      "the application has restarted with the variable",
     );
-  // An application's output stays in a temporary file until the platform has redacted it into the log.
-  await eventually(() => unclean().length === 0, "no file contains a secret").catch(() => {});
-  for (const path of unclean()) assertClean(textOf(path), path);
-  t.diagnostic(`${filesBelow(platform.dataDir).length} files`);
-});
+    const runtimeLog = async () =>
+      (await platform.call<{ lines: unknown[] }>("GET", "/v1/projects/chatty/logs?limit=5000")).body.lines.length;
+    await eventually(async () => (await runtimeLog()) > 100, "the application's output has arrived");
+  });
+  after(() => {
+    watch?.stop();
+    return platform?.destroy();
+  });
 
-test("no process had a secret in its arguments during the tests", (t) => {
-  const seen = watch.stop();
-  t.diagnostic(`${seen.length} command lines`);
-  assert.ok(seen.some((line) => line.includes("server.js")));
-  for (const line of seen) assertClean(line, "a command line");
-});
+  test("the application printed the planted secrets: the logs contain redaction marks", async () => {
+    const logs = await platform.call("GET", "/v1/projects/chatty/logs?limit=5000");
+    assert.match(JSON.stringify(logs.body), /told PLAIN_SECRET \[redacted\]/);
+    assert.match(JSON.stringify(logs.body), /halves \[redacted\]/);
+    assert.match(pusherSaw, /told DATABASE_URL \[redacted\]/);
+  });
 
-test("a dump of the control database contains no secret", async () => {
-  const found = await findPostgres({ searchPath: systemPath, ownFolders: [] });
-  const run = readFileSync(join(platform.dataDir, "run-folder"), "utf8");
-  const address = { dir: join(platform.dataDir, "control-database"), socketDir: join(run, "control"), port: null };
-  const { host, port, user, password, database } = superuserConnection(address);
-  const args = ["--host", host, "--port", `${port}`, "--username", user, "--inserts", database];
-  const dump = await runOk(
-    { file: found?.pgDump ?? "pg_dump", args },
-    { env: { PGPASSWORD: password, PATH: "/usr/bin:/bin" }, maxOutputBytes: 64 * 1024 * 1024 },
-  );
-  assert.match(dump.stdout, /INSERT INTO public\.project_variable/);
-  assertClean(dump.stdout, "the dump");
+  test("the output of a push contains no secret", () => assertClean(pusherSaw, "the output of git push"));
+
+  test("no response of the API contains a secret", async (t) => {
+    const bodies = await everyAnswer();
+    t.diagnostic(`${bodies.length} answers`);
+    assert.ok(bodies.length > 20);
+    for (const { path, text } of bodies) assertClean(text, path);
+  });
+
+  test("the platform's own output contains no secret, even at log level debug", () =>
+    assertClean(platform.output(), "berthd"));
+
+  test("no file in the data folder contains a secret, except the file of the operator's token", async (t) => {
+    const keepers = new Set(["admin-token"]);
+    const unclean = () =>
+      filesBelow(platform.dataDir).filter(
+        (path) => !keepers.has(relative(platform.dataDir, path)) && secretIn(textOf(path)) !== undefined,
+      );
+    // An application's output stays in a temporary file until the platform has redacted it into the log.
+    await eventually(() => unclean().length === 0, "no file contains a secret").catch(() => {});
+    for (const path of unclean()) assertClean(textOf(path), path);
+    t.diagnostic(`${filesBelow(platform.dataDir).length} files`);
+  });
+
+  test("no process had a secret in its arguments during the tests", (t) => {
+    const seen = watch.stop();
+    t.diagnostic(`${seen.length} command lines`);
+    assert.ok(seen.some((line) => line.includes("server.js")));
+    for (const line of seen) assertClean(line, "a command line");
+  });
+
+  test("a dump of the control database contains no secret", async () => {
+    const found = await findPostgres({ searchPath: systemPath, ownFolders: [] });
+    const run = readFileSync(join(platform.dataDir, "run-folder"), "utf8");
+    const address = { dir: join(platform.dataDir, "control-database"), socketDir: join(run, "control"), port: null };
+    const { host, port, user, password, database } = superuserConnection(address);
+    const args = ["--host", host, "--port", `${port}`, "--username", user, "--inserts", database];
+    const dump = await runOk(
+      { file: found?.pgDump ?? "pg_dump", args },
+      { env: { PGPASSWORD: password, PATH: "/usr/bin:/bin" }, maxOutputBytes: 64 * 1024 * 1024 },
+    );
+    assert.match(dump.stdout, /INSERT INTO public\.project_variable/);
+    assertClean(dump.stdout, "the dump");
+  });
 });
 
 async function push(failing: 0 | 1): Promise<void> {

@@ -158,7 +158,8 @@ export function swarmOfThree() {
   }
 
   return {
-    ...{ machine, firstEdge, secondEdge, seen, deploy, allAnswer, allManage, leader, replaceLeader, occupy, underLoad, timed },
+    ...{ machine, firstEdge, secondEdge, seen, deploy, occupy, allAnswer, allManage, leader, replaceLeader },
+    ...{ underLoad, timed },
     primary: () => primary,
     second: () => second,
     third: () => third,

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describe } from "node:test";
 import type { SwarmAttempt } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { labels } from "../../src/containers/container-labels.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
@@ -12,6 +13,7 @@ import { edgeLacks } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
 import { startMachines, type TestMachine } from "../support/machines.ts";
 import { withoutRegistry } from "../support/registry.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
 
@@ -66,6 +68,11 @@ export function drawWays(
   const drawn = ways.filter((way) => way.runtime !== "swarm" && usual(way));
   const ready = drawn.filter((way) => wayLacks(way) === false);
   return drawCases(ready.length > 0 ? ready : drawn, 1, random);
+}
+
+/** Describes the same tests for each combination that `drawWays` chooses. */
+export function inEachWay(choice: Choice, suite: (way: Way) => void, random = seededRandom()): void {
+  for (const way of drawWays(random, choice)) describe(nameOf(way), { skip: wayLacks(way) }, () => suite(way));
 }
 
 /** Starts a platform that serves these projects or hostnames; over HTTPS, it uses a certificate of the operator. */

@@ -26,8 +26,10 @@ const running = ["queued", "running", "pending", "starting"];
 export function BuildPage() {
   const { id } = route.useParams();
   const build = useCall("builds.get", { params: { id } });
+  // The page shows facts of the project, too, which would move it if they came later.
+  const { isPending } = useProject();
   return (
-    <PageView title="Deployment" of={build}>
+    <PageView title="Deployment" of={isPending ? { ...build, data: undefined } : build}>
       {(data) => <Build build={data} />}
     </PageView>
   );
@@ -39,6 +41,7 @@ function Build({ build }: { readonly build: Build }) {
   const slug = useSlug();
   const failure = build.failure ?? build.deployment?.failure ?? null;
   const status = stateOf(build);
+  const isLogMissing = log.text === "" && (log.complete || log.error !== null);
   return (
     <Page
       title={build.deployment === null ? `Build ${build.number}` : `Deployment #${build.deployment.number}`}
@@ -67,8 +70,8 @@ function Build({ build }: { readonly build: Build }) {
     >
       <Stages build={build} log={log.text} lines={lines} />
       {failure !== null && (
-        // The log below ends with the same lines.
-        <FailureBox failure={log.text === "" ? failure : { ...failure, log_tail: [] }}>
+        // The log below ends with the same lines, if it can be read.
+        <FailureBox failure={isLogMissing ? failure : { ...failure, log_tail: [] }}>
           <StillServing slug={slug} />
         </FailureBox>
       )}
