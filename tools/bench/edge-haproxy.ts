@@ -71,7 +71,7 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog });
   const ports = async () => ({ plain: await freePort(), tls: await freePort() });
-  const [nginx, bare, uncounted] = [await ports(), await ports(), await ports()];
+  const [nginx, bare, forwarding, uncounted] = [await ports(), await ports(), await ports(), await ports()];
   const stops: Stop[] = [];
   const run = async (stop: Promise<Stop>) => ({ pid: stops[stops.push(await stop) - 1]?.pid ?? 0 });
   try {
@@ -80,20 +80,24 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
     const { listen, listen_tls } = await edge.observe();
     const { identity } = readHaproxyRecord(stateDir) as NonNullable<ReturnType<typeof readHaproxyRecord>>;
     const ours = { plain: portOf(listen), tls: portOf(listen_tls), pid: identity.pid };
-    const all = {
+    const rivals = {
       ours,
       "bare nginx": { ...nginx, ...(await run(startNginx(dir, `nginx-${hosts}`, nginxServers(subject, nginx)))) },
       "bare HAProxy": { ...bare, ...(await run(startHaproxy(subject, bare))) },
     };
-    const rows = await compare(`${hosts} hosts, kept connections`, dir, all, "plain");
-    if (hosts > 1) return hosts < 10_000 ? rows : [...rows, await measureChange(edge, upstream, hosts)];
-    rows.push(...(await compare("1 host, new connections", dir, all, "new")));
-    rows.push(...(await compare("1 host, TLS, kept connections", dir, all, "tls")));
-    const without = { ...uncounted, ...(await run(startUncounted(runFolder(stateDir), ours, uncounted))) };
-    return [
-      ...rows,
-      ...(await compare("1 host, kept connections", dir, { ours, [withoutCounting]: without }, "plain")),
-    ];
+    const rows: BenchRow[] = [];
+    for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
+    if (hosts === 1) {
+      const servers = nginxServers(subject, forwarding, forwardingFields);
+      const others = {
+        ours,
+        [sameFields]: { ...forwarding, ...(await run(startNginx(dir, "nginx-forwarding", servers))) },
+        [withoutCounting]: { ...uncounted, ...(await run(startUncounted(runFolder(stateDir), ours, uncounted))) },
+      };
+      rows.push(...(await compare({ dir, hosts, rivals: others, way: "plain" })));
+    }
+    if (hosts >= 10_000) rows.push(await measureChange(edge, upstream, hosts));
+    return rows;
   } finally {
     for (const stop of stops) stop();
     await edge.stop(0);
@@ -101,22 +105,39 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
 }
 
 const withoutCounting = "the same without counting";
-const countingGoal = 0.9;
 
-type Way = "plain" | "new" | "tls";
+const sameFields = "an nginx that adds the same fields, without counting";
+
+function goalOf(who: string, hosts: number): number | null {
+  if (who === withoutCounting) return 0.9;
+  if (who === sameFields) return null;
+  return hosts < 10_000 ? 0.95 : 1;
+}
+
+const ways = ["plain", "new", "tls"] as const;
+type Way = (typeof ways)[number];
+const wayNames = { plain: "kept connections", new: "new connections", tls: "TLS, kept connections" } as const;
+
+interface Comparison {
+  readonly dir: string;
+  readonly hosts: number;
+  readonly rivals: Readonly<Record<string, Rival>>;
+  readonly way: Way;
+}
 
 /** Compares Berth's edge with each of the others: request rate, and CPU time of a request. */
-async function compare(name: string, dir: string, all: Readonly<Record<string, Rival>>, way: Way) {
+async function compare({ dir, hosts, rivals, way }: Comparison): Promise<BenchRow[]> {
+  const name = `${hosts === 1 ? "1 host" : `${hosts} hosts`}, ${wayNames[way]}`;
   const loads = new Map<string, Load[]>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const [who, rival] of Object.entries(all))
+    for (const [who, rival] of Object.entries(rivals))
       loads.set(who, [...(loads.get(who) ?? []), await load(dir, rival, way)]);
   }
   const rate = (who: string) => median((loads.get(who) ?? []).map((each) => each.perSecond));
   const cost = (who: string) => Math.min(...(loads.get(who) ?? []).map((each) => each.secondsEach));
-  const others = Object.keys(all).filter((who) => who !== "ours");
+  const others = Object.keys(rivals).filter((who) => who !== "ours");
   return others.flatMap((who) => {
-    const goal = who === withoutCounting ? countingGoal : 0.95;
+    const goal = goalOf(who, hosts);
     return [
       rateRow(`HAProxy edge, ${name}`, who, { ours: rate("ours"), theirs: rate(who), goal }),
       costRow(`HAProxy edge, a request, ${name}`, who, { ours: cost("ours"), theirs: cost(who) }),
@@ -176,17 +197,26 @@ function spreadScript(hosts: number): string {
 end\n`;
 }
 
+/** The fields that Berth's edge adds to each request, as directives of nginx. */
+const forwardingFields = Object.entries({
+  ...{ "X-Forwarded-For": "$remote_addr", "X-Forwarded-Proto": "$scheme", "X-Forwarded-Host": "$http_host" },
+  ...{ "X-Forwarded-Port": "$server_port", "X-Real-IP": "$remote_addr", "X-Request-Id": "$request_id" },
+})
+  .map(([name, value]) => `proxy_set_header ${name} ${value};`)
+  .join(" ");
+
 /** One server block for each host, as is usual with nginx. */
-function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): string {
-  const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`;
-  const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl; ssl_certificate ${dir}/pem; ssl_certificate_key ${dir}/pem;`;
+function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">, fields = ""): string {
+  const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; ${fields}`;
+  // Every host listens for TLS too; otherwise nginx would not look hosts up there.
+  const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl;`;
   const servers = Array.from(
     { length: hosts },
-    (_, i) =>
-      `server { ${i === 0 ? listen : `listen ${host}:${plain};`} server_name host-${i}.test; location / { ${proxy} } }`,
+    (_, i) => `server { ${listen} server_name host-${i}.test; location / { ${proxy} } }`,
   );
+  const certificate = `ssl_certificate ${dir}/pem; ssl_certificate_key ${dir}/pem;`;
   const sizes = "server_names_hash_max_size 65536; server_names_hash_bucket_size 128;";
-  return `${sizes} upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; } ${servers.join("\n")}`;
+  return `${sizes} ${certificate} upstream app { server ${host}:${upstream}; keepalive 256; keepalive_requests 10000000; } ${servers.join("\n")}`;
 }
 
 /** One backend for each host in a map, and nothing else. */

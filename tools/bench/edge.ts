@@ -128,7 +128,8 @@ http { access_log off; keepalive_requests 10000000; ${temporary.join(" ")} ${ser
   );
   const child = start({ file: programPath("nginx") as string, args: ["-c", file, "-e", join(dir, `${name}.log`)] });
   const port = Number(/listen [\d.]+:(\d+)/.exec(servers)?.[1]);
-  if ((await until(() => accepts(port), { timeoutMs: 30_000 })) === undefined)
+  // 10,000 hosts that listen for TLS take nginx 8 seconds of CPU time.
+  if ((await until(() => accepts(port), { timeoutMs: 120_000 })) === undefined)
     throw new Error(`nginx (${name}) did not start.`);
   return stopOf(child);
 }
