@@ -1,16 +1,15 @@
 // Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { randomBytes, X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import { request } from "node:https";
+import { createServer, request, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDnsResolver } from "../src/adapters/dns-resolver/dns-resolver.ts";
-import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
 import { createRfc2136DnsProvider } from "../src/adapters/dns-provider-rfc2136/rfc2136-dns-provider.ts";
 import { createAcmeIssuer } from "../src/adapters/issuer-acme/acme-issuer.ts";
 import { deleteChallenge, insertChallenge, openAccount } from "../src/features/certificates/certificates.ts";
@@ -26,7 +25,9 @@ import { certificatesTask } from "../src/reconcile/certificates/certificates-tas
 import { createDriver, type Task } from "../src/reconcile/driver.ts";
 import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
+import type { Edge } from "../src/ports/edge.ts";
 import { startDnsServer, type DnsRecord } from "./support/dns-server.ts";
+import { createTestEdge, edgeLacks } from "./support/edges.ts";
 import { eventually } from "./support/eventually.ts";
 import { freePort } from "./support/free-port.ts";
 import { startLimitedAuthority } from "./support/limited-authority.ts";
@@ -35,13 +36,19 @@ import { startPebble, withoutPebble, type Pebble } from "./support/pebble.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { platformBeside } from "./support/platform-double.ts";
+import { startVisits, visitOverTls } from "./support/visits.ts";
 
-describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
+for (const kind of ["builtin", "haproxy"] as const) {
+  const skip = withoutPebble || withoutKnot || edgeLacks(kind);
+  describe(`certificates on the edge ${kind}`, { skip }, () => certificates(kind));
+}
+
+function certificates(kind: Edge["kind"]): void {
   let dns: Knot;
   let dnsServer: string;
   let api: TestApi;
   let org: TestOrganization;
-  let edge: BuiltinEdge;
+  let edge: Edge;
   let app: Server;
   let pebble: Pebble;
   let platform: Platform;
@@ -64,13 +71,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     api = await testApi({ ports: { dns: resolver }, http: { mounts: [mount] } });
     org = await testOrganization(api.database.db, "home");
     folder = await mkdtemp(join(tmpdir(), "berth-certificates-"));
-    edge = createBuiltinEdge({
-      listenHost: "127.0.0.1",
-      listenPort: 0,
-      listenTlsPort: 0,
-      stateDir: folder,
-      log: silentLog,
-    });
+    edge = createTestEdge(kind, { listenPort: 0, listenTlsPort: 0, stateDir: folder });
     app = createServer((_incoming, response) => response.end("the shop"));
     await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
     await deployedProject();
@@ -172,17 +173,29 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
 
   /** Requests the name over HTTPS as a client that trusts only the test authority. */
   async function visit(servername: string, authority = pebble): Promise<string> {
-    const ca = await authority.roots();
-    return new Promise((resolve, reject) => {
-      const asking = request(
-        { host: "127.0.0.1", port: ports.tls, servername, ca, headers: { host: servername } },
-        (response) => {
-          let body = "";
-          response.on("data", (chunk: Buffer) => (body += chunk.toString()));
-          response.on("end", () => resolve(body));
-        },
-      );
-      asking.on("error", reject).end();
+    return (await visitOverTls({ port: ports.tls, servername, ca: await authority.roots() })).body;
+  }
+
+  /** Requests the name over plain HTTP. */
+  async function visitPlainly(hostname: string): Promise<{ status: number | undefined; body: string }> {
+    const asking = request({ host: "127.0.0.1", port: ports.plain, agent: false, headers: { host: hostname } });
+    const [response] = (await once(asking.end(), "response")) as [IncomingMessage];
+    let body = "";
+    for await (const chunk of response) body += String(chunk);
+    return { status: response.statusCode, body };
+  }
+
+  /** Like `proceed`, but no edge loads the issued certificate before `beforeLoading` has resolved. */
+  function proceedWithPause(hostname: string, beforeLoading: () => Promise<void>): Promise<Shown> {
+    return proceed(hostname, async (task) => {
+      // The edge's task reports again only below. Until then the row keeps the edge alive.
+      await sql`update edge set seen_at = now() + interval '1 hour'`.execute(platform.db);
+      const done = run(task);
+      const isLoading = async () => (await shown(hostname)).ssl_detail.includes("the edges are loading it");
+      await eventually(isLoading, "the certificate was issued");
+      await beforeLoading();
+      await run(tasks.edge);
+      await done;
     });
   }
 
@@ -190,16 +203,7 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     const hostname = "loading.example.com";
     const statusWhileLoading = async () => {
       let status = "";
-      await proceed(hostname, async (task) => {
-        // The edge's task reports again only below. Until then the row keeps the edge alive.
-        await sql`update edge set seen_at = now() + interval '1 hour'`.execute(platform.db);
-        const done = run(task);
-        const isLoading = async () => (await shown(hostname)).ssl_detail.includes("the edges are loading it");
-        await eventually(isLoading, "the certificate was issued");
-        status = (await shown(hostname)).ssl_status;
-        await run(tasks.edge);
-        await done;
-      });
+      await proceedWithPause(hostname, async () => void (status = (await shown(hostname)).ssl_status));
       return [status, (await shown(hostname)).ssl_status];
     };
     await attach(hostname);
@@ -225,13 +229,19 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal(ssl_status, "active", ssl_detail);
     assert.doesNotMatch(ssl_detail, /confirmed/);
     assert.equal(await visit("shop.example.com"), "the shop");
-    const plain = await fetch(`http://127.0.0.1:${ports.plain}/`, {
-      headers: { host: "shop.example.com" },
-      redirect: "manual",
-    });
-    assert.equal(plain.status, 404, "fetch sends its own Host header");
+    assert.equal((await visitPlainly("shop.example.com")).status, 308);
     const days = (Date.parse(ssl_next_attempt_at ?? "") - Date.now()) / 86_400_000;
     assert.ok(Math.abs(days - 60) < 1, `the renewal is due after ${days} days`);
+  });
+
+  test("private keys of certificates and of the account are sealed in the database", async () => {
+    const issued = platform.db.selectFrom("certificate").select("sealed_key").where("sealed_key", "is not", null);
+    const keys = [
+      ...(await issued.execute()),
+      ...(await platform.db.selectFrom("acme_account").select("sealed_key").execute()),
+    ];
+    assert.ok(keys.length >= 2);
+    for (const { sealed_key } of keys) assert.doesNotMatch(String(sealed_key), /PRIVATE KEY/);
   });
 
   test("all applications' names get one wildcard certificate, proven by a signed DNS update of their zone", async (t) => {
@@ -388,31 +398,42 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     assert.equal((await proceed("account.example.com")).ssl_status, "active");
   });
 
-  test("a renewal replaces the certificate without a failed request, and a failed renewal keeps the old certificate", async () => {
-    await attach("renew.example.com", here);
-    const serial = async () =>
-      (
-        await platform.db
-          .selectFrom("certificate")
-          .select("chain_pem")
-          .where("hostname", "=", "renew.example.com")
-          .executeTakeFirstOrThrow()
-      ).chain_pem;
-    const first = await serial();
-    let renewing = true;
-    const visits = (async () => {
-      for (; renewing;) assert.equal(await visit("renew.example.com"), "the shop");
-    })();
-    await proceed("renew.example.com");
-    renewing = false;
-    await visits;
-    assert.notEqual(await serial(), first);
-    await dns.set("renew.example.com", { type: "A", value: "203.0.113.9" });
-    const { ssl_status, ssl_detail } = await proceed("renew.example.com");
+  test("a renewal replaces the certificate without a failed request on kept and new connections", async () => {
+    const hostname = "renew.example.com";
+    await attach(hostname, here);
+    const first = await storedSerial(hostname);
+    const visits = startVisits({ port: ports.tls, servername: hostname, ca: await pebble.roots() }, "the shop");
+    try {
+      await visits.passed(20, first);
+      // By now the new certificate is issued; the edge still has the old one.
+      const renewed = proceedWithPause(hostname, () => visits.passed(20, first));
+      assert.equal((await renewed).ssl_status, "active");
+      const second = await storedSerial(hostname);
+      assert.notEqual(second, first);
+      await visits.passed(20, second);
+    } finally {
+      await visits.stop();
+    }
+    assert.deepEqual(visits.failures, []);
+    assert.deepEqual(visits.keptSerials(), [first], "the renewal closed a kept connection");
+  });
+
+  test("a failed renewal keeps the old certificate", async () => {
+    const hostname = "kept.example.com";
+    await attach(hostname, here);
+    const first = await storedSerial(hostname);
+    await dns.set(hostname, { type: "A", value: "203.0.113.9" });
+    const { ssl_status, ssl_detail } = await proceed(hostname);
     assert.equal(ssl_status, "active");
     assert.match(ssl_detail, /^Valid until .*, but not renewed yet\. No certificate is ordered: /);
-    assert.equal(await visit("renew.example.com"), "the shop");
+    const { body, serial } = await visitOverTls({ port: ports.tls, servername: hostname, ca: await pebble.roots() });
+    assert.deepEqual([body, serial], ["the shop", first]);
   });
+
+  async function storedSerial(hostname: string): Promise<string> {
+    const row = platform.db.selectFrom("certificate").select("chain_pem").where("hostname", "=", hostname);
+    return new X509Certificate((await row.executeTakeFirstOrThrow()).chain_pem ?? "").serialNumber;
+  }
 
   test("the steps of an order are stored with their times, and each step appears in the stream of changes", async () => {
     const { ssl_status, ssl_detail, ssl_steps: taken } = await attach("steps.example.com", here);
@@ -479,7 +500,10 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
     const { ssl_status, ssl_detail } = await proceed("ended.example.com");
     assert.equal(ssl_status, "failed");
     assert.match(ssl_detail, /^The certificate expired at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
-    await assert.rejects(visit("ended.example.com"), /handshake failure/);
+    // The TLS alert of an edge that has no certificate for the name.
+    const refusal = kind === "builtin" ? /handshake failure/ : /unrecognized name/;
+    await assert.rejects(visit("ended.example.com"), refusal);
+    assert.deepEqual(await visitPlainly("ended.example.com"), { status: 200, body: "the shop" });
   });
 
   test("a certificate counts as troubled from 14 days before its expiry", async () => {
@@ -523,4 +547,4 @@ describe("certificates", { skip: withoutPebble || withoutKnot }, () => {
       assert.equal(pebble.orders(), before);
     });
   }
-});
+}
