@@ -75,6 +75,11 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       const names = Array.from({ length: hostnames }, (_, i) => `name-${i}.shop.test`);
       const half = hostnames / 2;
       await Promise.all([attach(names.slice(0, half)), pushTimes(deploys / 2), changeCertificate()]);
+      assert.equal(
+        servingPid("haproxy", join(platform.dataDir, "haproxy")),
+        worker,
+        "hostnames, deploys or a certificate reloaded HAProxy",
+      );
       await platform.end("SIGKILL");
       await platform.restart({ BERTH_TRUSTED_PROXIES: "192.0.2.1" });
       const isReloaded = () => servingPid("haproxy", join(platform.dataDir, "haproxy")) !== worker;
