@@ -55,9 +55,12 @@ interface Subject {
   readonly certificate: EdgeCertificate;
 }
 
-interface Rival {
+interface Ports {
   readonly plain: number;
   readonly tls: number;
+}
+
+interface Rival extends Ports {
   /** The process; if it has children, they serve the requests. */
   readonly pid: number;
 }
@@ -70,8 +73,7 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   const haproxyBin = programPath("haproxy") as string;
   const stateDir = join(dir, `edge-${hosts}`);
   const edge = createHaproxyEdge({ haproxyBin, ...listens, stateDir, log: silentLog });
-  const ports = async () => ({ plain: await freePort(), tls: await freePort() });
-  const [nginx, bare, forwarding, uncounted] = [await ports(), await ports(), await ports(), await ports()];
+  const [nginx, bare] = [await freePorts(), await freePorts()];
   const stops: Stop[] = [];
   const run = async (stop: Promise<Stop>) => ({ pid: stops[stops.push(await stop) - 1]?.pid ?? 0 });
   try {
@@ -87,15 +89,7 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
     };
     const rows: BenchRow[] = [];
     for (const way of ways) rows.push(...(await compare({ dir, hosts, rivals, way })));
-    if (hosts === 1) {
-      const servers = nginxServers(subject, forwarding, forwardingFields);
-      const others = {
-        ours,
-        [sameFields]: { ...forwarding, ...(await run(startNginx(dir, "nginx-forwarding", servers))) },
-        [withoutCounting]: { ...uncounted, ...(await run(startUncounted(runFolder(stateDir), ours, uncounted))) },
-      };
-      rows.push(...(await compare({ dir, hosts, rivals: others, way: "plain" })));
-    }
+    if (hosts === 1) rows.push(...(await compareVariants(subject, { ours, folder: runFolder(stateDir), stops })));
     if (hosts >= 10_000) rows.push(await measureChange(edge, upstream, hosts));
     return rows;
   } finally {
@@ -104,13 +98,43 @@ async function measureHosts(subject: Subject): Promise<BenchRow[]> {
   }
 }
 
+interface Running {
+  readonly ours: Rival;
+  /** The folder with HAProxy's configuration. */
+  readonly folder: string;
+  readonly stops: Stop[];
+}
+
+/** Compares Berth's edge with what shows where its time goes: the same without counting or with one thread, and nginx with more work. */
+async function compareVariants(subject: Subject, { ours, folder, stops }: Running): Promise<BenchRow[]> {
+  const { dir, hosts } = subject;
+  const run = async (starting: (ports: Ports) => Promise<Stop>): Promise<Rival> => {
+    const ports = await freePorts();
+    const stop = await starting(ports);
+    stops.push(stop);
+    return { ...ports, pid: stop.pid };
+  };
+  const rivals = {
+    ours,
+    [sameFields]: await run((ports) =>
+      startNginx(dir, "nginx-forwarding", nginxServers(subject, ports, forwardingFields)),
+    ),
+    [withoutCounting]: await run((ports) => startChanged({ folder, ours, name: "uncounted" }, ports, withoutCounts)),
+    [withOneThread]: await run((ports) => startChanged({ folder, ours, name: "one-thread" }, ports, inOneThread)),
+    [bareWithOneThread]: await run((ports) => startHaproxy(subject, ports, 1)),
+  };
+  return compare({ dir, hosts, rivals, way: "plain" });
+}
+
 const withoutCounting = "the same without counting";
+const withOneThread = "the same with one thread";
+const bareWithOneThread = "a bare HAProxy with one thread";
 
 const sameFields = "an nginx that adds the same fields, without counting";
 
 function goalOf(who: string, hosts: number): number | null {
   if (who === withoutCounting) return 0.9;
-  if (who === sameFields) return null;
+  if ([sameFields, withOneThread, bareWithOneThread].includes(who)) return null;
   return hosts < 10_000 ? 0.95 : 1;
 }
 
@@ -206,7 +230,7 @@ const forwardingFields = Object.entries({
   .join(" ");
 
 /** One server block for each host, as is usual with nginx. */
-function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">, fields = ""): string {
+function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Ports, fields = ""): string {
   const proxy = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; ${fields}`;
   // Every host listens for TLS too; otherwise nginx would not look hosts up there.
   const listen = `listen ${host}:${plain}; listen ${host}:${tls} ssl;`;
@@ -220,14 +244,17 @@ function nginxServers({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Ri
 }
 
 /** One backend for each host in a map, and nothing else. */
-async function startHaproxy({ dir, hosts, upstream }: Subject, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
-  const file = join(dir, `bare-${hosts}.cfg`);
+async function startHaproxy(subject: Subject, { plain, tls }: Ports, threads?: number): Promise<Stop> {
+  const { dir, hosts, upstream } = subject;
+  const file = join(dir, `bare-${hosts}-${threads ?? "all"}.cfg`);
   const all = Array.from({ length: hosts }, (_, i) => i);
   await writeFile(join(dir, "bare.map"), all.map((i) => `host-${i}.test b${i}\n`).join(""));
   const backends = all.map((i) => `backend b${i}\n  server s ${host}:${upstream}\n`);
   await writeFile(
     file,
-    `defaults
+    `global
+  ${threads === undefined ? "" : `nbthread ${threads}`}
+defaults
   mode http
   timeout connect 5s
   timeout client 60s
@@ -241,17 +268,35 @@ ${backends.join("")}`,
   return startedHaproxy(file, plain);
 }
 
-/** Starts Berth's own configuration without the counting rules, on other ports. */
-async function startUncounted(folder: string, ours: Rival, { plain, tls }: Omit<Rival, "pid">): Promise<Stop> {
-  const text = (await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
-    .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
-    .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE")
-    .replace("admin.sock", "uncounted.sock")
+interface Original {
+  readonly folder: string;
+  readonly ours: Rival;
+  readonly name: string;
+}
+
+/** Starts Berth's own configuration with a change, on other ports. */
+async function startChanged(
+  { folder, ours, name }: Original,
+  { plain, tls }: Ports,
+  change: (text: string) => string,
+): Promise<Stop> {
+  const text = change(await readFile(join(folder, "haproxy", "haproxy.cfg"), "utf8"))
+    .replace("admin.sock", `${name}.sock`)
     .replace(`:${ours.plain}\n`, `:${plain}\n`)
     .replace(`:${ours.tls} ssl`, `:${tls} ssl`);
-  const file = join(folder, "haproxy", "uncounted.cfg");
+  const file = join(folder, "haproxy", `${name}.cfg`);
   await writeFile(file, text);
   return startedHaproxy(file, plain);
+}
+
+function withoutCounts(text: string): string {
+  return text
+    .replaceAll(/^.*(?:track-sc0|sc_tracked|sc_inc_gpc|txn\.begun|txn\.took).*\n/gm, "")
+    .replaceAll(/use_backend busy if .*/g, "use_backend busy if TRUE");
+}
+
+function inOneThread(text: string): string {
+  return text.replace("global\n", "global\n  nbthread 1\n");
 }
 
 async function startedHaproxy(file: string, port: number): Promise<Stop> {
@@ -259,6 +304,10 @@ async function startedHaproxy(file: string, port: number): Promise<Stop> {
   if ((await until(() => accepts(port), { timeoutMs: 60_000 })) === undefined)
     throw new Error(`HAProxy did not start with ${file}.`);
   return stopOf(child);
+}
+
+async function freePorts(): Promise<Ports> {
+  return { plain: await freePort(), tls: await freePort() };
 }
 
 function portOf(listen: string | null): number {
