@@ -40,7 +40,7 @@ const allWays: readonly Way[] = [
   ...edges.flatMap((edge) => (["docker", "swarm"] as const).map((runtime): Way => ({ runtime, edge, over: "http" }))),
 ];
 
-export const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
+const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
 
 /** Returns why tests with this combination are skipped, or false. */
 export function wayLacks({ runtime, edge }: Way): string | false {
@@ -58,10 +58,7 @@ interface Choice {
  * Returns the combinations that a file tests. A usual run draws one of `usual` that needs no swarm and whose parts are installed.
  * `npm test -- --all` selects all; BERTH_TEST_WAY selects those that contain all of its words, such as `swarm,haproxy`.
  */
-export function drawWays(
-  random: () => number,
-  { possible = () => true, usual = () => true }: Choice = {},
-): readonly Way[] {
+function drawWays(random: () => number, { possible = () => true, usual = () => true }: Choice = {}): readonly Way[] {
   const named = process.env["BERTH_TEST_WAY"]?.split(",") ?? [];
   const ways = allWays.filter((way) => possible(way) && named.every((word) => Object.values(way).includes(word)));
   if (runsAll || named.length > 0) return ways;
