@@ -82,6 +82,18 @@ test("the five classic mistakes have five codes", () => {
   ]);
 });
 
+test("a broken connection is a wrong port only if the application listens elsewhere", () => {
+  const where = { port: 3000, path: null, budgetMs: 60_000 };
+  const codeWith = (...ports: readonly number[]) => {
+    const listening = ports.map((port) => ({ port, loopback: false }));
+    return probeFailure({ outcome: "broken", detail: "ECONNRESET" }, { ...where, listening }).code;
+  };
+  assert.deepEqual(
+    [codeWith(4321), codeWith(3000, 4321), codeWith()],
+    ["wrong_port", "health_check_broken", "health_check_broken"],
+  );
+});
+
 test("a wrong port is named, and a right one that only the application itself reaches", () => {
   const where = { port: 3000, path: null, budgetMs: 60_000 };
   const told = (...listening: { port: number; loopback: boolean }[]) =>

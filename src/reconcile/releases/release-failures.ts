@@ -18,7 +18,7 @@ const releaseFailures = {
   health_check_timeout:
     "The application accepted the connection but did not answer in time. Look for work that blocks requests during the start.",
   health_check_broken:
-    "The application closed the connection without an HTTP answer. Check that it serves plain HTTP, not HTTPS, on $PORT.",
+    "The application closed the connection without an HTTP answer. Check that it listens on $PORT on 0.0.0.0, and serves plain HTTP, not HTTPS.",
   image_check_failed:
     "Make the Dockerfile's HEALTHCHECK succeed as the project's user and with the port in PORT, or set a health path, which replaces it: `berth projects settings --health-path /healthz`.",
   project_deleted: "Undelete the project and deploy again.",
@@ -106,6 +106,9 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
     case "timeout":
       return releaseFailure("health", "health_check_timeout", `GET ${asked} got no answer for ${seconds} s.`);
     case "broken":
+      // Some runtimes accept connections for the application, and close them when it does not listen on this port.
+      if (where.listening.length > 0 && !where.listening.some(({ port }) => port === where.port))
+        return notListening(where, seconds);
       return releaseFailure(
         "health",
         "health_check_broken",
