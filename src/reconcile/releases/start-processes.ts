@@ -140,7 +140,8 @@ async function unhealthy(
   const worst = (replica && resultOf(replica)) ?? { outcome: "refused" as const };
   if (replica !== undefined && replica.process !== web)
     return releaseFailure("boot", "platform_fault", `The process ${replica.process} did not start in time.`);
-  const listening = worst.outcome === "refused" ? await platform.ports.runtime.listening(workload.id) : [];
+  const isReached = worst.outcome !== "refused" && worst.outcome !== "broken";
+  const listening = isReached ? [] : await platform.ports.runtime.listening(workload.id);
   const { budgetMs } = platform.settings.health;
   return probeFailure(worst, { port: workload.port ?? 0, path: deployment.health_path, budgetMs, listening });
 }
