@@ -1,11 +1,12 @@
 import { constants } from "node:os";
 import { unlessStatus, type DockerApi } from "../kit/docker-api.ts";
 import { processIds } from "../kit/processes.ts";
-import { behindWrappers, readProcessTree, type TreeProcess } from "../kit/process-tree.ts";
+import { readProcessTree, type TreeProcess } from "../kit/process-tree.ts";
 import type { Instance, InstanceExit, InstanceKey } from "../ports/runtime.ts";
 import { labels, type ContainerRole } from "./container-labels.ts";
 import { OutputLog } from "./output-log.ts";
 import type { DockerContext } from "./settings.ts";
+import { signalApplication } from "./signal-application.ts";
 
 const { signals } = constants;
 
@@ -113,16 +114,14 @@ export async function removeContainer(api: DockerApi, idOrName: string): Promise
   await unlessStatus(api.call(call), 404, 409);
 }
 
-/**
- * Sends the image's STOPSIGNAL (default SIGTERM) to the application's main process and, after `graceMs`, SIGKILL to the whole container.
- * The engine would signal the init process, which forwards it to a shell in front of the application; that shell would exit at once and end
- * the application.
- */
+/** Sends the image's STOPSIGNAL (default SIGTERM) to the application and, after `graceMs`, SIGKILL to the whole container. */
 export async function endContainer(api: DockerApi, id: string, graceMs: number): Promise<void> {
   const details = await unlessStatus(readContainer(api, id), 404);
   if (!details?.State.Running) return;
   if (graceMs > 0) {
-    askToEnd(details.State.Pid, stopSignal(details.Config.StopSignal));
+    // Does not wait for it: a command in a container may hang. If it fails, SIGKILL follows all the same.
+    const main = { id, pid: details.State.Pid };
+    void signalApplication(api, main, stopSignal(details.Config.StopSignal)).catch(() => {});
     if (await hasEnded(api, id, graceMs)) return;
   }
   await unlessStatus(api.call({ method: "POST", path: `/containers/${id}/kill` }), 404, 409);
@@ -140,19 +139,6 @@ export function stopSignal(name = ""): number {
 
 // Numbers as programs see them: the C library reserves the kernel's first two real-time signals.
 const realTime = { RTMIN: 34, RTMAX: 64 };
-
-function askToEnd(init: number, signal: number): void {
-  const tree = readProcessTree();
-  const targets = tree.childrenOf(init).flatMap((main) => behindWrappers(tree, main));
-  // Under runtimes such as gVisor the container's processes are not visible on this machine; the init process forwards the signal.
-  for (const pid of targets.length > 0 ? targets.map((target) => target.pid) : [init]) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has already exited.
-    }
-  }
-}
 
 /** Waits until the container has stopped; returns false on timeout. */
 async function hasEnded(api: DockerApi, id: string, timeoutMs: number): Promise<boolean> {

@@ -77,14 +77,18 @@ export function behindWrappers(tree: ProcessTree, process: TreeProcess): TreePro
   return children.flatMap((child) => behindWrappers(tree, child));
 }
 
-const shells = ["sh", "dash", "bash", "ash", "busybox", "timeout", "env"];
-const packageManagers = /^(npm|npx|yarn|pnpm|corepack)\b/;
+/** Programs that wait for their child: shells, by their process name, and package managers, by the first word of their file's name. */
+export const wrappers = {
+  shells: ["sh", "dash", "bash", "ash", "busybox", "timeout", "env"],
+  packageManagers: ["npm", "npx", "yarn", "pnpm", "corepack"],
+} as const;
+const packageManager = new RegExp(String.raw`^(${wrappers.packageManagers.join("|")})\b`);
 
 function isWrapper(process: TreeProcess): boolean {
-  if (shells.includes(process.name)) return true;
+  if (wrappers.shells.some((name) => name === process.name)) return true;
   const [program = "", script = ""] = readProcessFile(process.pid, "cmdline").split("\0");
   return (
-    packageManagers.test(basename(program)) || (basename(program) === "node" && packageManagers.test(basename(script)))
+    packageManager.test(basename(program)) || (basename(program) === "node" && packageManager.test(basename(script)))
   );
 }
 
