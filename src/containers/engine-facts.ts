@@ -11,6 +11,7 @@ interface EngineInfo {
   readonly MemoryLimit: boolean;
   readonly PidsLimit: boolean;
   readonly CpuCfsQuota: boolean;
+  readonly Runtimes: Readonly<Record<string, unknown>> | null;
 }
 
 /** Reads the engine's version, limits and security options. */
@@ -26,8 +27,18 @@ export async function readEngineFacts(api: DockerApi): Promise<EngineFacts> {
     securityOptions,
     liveRestore: info.LiveRestoreEnabled,
     limits: { memory: info.MemoryLimit, processes: info.PidsLimit, cpus: info.CpuCfsQuota },
+    ociRuntimes: Object.keys(info.Runtimes ?? {}),
     firstUid: securityOptions.includes("userns") && remapped ? Number(remapped[1]) : 0,
   };
+}
+
+/**
+ * Returns whether the engine has this OCI runtime. A name with a dot, such as `io.containerd.runsc.v1`, names a shim, which engines from
+ * Docker 23 on find without listing it.
+ */
+export function offersOciRuntime({ ociRuntimes, version }: EngineFacts, name: string): boolean {
+  const findsShims = Number.parseInt(version, 10) >= 23;
+  return ociRuntimes.includes(name) || (findsShims && /^[^./][^/]*\.[^/]*$/.test(name));
 }
 
 /** Isolation that every container gets on every engine. */
@@ -44,7 +55,7 @@ const always = [
 /** Describes how containers are isolated. An engine that does not answer is reported as a missing part with its remedy, not as an error. */
 export function describeEngine(
   engine: EngineFacts | Error,
-  host: { readonly hasLayers: boolean; readonly socketPath: string },
+  host: { readonly hasLayers: boolean; readonly socketPath: string; readonly ociRuntime: string | null },
 ): RuntimeDescription {
   if (engine instanceof Error) {
     const missing = [missingEngine(host.socketPath, engine)];
@@ -59,12 +70,16 @@ export function describeEngine(
     live_restore: engine.liveRestore,
   };
   const parts = Object.entries(holds);
+  const hasRuntime = host.ociRuntime === null || offersOciRuntime(engine, host.ociRuntime);
   const withUsers = engine.firstUid > 0 ? ["user_namespace"] : [];
   return {
     name: "docker",
     network: "engine",
     isolation: [...always, ...withUsers, ...parts.flatMap(([part, works]) => (works ? [part] : []))],
-    missing: parts.flatMap(([part, works]) => (works ? [] : [explain(part)])),
+    missing: [
+      ...(hasRuntime ? [] : [missingOciRuntime(host.ociRuntime as string, engine)]),
+      ...parts.flatMap(([part, works]) => (works ? [] : [explain(part)])),
+    ],
   };
 }
 
@@ -73,6 +88,14 @@ function missingEngine(socketPath: string, error: Error): MissingPart {
     part: "engine",
     effect: "The Docker engine does not answer: nothing can be built or started. Running containers go on.",
     remedy: `Start it (\`systemctl start docker\`), or name its socket with BERTH_DOCKER_SOCKET; it is ${socketPath} now (${error.message})`,
+  };
+}
+
+function missingOciRuntime(name: string, { ociRuntimes }: EngineFacts): MissingPart {
+  return {
+    part: "oci_runtime",
+    effect: `The Docker engine has no runtime ${name} (BERTH_DOCKER_RUNTIME): no application starts.`,
+    remedy: `Add it to "runtimes" in /etc/docker/daemon.json, restart the engine and Berth, or set BERTH_DOCKER_RUNTIME to one of ${ociRuntimes.join(", ")}`,
   };
 }
 

@@ -52,6 +52,8 @@ export interface EngineFacts {
   /** Whether containers keep running while the engine restarts. */
   readonly liveRestore: boolean;
   readonly limits: { readonly memory: boolean; readonly processes: boolean; readonly cpus: boolean };
+  /** Names of the OCI runtimes that the engine offers. */
+  readonly ociRuntimes: readonly string[];
   /** Host uid of uid 0 in containers: not 0 if the engine uses user namespaces. */
   readonly firstUid: number;
 }

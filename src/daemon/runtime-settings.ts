@@ -15,7 +15,7 @@ export const runtimeSettings = {
   dockerSocket: text("BERTH_DOCKER_SOCKET", "/var/run/docker.sock", "The unix socket of the Docker engine."),
   dockerRuntime: optionalText(
     "BERTH_DOCKER_RUNTIME",
-    "The Docker engine's runtime of applications, such as `runsc` for gVisor; the engine's default when unset.",
+    "The Docker engine's OCI runtime for applications, such as `runsc` for gVisor; the engine's default when unset. Not with a swarm.",
   ),
   swarmRegistry: optionalText(
     "BERTH_SWARM_REGISTRY",

@@ -123,7 +123,8 @@ class Containers implements DockerRuntime {
     const { engine, folders, options } = this.parts;
     // Queries each time: the facts are cached, but the engine may not answer now.
     const found = await this.parts.api.call({ path: "/version", timeoutMs: 5000 }).then(engine, (e: unknown) => e);
-    const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath };
+    const ociRuntime = options.ociRuntime ?? null;
+    const host = { hasLayers: folders.isAvailable, socketPath: options.socketPath, ociRuntime };
     return describeEngine(found as EngineFacts | Error, host);
   }
 
