@@ -49,3 +49,36 @@ describe("projects with many requests", { skip: haproxyBin === undefined && "hap
     kept.destroy();
   });
 });
+
+describe("projects with few requests", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+  let stateDir = "";
+  let stage: Stage;
+
+  before(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
+    stage = new Stage(async () => createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir }));
+  });
+  after(async () => {
+    await stage.close();
+    await rm(stateDir, { recursive: true, force: true });
+  });
+
+  test("new visitors share kept connections for requests that may be sent twice, and one that closes fails none", async () => {
+    const answered = new Map<Socket, number>();
+    const app = await stage.app((req, res) => {
+      const earlier = answered.get(req.socket) ?? 0;
+      if (earlier === 3) return void req.socket.destroy();
+      answered.set(req.socket, earlier + 1);
+      res.end("answered");
+    });
+    await stage.serve({ "one.test": [app] });
+    const ask = async (method: string) =>
+      (await stage.ask({ host: "one.test", method, agent: stage.newAgent() })).status;
+    const times = 40;
+    for (let i = 0; i < times; i += 1) assert.equal(await ask("GET"), 200);
+    assert.ok(answered.size < times / 2, `${answered.size} connections for ${times} requests`);
+    const before = answered.size;
+    for (let i = 0; i < times; i += 1) assert.equal(await ask("POST"), 200);
+    assert.equal(answered.size, before + times);
+  });
+});

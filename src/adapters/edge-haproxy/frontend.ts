@@ -8,6 +8,7 @@ import {
   kinds,
   pagesBackend,
   probeHeader,
+  repeatableBackend,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -31,6 +32,7 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...answering(kind),
     `use_backend %[var(txn.route),field(3,/)] if !${isOfKind("single")}`,
     `use_backend ${busyBackend} if { sc0_http_req_rate gt ${settings.busy_above_per_second} }`,
+    `use_backend ${repeatableBackend} if { method GET HEAD OPTIONS }`,
     `default_backend ${singleBackend}`,
   ];
   return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;

@@ -62,6 +62,10 @@ test("only requests that may be sent twice are sent again, and with one replica 
     /disable-l7-retry if \{ nbsrv lt 2 \} \{ be_sess_rate gt 100 \} or !\{ method GET HEAD OPTIONS PUT DELETE \}$/m,
   );
   assert.match(section(config, "backend single "), /disable-l7-retry if !\{ method GET HEAD OPTIONS PUT DELETE \}$/m);
+  const repeatable = section(config, "backend repeatable ");
+  assert.match(repeatable, /http-reuse always$/m);
+  assert.doesNotMatch(repeatable, /retry-on|l7-retry/);
+  assert.match(section(config, "frontend plain "), /use_backend repeatable if \{ method GET HEAD OPTIONS \}$/m);
   assert.match(section(config, "backend busy "), /retry-on conn-failure$/m);
   assert.match(section(config, "frontend plain "), /use_backend busy if \{ sc0_http_req_rate gt 100 \}$/m);
 });

@@ -7,6 +7,7 @@ import {
   challengeBackend,
   openTable,
   pagesBackend,
+  repeatableBackend,
   singleBackend,
   usageTable,
   type HaproxySettings,
@@ -27,7 +28,15 @@ const maxDescriptors = 200_000;
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
-  return [...fixed, projectDefaults(), single(), busy(), balancedDefaults(settings), ...backends(pool)].join("\n");
+  return [
+    ...fixed,
+    projectDefaults(),
+    single(),
+    repeatable(),
+    busy(),
+    balancedDefaults(settings),
+    ...backends(pool),
+  ].join("\n");
 }
 
 function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
@@ -126,6 +135,14 @@ function single(): string {
     `http-request disable-l7-retry if ${mayNotRepeat}`,
     ...onlyReplica(),
   ]);
+}
+
+/**
+ * Returns the backend of the same projects for requests that have no body and may be sent twice. A visitor's first request may reuse a
+ * connection, because it is sent again if the application closes that connection at this moment: opening a new one costs half of the time.
+ */
+function repeatable(): string {
+  return section(`backend ${repeatableBackend} from project`, ["http-reuse always", ...onlyReplica()]);
 }
 
 /**

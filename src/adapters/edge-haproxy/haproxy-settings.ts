@@ -36,6 +36,8 @@ export const usageTable = "usage";
 export const openTable = "open";
 /** The backend of all projects with one replica; the host map names the replica. */
 export const singleBackend = "single";
+/** The backend of such projects for requests that may be sent twice. */
+export const repeatableBackend = "repeatable";
 /** The backend of such projects while they have more than `busy_above_per_second` requests a second. */
 export const busyBackend = "busy";
 /** The first letter of a host map value: a single replica, a backend, or a page. */
