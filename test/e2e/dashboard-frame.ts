@@ -176,7 +176,7 @@ test(
     // Live updates, such as a cron run, would shift the layout legitimately, so block the stream of changes.
     await page.route("**/v1/activity/changes?*", () => {});
     t.after(() => page.unrouteAll({ behavior: "ignoreErrors" }));
-    for (const [index, path] of Object.values(pages).entries()) {
+    for (const [index, path] of drawCases(Object.values(pages), 10).entries()) {
       await page.setViewportSize(index % 2 === 0 ? screens.phone : screens.wide);
       const address = path.replace("<build>", made.builds[0]?.id ?? "").replace("<backup>", kept.backups[0]?.id ?? "");
       await page.goto(at(address));
