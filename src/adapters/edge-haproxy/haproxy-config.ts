@@ -28,15 +28,8 @@ const maxDescriptors = 200_000;
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
   const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
-  return [
-    ...fixed,
-    projectDefaults(),
-    single(),
-    repeatable(),
-    busy(),
-    balancedDefaults(settings),
-    ...backends(pool),
-  ].join("\n");
+  const projects = [projectDefaults(), single(), repeatable(), busy(), balancedDefaults(settings), ...backends(pool)];
+  return [...fixed, ...projects].join("\n");
 }
 
 function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
@@ -138,8 +131,9 @@ function single(): string {
 }
 
 /**
- * Returns the backend of the same projects for requests that have no body and may be sent twice. A visitor's first request may reuse a
- * connection, because it is sent again if the application closes that connection at this moment: opening a new one costs half of the time.
+ * Returns the backend of the same projects for requests that may be sent twice and rarely have a body. A visitor's first request may reuse a
+ * connection, because it is sent again if the application closes that connection at this moment (unless its body exceeds HAProxy's buffer):
+ * opening a new one costs half of the time.
  */
 function repeatable(): string {
   return section(`backend ${repeatableBackend} from project`, ["http-reuse always", ...onlyReplica()]);
