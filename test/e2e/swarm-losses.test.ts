@@ -10,6 +10,14 @@ const cutMs = 12_000;
 describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () => {
   const swarm = swarmOfThree();
 
+  async function comeBack(): Promise<void> {
+    await swarm.machine(2).connect(true);
+    await swarm.machine(2).begin();
+    await swarm.allManage();
+    await swarm.deploy();
+    await swarm.allAnswer();
+  }
+
   test("a push goes live on all machines", () => swarm.goLive());
 
   test("an engine is killed", async (t) => {
@@ -58,11 +66,22 @@ describe("machines of a Docker Swarm that are lost", { skip: swarmLacks }, () =>
         await elected;
         t.diagnostic(`another machine led the swarm after ${((Date.now() - lostAt) / 1000).toFixed(1)} s`);
       });
-      await swarm.machine(2).connect(true);
-      await swarm.machine(2).begin();
-      await swarm.allManage();
-      await swarm.deploy();
-      await swarm.allAnswer();
+      await comeBack();
+    });
+  });
+
+  test("a machine that manages the swarm without leading it is lost", async (t) => {
+    await swarm.underLoad(t, async () => {
+      await eventually(
+        async () => ![undefined, swarm.machine(2)].includes(await swarm.leader()) || (await swarm.replaceLeader()),
+        "another machine leads",
+      );
+      await swarm.occupy(2);
+      await swarm.timed(t, "a manager's machine lost", async () => {
+        await swarm.machine(2).connect(false);
+        await swarm.machine(2).lose();
+      });
+      await comeBack();
     });
   });
 
