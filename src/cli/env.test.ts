@@ -109,7 +109,7 @@ test("after an error in the middle, the keys that were set are named", async () 
   });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { exitCode, stderr } = await user.berth(["env", "set", "A=1", "B=2", "-p", "demo"]);
-  assert.equal(exitCode, 5);
+  assert.equal(exitCode, 1);
   assert.match(stderr, /Set before the error: A\./);
 });
 

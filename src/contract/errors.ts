@@ -110,13 +110,6 @@ export const errors = {
     hint: "Choose another name for your variable.",
     next: "env.list",
   },
-  variables_too_large: {
-    status: 409,
-    retry: "after_change",
-    meaning: "The project's variables would exceed 64 KiB together.",
-    hint: "Remove variables that are no longer needed, or keep large values in files of the storage folder.",
-    next: "env.list",
-  },
   project_deleted: {
     status: 409,
     retry: "after_change",
@@ -198,6 +191,13 @@ export const errors = {
     meaning: "The request is larger than the limit.",
     hint: "The capabilities (`/v1/capabilities`) list the limits.",
     next: "self-description.capabilities",
+  },
+  variables_too_large: {
+    status: 413,
+    retry: "after_change",
+    meaning: "The project's variables would exceed 64 KiB together.",
+    hint: "Remove variables that are no longer needed, or keep large values in files of the storage folder.",
+    next: "env.list",
   },
   unsupported_media_type: {
     status: 415,

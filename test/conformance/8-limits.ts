@@ -95,7 +95,7 @@ export function limits(subject: () => Subject): void {
     await subject().expect(400, "PUT", "/v1/projects/fields/env/LARGE", { body: { value: "x".repeat(32 * 1024 + 1) } });
     await subject().expect(204, "PUT", "/v1/projects/fields/env/LARGE", { body: { value: "x".repeat(32 * 1024) } });
     await subject().expect(204, "PUT", "/v1/projects/fields/env/LARGE_TOO", { body: { value: "x".repeat(31 * 1024) } });
-    const refused = await subject().expect(409, "PUT", "/v1/projects/fields/env/LARGE_AS_WELL", {
+    const refused = await subject().expect(413, "PUT", "/v1/projects/fields/env/LARGE_AS_WELL", {
       body: { value: "x".repeat(8 * 1024) },
     });
     assert.equal(refused.body.code, "variables_too_large");

@@ -105,7 +105,7 @@ test("a project's variables together are at most 64 KiB, also when they are set 
   const set = await Promise.all(["A", "B", "C", "D"].map((key) => project.set(key, "x".repeat(30 * 1024))));
   assert.deepEqual(
     set.map(({ status }) => status).toSorted((a, b) => a - b),
-    [204, 204, 409, 409],
+    [204, 204, 413, 413],
   );
   assert.ok(set.every(({ body }) => body["code"] === undefined || body["code"] === "variables_too_large"));
   const [first] = Object.keys(await project.values());
