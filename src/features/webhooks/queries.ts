@@ -230,10 +230,13 @@ export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
     .execute();
 }
 
-/** Counts a failure, delays the webhook's other events, and disables the webhook if `disable` gives a reason. */
+/**
+ * Counts a failure of this delivery, delays the webhook's other events, and disables the webhook if `disable` gives a reason. The delivery
+ * itself keeps the time of its next attempt.
+ */
 export async function markFailing(
   tx: Tx,
-  webhookId: string,
+  { id, webhook_id: webhookId }: Pick<TakenDelivery, "id" | "webhook_id">,
   { holdMs, disable }: { readonly holdMs: number; readonly disable: string | null },
 ): Promise<void> {
   const off = { disabled_at: sql<string>`now()`, disabled_reason: disable };
@@ -252,6 +255,7 @@ export async function markFailing(
     .updateTable("webhook_delivery")
     .set({ next_attempt_at: until })
     .where("webhook_id", "=", webhookId)
+    .where("id", "!=", id)
     .where("status", "=", "queued")
     .where("next_attempt_at", "<", until)
     .where("event", "not in", ["webhook.test", "webhook.confirmation"])

@@ -119,6 +119,15 @@ test("what was not taken is sent again with the same id, and counts as delivered
   assert.equal((await webhookOf(id)).failing_since, null);
 });
 
+test("a failed event is sent again after 5 s, and the other events of its webhook wait for 15 s", async () => {
+  const { id } = await webhookWith(2);
+  await planeWith(async () => down).runOnce();
+  const rows = await rowsOf(id);
+  const [failed, other] = rows.toSorted((a, b) => Number(b.fence) - Number(a.fence));
+  assert.equal(Date.parse(String(other?.next_attempt_at)) - Date.parse(String(failed?.next_attempt_at)), 10_000);
+  await stopAll();
+});
+
 test("an event that nobody takes is given up after its last attempt", async () => {
   const { id } = await webhookWith(1);
   const plane = planeWith(async () => ({ outcome: "failed", reason: "The receiver refused the connection." }));

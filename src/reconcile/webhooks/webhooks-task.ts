@@ -135,7 +135,7 @@ async function conclude({ db, clock }: Platform, { row, lease, attempt }: Conclu
     if (attempt.reason === null || isOwn) return;
     const since = row.failing_since === null ? clock.now() : new Date(row.failing_since);
     const disable = whyToDisable(attempt, isDead(since, clock.now()));
-    await markFailing(tx, row.webhook_id, { holdMs: holdAfter(row.failures + 1), disable });
+    await markFailing(tx, row, { holdMs: holdAfter(row.failures + 1), disable });
     if (disable === null) return;
     const { org_id, webhook_id: target, name } = row;
     const detail = { name, reason: disable };
