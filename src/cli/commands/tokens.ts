@@ -59,7 +59,7 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
     .addOption(new Option("--role <role>", "what it may do").choices(roles).default("member"))
     .option("--scope <scope...>", "only these scopes; `berth capabilities` lists them")
     .option("--expires-in-days <days>", "1 to 365", "90")
-    .option("--approval-mode", "its deletions wait for a person's approval")
+    .option("--approval-mode", "its deletions, restores, one-off commands and new tokens wait for a person's approval")
     .action(async (name: string, options: CreateOptions) => {
       const token = await (await ctx.client()).call("tokens.create", { body: bodyOf(name, options) });
       ctx.output.note(
