@@ -51,7 +51,7 @@ function endOnSignals(shutdown: Shutdown, say: Say): Promise<void> {
       const request = requests.add();
       if (request === "second") process.exit(130);
       if (request === "repeated") return;
-      say(`\nEnding (${signal}); once more after two seconds ends at once.`);
+      say(`\nStopping (${signal}). Press Ctrl-C again after two seconds to exit at once.`);
       resolve();
       void shutdown.run().then(() => process.exit(0));
     };
