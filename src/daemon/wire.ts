@@ -143,6 +143,7 @@ function settingsOf(config: Config): Platform["settings"] {
     follow: followSettingsOf(config),
     cron: {
       timeoutMs: seconds(config.cronTimeoutSeconds),
+      readyWaitMs: seconds(config.healthBudgetSeconds),
       concurrent: config.concurrentCronCalls,
       concurrentPerProject: config.projectCronCalls,
       runsKept: config.cronRunsKept,

@@ -110,6 +110,8 @@ export interface MetricsSettings {
 export interface CronSettings {
   /** How long one call may take. */
   readonly timeoutMs: number;
+  /** How long a due run waits for a ready replica. */
+  readonly readyWaitMs: number;
   /** Maximum concurrent calls of one control plane. */
   readonly concurrent: number;
   readonly concurrentPerProject: number;

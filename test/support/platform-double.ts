@@ -107,7 +107,7 @@ export const testSettings: ReconcileSettings = {
   drainMs: 0,
   stopGraceMs: 0,
   appPort: 3000,
-  cron: { timeoutMs: 60_000, concurrent: 500, concurrentPerProject: 100, runsKept: 1000 },
+  cron: { timeoutMs: 60_000, readyWaitMs: 0, concurrent: 500, concurrentPerProject: 100, runsKept: 1000 },
   follow: { pollMs: 3_600_000, packBytes: 64 * 1024 ** 2, treeLimits: { entries: 1000, bytes: 1024 ** 2 } },
   monitors: {
     ...{

@@ -1,6 +1,8 @@
 import { limits } from "../../contract/limits.ts";
 import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
 import { createRedactors } from "../redactors.ts";
+import { until } from "../../kit/until.ts";
+import type { InstanceAddress } from "../../ports/runtime.ts";
 import type { Redact } from "../../kit/redact.ts";
 import type { Platform } from "../platform.ts";
 import { callCron } from "./cron-call.ts";
@@ -16,6 +18,8 @@ export interface CronCaller {
   call(run: StartedRun, signal: AbortSignal): Promise<RunEnd>;
 }
 
+const pollMs = 1000;
+
 type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
 /** Creates a caller for the ready replicas of active deployments. */
@@ -23,8 +27,20 @@ export function createCronCaller(platform: Platform): CronCaller {
   const targets = createCronTargets(platform);
   const redactors = createRedactors(platform);
 
+  // After a start of the platform, the run that was missed last is due before the applications are up.
+  async function readyTargets(run: StartedRun, signal: AbortSignal): Promise<readonly InstanceAddress[]> {
+    const find = async () => {
+      const found = await targets.of(run.project_id, run.deployment_id);
+      if (found.length > 0) return found;
+      await targets.prepare([run.project_id]);
+      return undefined;
+    };
+    const timeoutMs = platform.settings.cron.readyWaitMs;
+    return (await until(find, { timeoutMs, firstMs: pollMs, atMostMs: pollMs, signal })) ?? [];
+  }
+
   async function perform(run: StartedRun, signal: AbortSignal): Promise<{ outcome: Outcome; excerpt: Buffer }> {
-    const found = await targets.of(run.project_id, run.deployment_id);
+    const found = await readyTargets(run, signal);
     const { timeoutMs } = platform.settings.cron;
     const headers = headersOf(platform, run);
     const answer = await callCron({ targets: rotated(found), path: run.path, headers, timeoutMs, signal });

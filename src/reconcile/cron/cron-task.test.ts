@@ -11,6 +11,7 @@ import {
   type CronProject,
 } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { readyReplica } from "../../../test/support/fixtures.ts";
 import { isCalled } from "../../features/cron/cron.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
@@ -243,6 +244,17 @@ test("an application that hangs, lies or hangs up costs its run and nothing else
   await nobody.at(noon);
   assert.deepEqual(outline(await nobody.runs()), [[0, "failed", "no_ready_replica"]]);
 });
+
+test("a run that is due before the application is ready waits for it", () =>
+  withApp(async (app) => {
+    const { at, runs, project } = await scheduler(null, { settings: { readyWaitMs: guardMs } });
+    const { org_id, deployment_id } = project;
+    await addJob(database.db, project, { name: "a", next_run_at: new Date(noon) });
+    await at(noon);
+    await readyReplica(database.db, { org_id, deployment_id, address: app.address });
+    assert.deepEqual(outline(await runs()), [[0, "succeeded", null]]);
+    assert.equal(app.hits.length, 1);
+  }));
 
 test("a minute that comes while the last run is under way is skipped", async () => {
   const answers: (() => void)[] = [];
