@@ -6,7 +6,9 @@ import { answerTo } from "./errors.ts";
 export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const { status, body } = answerTo(
-    new Refused(error.code === "HPE_HEADER_OVERFLOW" ? "payload_too_large" : "invalid_request"),
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? new Refused("payload_too_large")
+      : new Refused("invalid_request", { error: "This is not a valid HTTP request." }),
   );
   const text = JSON.stringify(body);
   const head = [

@@ -235,11 +235,12 @@ test("what is no HTTP gets an error of the same form", async () => {
 });
 
 describe("the head of a request", () => {
-  const raw = async (...lines: string[]) => {
+  const whole = async (...lines: string[]) => {
     const socket = connect(api.port, "127.0.0.1");
     socket.write([...lines, "connection: close", "", ""].join("\r\n"));
-    return (await text(socket)).split("\r\n")[0];
+    return text(socket);
   };
+  const raw = async (...lines: string[]) => (await whole(...lines)).split("\r\n")[0];
   const me = "GET /v1/me HTTP/1.1";
   const token = () => `authorization: Bearer ${org.member}`;
 
@@ -251,6 +252,20 @@ describe("the head of a request", () => {
       assert.equal(await raw(me, `host: ${host}`, token()), "HTTP/1.1 400 Bad Request", host);
     assert.equal(await raw(me, "host: localhost", "host: berth.test", token()), "HTTP/1.1 400 Bad Request");
     assert.equal(await raw("GET /git/x HTTP/1.1", "host: evil.test"), "HTTP/1.1 400 Bad Request");
+  });
+
+  test("without a host gets an error of the same form", async () => {
+    const answer = await whole(me, token());
+    assert.match(answer, /^HTTP\/1\.1 400 /);
+    assert.match(answer, /"code":"invalid_request"/);
+    assert.equal(await raw("GET /v1/me HTTP/1.0", token()), "HTTP/1.1 200 OK");
+  });
+
+  test("may offer another protocol or expect something; both are ignored", async () => {
+    // Java's HTTP client offers HTTP/2 like this in its first request.
+    const offer = ["connection: upgrade, http2-settings", "upgrade: h2c", "http2-settings: AAMAAABk"];
+    assert.equal(await raw(me, "host: localhost", token(), ...offer), "HTTP/1.1 200 OK");
+    assert.equal(await raw(me, "host: localhost", token(), "expect: something"), "HTTP/1.1 200 OK");
   });
 
   test("carries one token at most", async () => {

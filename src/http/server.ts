@@ -178,7 +178,20 @@ function createNodeServer(handle: RequestListener, options: HttpOptions, limits:
     handle(request, response);
   };
   const timeouts = { headersTimeout: limits.headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: 65_000 };
-  return createServer({ ...timeouts, connectionsCheckingInterval: 5000 }, listener);
+  const server = createServer(
+    {
+      ...timeouts,
+      connectionsCheckingInterval: 5000,
+      // The head check refuses a request without a host, with an error of the API; Node's own response has no body.
+      requireHostHeader: false,
+      // Offers of other protocols, such as HTTP/2, are ignored.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",
+    },
+    listener,
+  );
+  // By default Node responds with 417 and no body.
+  server.on("checkExpectation", (request, response) => void server.emit("request", request, response));
+  return server;
 }
 
 function handleRaw(handled: Promise<void>, response: ServerResponse, log: Log): void {
