@@ -20,7 +20,7 @@ import { watchCaller, type CallerWatch } from "./caller-watch.ts";
 import { answerTo } from "./errors.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
 import { askAtGate, isGated, passGate } from "./gate.ts";
-import { affectedBy, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
+import { affectedBy, askForApproval, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
 import { findNamed, findNamedProject } from "./named.ts";
 import { pathOf } from "./next-call.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
@@ -74,12 +74,13 @@ export class Call {
    */
   async change(input: ParsedInput, key?: HeldKey): Promise<Answer> {
     try {
-      const done = await this.#options.platform.db.transaction().execute((tx) => this.#act(tx, input, key));
+      const done = await this.#transaction((tx) => this.#act(tx, input, key));
       if (this.#row.changes_rights) this.#options.authenticator.forget();
       if (done.answer !== undefined) return done.answer;
       return await this.#outcome(done.waiting, key);
     } catch (error) {
-      return await askAtGate(this.#options.platform, error, this.#look);
+      const ask = (request: GatedRequest) => this.#inSlot(() => askForApproval(this.#options.platform, request));
+      return await askAtGate(error, ask, this.#look);
     } finally {
       this.#watch?.end();
     }
@@ -89,12 +90,10 @@ export class Call {
   async dryRun(input: ParsedInput): Promise<Answer> {
     const { platform } = this.#options;
     const caller = this.#caller as Caller;
-    await platform.db
-      .transaction()
-      .execute(async (tx) => {
-        await this.#handle(tx, input);
-        throw new DryRun();
-      })
+    await this.#transaction(async (tx) => {
+      await this.#handle(tx, input);
+      throw new DryRun();
+    })
       .catch((error: unknown) => {
         if (!(error instanceof DryRun)) throw error;
       })
@@ -112,6 +111,16 @@ export class Call {
       affects: reaches ? await affectedBy(platform, { org_id, project_id }) : null,
     };
     return { status: 200, text: JSON.stringify(dryRun.parse(said)) };
+  }
+
+  #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#inSlot(() => this.#options.platform.db.transaction().execute(work));
+  }
+
+  // An organization's transactions that wait for a row lock could otherwise take every connection to the database.
+  #inSlot<T>(work: () => Promise<T>): Promise<T> {
+    const { org_id } = this.#caller as Caller;
+    return this.#options.changeSlots.run(org_id, this.#request.gone(), work);
   }
 
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {

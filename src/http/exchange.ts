@@ -2,6 +2,7 @@ import type { SuccessStatus } from "../contract/table.ts";
 import type { HandlerPlatform, ServerEvent, Tunnel } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import type { Authenticator } from "./authenticator.ts";
+import type { ChangeSlots } from "./change-slots.ts";
 import type { OpenCount } from "./open-count.ts";
 import type { RawInput } from "./parse.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -53,6 +54,8 @@ export interface PipelineOptions {
   readonly sourceRequests: OpenCount;
   /** Counts an organization's requests whose bodies are larger than usual, from their heads to their responses. */
   readonly largeBodies: OpenCount;
+  /** Limits the transactions of changes. */
+  readonly changeSlots: ChangeSlots;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;
   /** How long a request waits for an outcome. */

@@ -1,8 +1,8 @@
 import { limits } from "../contract/limits.ts";
 import type { Row } from "../contract/table.ts";
-import { Refused, type Caller, type HandlerPlatform } from "../features/context.ts";
+import { Refused, type Caller } from "../features/context.ts";
 import type { Tx } from "../store/database.ts";
-import { askForApproval, consumeApproval, type GatedRequest } from "./handlers.ts";
+import { consumeApproval, type Asked, type GatedRequest } from "./handlers.ts";
 
 /** Thrown to roll back the changes of a handler whose request has no approval yet. */
 class GateClosed extends Error {
@@ -29,13 +29,17 @@ export async function passGate(tx: Tx, request: GatedRequest, now: Date): Promis
 }
 
 /**
- * Turns a closed gate into the refusal that names the approval, and rethrows any other error. `look` checks conditions outside the database
+ * Turns a closed gate into the refusal that names the approval, which `ask` requests, and rethrows any other error. `look` checks conditions outside the database
  * and throws the refusal before a human is asked to approve the request.
  */
-export async function askAtGate(platform: HandlerPlatform, error: unknown, look?: () => Promise<void>): Promise<never> {
+export async function askAtGate(
+  error: unknown,
+  ask: (request: GatedRequest) => Promise<Asked>,
+  look?: () => Promise<void>,
+): Promise<never> {
   if (!(error instanceof GateClosed)) throw error;
   await look?.();
-  const asked = await askForApproval(platform, error.request);
+  const asked = await ask(error.request);
   if (asked.outcome === "full")
     throw new Refused("rate_limited", {
       error: `The organization already has ${limits.approvals_pending} requests that wait for approval.`,

@@ -50,6 +50,7 @@ export {
   openDecision,
   touchedBy,
   wordsOf,
+  type Asked,
   type Reach,
   type Decision,
   type GatedRequest,

@@ -1,4 +1,5 @@
 import { limits as apiLimits, type ApiLimits } from "../contract/limits.ts";
+import type { ChangeLimits } from "./change-slots.ts";
 import type { PipelineOptions } from "./exchange.ts";
 import { createOpenCount } from "./open-count.ts";
 import type { RateLimits } from "./rate-limiter.ts";
@@ -17,6 +18,8 @@ export interface HttpLimits extends RateLimits {
   readonly largeReadsPerToken: number;
   /** How many uploads, changes and plans of a source each organization may have in progress. */
   readonly sourceRequestsPerOrganization: number;
+  /** The transactions of changes. */
+  readonly changes: ChangeLimits;
   /** How long a client may stop reading its response; streams and mounts are exempt. */
   readonly stalledAnswerTimeoutMs: number;
 }
@@ -34,6 +37,8 @@ export const standardLimits: HttpLimits = {
   streamsPerToken: apiLimits.streams_per_token,
   largeReadsPerToken: apiLimits.large_reads_per_token,
   sourceRequestsPerOrganization: apiLimits.source_requests_per_organization,
+  // Requests have 10 connections to the database, of which 3 always remain for reads.
+  changes: { all: 7, perOwner: 3, waitingPerOwner: 200, waitMs: 10_000 },
   stalledAnswerTimeoutMs: 30_000,
 };
 

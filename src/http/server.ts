@@ -10,6 +10,7 @@ import { Refused, type HandlerPlatform } from "../features/context.ts";
 import type { Log } from "../kit/log.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { addClientAddress, createClientAddress, type EdgeHeaders } from "./client-address.ts";
+import { createChangeSlots } from "./change-slots.ts";
 import { addDashboard, fontFaces, type BundleState, type ServePage } from "./dashboard.ts";
 import { addDecisionPage } from "./decision-page.ts";
 import { answerTo } from "./errors.ts";
@@ -95,6 +96,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     authenticator,
     limiter,
     ...createOpenCounts(limits),
+    changeSlots: createChangeSlots(limits.changes),
     closing: closing.signal,
     outcomeDeadlineMs,
     log,
