@@ -38,7 +38,7 @@ export const standardLimits: HttpLimits = {
   largeReadsPerToken: apiLimits.large_reads_per_token,
   sourceRequestsPerOrganization: apiLimits.source_requests_per_organization,
   // Requests have 10 connections to the database, of which 3 always remain for reads.
-  changes: { all: 7, perOwner: 3, waitingPerOwner: 200, waitMs: 10_000 },
+  changes: { all: 7, perOwner: 3, waitingPerOwner: 200, waitMs: 20_000 },
   stalledAnswerTimeoutMs: 30_000,
 };
 
