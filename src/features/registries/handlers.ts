@@ -4,6 +4,12 @@ import { deleteRegistry, listRegistries, setRegistry } from "./queries.ts";
 import { passwordName, privateHostProblem } from "./registries.ts";
 import { normalizedHost } from "./rules.ts";
 
+// Nothing brings an overwritten password back. The same password is refused, too: otherwise the response would tell whether it is the same.
+const wouldReplace = {
+  error: "The registry has a password, which a token in approval mode may not overwrite.",
+  hint: "Delete the registry first, which a human must approve, or let a token without approval mode set the password.",
+};
+
 export const registries: Handlers<"registries"> = {
   async list(ctx) {
     return { registries: await listRegistries(ctx.tx, ctx.caller.org_id) };
@@ -16,7 +22,9 @@ export const registries: Handlers<"registries"> = {
     if (problem !== undefined)
       return ctx.fail("invalid_request", { error: problem, details: [{ path: "host", message: problem }] });
     const known = await listRegistries(ctx.tx, org_id);
-    if (known.length >= limits.registries && !known.some((one) => one.host === host))
+    const isKnown = known.some((one) => one.host === host);
+    if (isKnown && ctx.caller.approval_mode) return ctx.fail("conflict", wouldReplace);
+    if (known.length >= limits.registries && !isKnown)
       return ctx.fail("conflict", {
         error: `The organization has ${known.length} registries, which is the limit.`,
         hint: "Remove one that no build needs any more.",

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -55,6 +55,18 @@ test("a registry's password is sealed, never shown again, and another organizati
   assert.equal((await api.call("DELETE", "/v1/registries/ghcr.io", { token: other.owner })).status, 404);
   assert.equal((await api.call("DELETE", "/v1/registries/ghcr.io", { token: org.owner })).status, 204);
   assert.deepEqual(await registryLogins(db, vault, org.id), []);
+});
+
+test("a token in approval mode stores a new password, but overwrites none, not even with the same", async () => {
+  const { text: agent } = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
+  assert.equal((await set("quay.io", { username: "ada", password: secret }, agent)).status, 200);
+  for (const password of ["another", secret]) {
+    const refused = await set("quay.io", { username: "ada", password }, agent);
+    assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
+  }
+  const { db, vault } = api.platform;
+  assert.deepEqual(await registryLogins(db, vault, org.id), [{ host: "quay.io", username: "ada", password: secret }]);
+  await api.call("DELETE", "/v1/registries/quay.io", { token: org.owner });
 });
 
 test("Docker Hub has one name, and a registry in a private network is refused unless the operator allows it", async () => {

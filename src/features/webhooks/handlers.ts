@@ -46,6 +46,7 @@ export const webhooks: Handlers<"webhooks"> = {
     const key = { org_id: ctx.caller.org_id, id: params.id };
     const before = await queries.selectWebhook(ctx.tx, key.org_id, key.id);
     if (before === undefined) return ctx.fail("not_found");
+    if (url !== undefined && ctx.caller.approval_mode) return ctx.fail("conflict", wouldReplace);
     const { format = before.format as WebhookFormat } = change;
     const isMail = format === "email";
     if (isMail !== (before.format === "email"))
@@ -95,6 +96,12 @@ export const webhooks: Handlers<"webhooks"> = {
     const { shown, next_cursor } = pageOf(rows, limits.webhook_deliveries_listed, ({ id }) => id);
     return { deliveries: shown.map(presentDelivery), next_cursor };
   },
+};
+
+// Nothing brings an overwritten address back, because no response shows it whole.
+const wouldReplace = {
+  error: "A token in approval mode may not overwrite a webhook's address.",
+  hint: "Add another webhook, or let a token without approval mode change this one.",
 };
 
 type WritingContext = Pick<Context<"webhooks.create">, "tx" | "platform"> & {

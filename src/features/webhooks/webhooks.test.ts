@@ -70,6 +70,17 @@ test("an address must be one of the web, without a password", async () => {
   assert.equal((await add(org, { events: ["everything"] })).status, 400);
 });
 
+test("a token in approval mode changes a webhook, but does not overwrite its address", async () => {
+  const org = await organization();
+  const { text: token } = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
+  const path = `/v1/webhooks/${String((await add(org)).body["id"])}`;
+  const refused = await api.call("PATCH", path, { token, body: { url: "https://elsewhere.test/" } });
+  assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
+  assert.equal((await api.call("PATCH", path, { token, body: { enabled: false } })).status, 200);
+  const owned = await api.call("PATCH", path, { token: org.owner, body: { url: "https://elsewhere.test/" } });
+  assert.equal(owned.status, 200, owned.text);
+});
+
 test("an organization has a limited number of webhooks, also when they are added at once", async () => {
   const org = await organization();
   const most = limits.webhooks_per_organization;
