@@ -67,8 +67,9 @@ const ownGroup = true;
 
 /** Starts git for a client; resolves to null if the limit of running git processes is reached. */
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
-  if (isBusy(host, call.caller)) return null;
   const dir = await host.repositories.ensure(call.project.id);
+  // Nothing is awaited from here until the process counts as running: concurrent calls would all pass the check.
+  if (isBusy(host, call.caller)) return null;
   const push = call.service === "git-receive-pack" ? new Push(call.project, call.caller, dir) : null;
   const child = startConfined(host, call, dir, push === null ? 0 : 2);
   child.stdin.on("error", () => {});

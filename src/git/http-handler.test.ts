@@ -20,7 +20,7 @@ import {
   type Host,
 } from "../../test/support/git-servers.ts";
 import { until } from "../kit/until.ts";
-import { guardMs } from "../../test/support/eventually.ts";
+import { eventually, guardMs } from "../../test/support/eventually.ts";
 
 const gate = new ScriptedGate();
 let host: Host;
@@ -419,5 +419,66 @@ test("too many processes at once answer 503", async () => {
     assert.match(pushed.stderr, /503|busy/);
   } finally {
     await busy.close();
+  }
+});
+
+/** Sends the head of a push and the start of its body. */
+function beginPush({ httpPort, httpUrl }: Host) {
+  const headers = {
+    authorization: basic(tokens.ada),
+    "content-type": "application/x-git-receive-pack-request",
+    "transfer-encoding": "chunked",
+  };
+  const path = `${new URL(httpUrl()).pathname}/git-receive-pack`;
+  const sent = request({ host: "127.0.0.1", port: httpPort, method: "POST", path, headers, agent: false });
+  sent.on("error", () => {});
+  sent.write("00");
+  return sent;
+}
+
+/** A gate that answers no call before `open` is called. */
+function closedGate() {
+  const closed = new ScriptedGate();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const found = closed.authenticateToken;
+  let calls = 0;
+  closed.authenticateToken = async (token) => {
+    calls += 1;
+    await promise;
+    return found(token);
+  };
+  return { gate: closed, open: resolve, calls: () => calls };
+}
+
+test("an organization's limit of processes holds for calls that arrive together", async () => {
+  const door = closedGate();
+  const host = await startGitHost(door.gate, { processesPerOrganization: 2 });
+  const pushes = Array.from({ length: 8 }, () => beginPush(host));
+  const answers = Promise.all(pushes.map(async (each) => ((await once(each, "response")) as [IncomingMessage])[0]));
+  try {
+    await eventually(() => door.calls() === 8, "every call asked for its caller");
+    door.open();
+    const statuses = (await answers).map(({ statusCode }) => statusCode);
+    assert.deepEqual(statuses.toSorted(), [200, 200, 503, 503, 503, 503, 503, 503]);
+  } finally {
+    for (const each of pushes) each.destroy();
+    await host.close();
+  }
+});
+
+test("a client that leaves before git starts keeps no process", async () => {
+  const door = closedGate();
+  const host = await startGitHost(door.gate, { processesPerOrganization: 1, idleMs: 2 * guardMs });
+  try {
+    const left = beginPush(host);
+    await eventually(() => door.calls() === 1, "the call asked for its caller");
+    const closed = new Promise((resolve) => left.once("close", resolve));
+    left.destroy();
+    await closed;
+    door.open();
+    const list = () => tryGit(host.root, ["ls-remote", host.httpUrl()]);
+    await eventually(async () => (await list()).exitCode === 0, "the organization's one process is free again");
+  } finally {
+    await host.close();
   }
 });

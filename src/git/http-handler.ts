@@ -105,7 +105,10 @@ async function connect(
     host.log.debug({ text: chunk.toString("utf8", 0, 500) }, "git http-backend"),
   );
   req.pipe(child.stdin);
-  res.once("close", () => res.writableFinished || process.clientGone());
+  const leave = () => void (res.writableFinished || process.clientGone());
+  // A client that left while git started has already closed its response.
+  if (res.destroyed) leave();
+  else res.once("close", leave);
   const isAnswered = await copyCgiAnswer(child.stdout, res);
   await process.answered;
   if (isAnswered) res.end();

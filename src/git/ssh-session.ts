@@ -44,6 +44,9 @@ interface Line {
 }
 
 async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line): Promise<void> {
+  // Watched from here on, because the client may leave while git starts.
+  const left = new AbortController();
+  line.channel.once("close", () => left.abort());
   const request = parseSshCommand(line.command);
   if (request === null) return finish(line.channel, failedCode, unknownCommandText);
   const wanted = { path: request.path, access: accessOf(request) };
@@ -59,7 +62,7 @@ async function serveCommandLine(host: GitHost, identity: SshIdentity, line: Line
     stillAllowed: async () => mayGoOn(await currentAdmission(host, identity, wanted)),
   });
   if (process === null) return finish(line.channel, failedCode, "Berth is busy; try again in a minute.\n");
-  await connect(line.channel, process);
+  await connect(line.channel, process, left.signal);
 }
 
 /** A connection may outlive a key, so every session checks again, and then once a second. */
@@ -67,21 +70,21 @@ async function currentAdmission(host: GitHost, identity: SshIdentity, wanted: Pa
   return admit(host.gate, await host.gate.authenticateKey(identity.fingerprint), wanted);
 }
 
-async function connect(channel: ServerChannel, process: GitProcess): Promise<void> {
+async function connect(channel: ServerChannel, process: GitProcess, left: AbortSignal): Promise<void> {
   const { child } = process;
-  let isOpen = true;
-  channel.once("close", () => {
-    isOpen = false;
+  const leave = () => {
     child.stdout.unpipe(channel);
     process.clientGone();
-  });
+  };
+  if (left.aborted) return leave();
+  left.addEventListener("abort", leave, { once: true });
   channel.on("data", process.touch);
   child.stdout.on("data", process.touch);
   channel.pipe(child.stdin);
   child.stdout.pipe(channel, { end: false });
-  child.stderr.on("data", (chunk: Buffer) => void (isOpen && channel.stderr.write(chunk)));
+  child.stderr.on("data", (chunk: Buffer) => void (left.aborted || channel.stderr.write(chunk)));
   const code = await process.answered;
-  if (isOpen) finish(channel, code);
+  if (!left.aborted) finish(channel, code);
 }
 
 function finish(channel: ServerChannel, code: number, text = ""): void {
