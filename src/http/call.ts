@@ -53,12 +53,12 @@ export class Call {
       return this.#present(this.#row.waits ? await this.#inTime(result as Waiting<unknown>) : result);
     } catch (error) {
       if (!(error instanceof Streamed) && !(error instanceof Tunnelled)) throw error;
-      const close = this.#options.streams.open(this.#caller?.token_id ?? this.#request.address);
+      const close = this.#caller && this.#options.streams.open(this.#caller);
       streams = true;
       const watch = this.#watched();
       const end = () => {
         watch.end();
-        close();
+        close?.();
       };
       const { signal } = watch;
       if (error instanceof Tunnelled) return { status: 200, tunnel: { work: error.work, signal, end } };

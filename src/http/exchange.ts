@@ -3,7 +3,7 @@ import type { HandlerPlatform, ServerEvent, Tunnel } from "../features/context.t
 import type { Log } from "../kit/log.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { ChangeSlots } from "./change-slots.ts";
-import type { OpenCount } from "./open-count.ts";
+import type { CallerCount, OpenCount } from "./open-count.ts";
 import type { RawInput } from "./parse.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
@@ -47,9 +47,9 @@ export interface PipelineOptions {
   readonly platform: HandlerPlatform;
   readonly authenticator: Pick<Authenticator, "authenticate" | "forget">;
   readonly limiter: RateLimiter;
-  readonly streams: OpenCount;
+  readonly streams: CallerCount;
   /** Counts requests of large rows that are unanswered, or whose clients have not received the whole response. */
-  readonly large: OpenCount;
+  readonly large: CallerCount;
   /** Counts an organization's requests of rows with `handles_source`, until their work has ended. */
   readonly sourceRequests: OpenCount;
   /** Counts an organization's requests whose bodies are larger than usual, from their heads to their responses. */

@@ -1,9 +1,14 @@
-import { Refused } from "../features/context.ts";
+import { Refused, type Caller } from "../features/context.ts";
 
 /** Limits how many operations of one kind each token or organization has open. */
 export interface OpenCount {
   /** Counts one more and returns the function to call when it is over. Refuses with `rate_limited` when there are too many. */
   open(caller: string): () => void;
+}
+
+/** Limits how many operations of one kind each token has open, and each organization with all its tokens. */
+export interface CallerCount {
+  open(caller: Pick<Caller, "token_id" | "org_id">): () => void;
 }
 
 const retryAfterSeconds = 5;
@@ -26,6 +31,27 @@ export function createOpenCount(most: number, what: string, holder: "token" | "o
         if (left === 0) open.delete(caller);
         else open.set(caller, left);
       };
+    },
+  };
+}
+
+/** An organization may have many tokens, so the limit of each alone would not bound what it has open. */
+export function createCallerCount(perToken: number, perOrganization: number, what: string): CallerCount {
+  const tokens = createOpenCount(perToken, what);
+  const organizations = createOpenCount(perOrganization, what, "organization");
+  return {
+    open({ token_id, org_id }) {
+      const closeOfToken = tokens.open(token_id);
+      try {
+        const closeOfOrganization = organizations.open(org_id);
+        return () => {
+          closeOfToken();
+          closeOfOrganization();
+        };
+      } catch (error) {
+        closeOfToken();
+        throw error;
+      }
     },
   };
 }

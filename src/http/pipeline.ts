@@ -15,7 +15,7 @@ export async function runPipeline(options: PipelineOptions, row: Row, request: P
   const caller = row.access === "public" ? undefined : await authenticate(options, request);
   if (caller !== undefined) requireRights(row, caller);
   limitRate(options, row, request, caller);
-  const close = row.large && caller !== undefined ? options.large.open(caller.token_id) : undefined;
+  const close = row.large && caller !== undefined ? options.large.open(caller) : undefined;
   if (close !== undefined) request.whenOver(close);
   const input = await parse(options, row, request, caller);
   const end = row.handles_source && caller !== undefined ? options.sourceRequests.open(caller.org_id) : undefined;
