@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import {
+  testApi,
+  testOrganization,
+  testToken,
+  type TestApi,
+  type TestOrganization,
+} from "../../../test/support/test-platform.ts";
 import { runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
