@@ -12,12 +12,14 @@ const busy = ["pending", "starting"];
 
 /** Returns a project's state as one word. */
 export function standOf(project: OverviewProject): Stand {
-  const { state, active_deployment: active, last_deployment: last, replicas } = project;
+  const { state, active_deployment: active, last_deployment: last, replicas, attention } = project;
   if (state === "deleted") return { tone: "off", word: "Deleted" };
   if (last !== null && busy.includes(last.status)) return { tone: "busy", word: "Deploying" };
-  if (project.attention.includes("maintenance")) return { tone: "warn", word: "Maintenance" };
-  if (active === null) return last === null ? { tone: "off", word: "Empty" } : { tone: "bad", word: "Failed" };
+  if (attention.includes("maintenance")) return { tone: "warn", word: "Maintenance" };
+  if (active === null && last === null && !attention.includes("build_failed")) return { tone: "off", word: "Empty" };
+  if (active === null) return { tone: "bad", word: "Failed" };
   if (replicas.ready === 0) return { tone: "bad", word: "Down" };
+  if (attention.includes("crashing")) return { tone: "bad", word: "Crashing" };
   if (replicas.ready < replicas.wanted) return { tone: "warn", word: "Degraded" };
   return { tone: "ok", word: "Live" };
 }
