@@ -1,5 +1,5 @@
-/** What the palette finds. */
-export type PaletteScope = "all" | "projects";
+/** What the palette finds. `actions` are those of the current project. */
+export type PaletteScope = "all" | "projects" | "actions";
 
 const eventName = "berth-palette";
 

@@ -21,7 +21,7 @@ export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
   const [at, setAt] = useState(0);
   const id = useId();
   const items = usePaletteItems({ scope, text, onAsk });
-  const name = scope === "projects" ? "Switch project" : "Go to";
+  const name = names[scope];
   // The braces are needed: in newer browsers scrollIntoView returns a promise, which React would take for a clean-up function.
   useEffect(() => {
     void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
@@ -93,7 +93,10 @@ export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
   );
 }
 
+const names: Record<PaletteScope, string> = { all: "Go to", projects: "Switch project", actions: "Actions" };
+
 function placeholderOf(scope: PaletteScope, isPhone: boolean): string {
   if (scope === "projects") return "Find a project";
+  if (scope === "actions") return "Find an action";
   return isPhone ? "Find a page or an action" : "Go to a page, or do something: deploy, roll back, new token …";
 }

@@ -48,7 +48,12 @@ export function usePaletteItems({ scope, text, onAsk }: Wanted): readonly Item[]
   const ofProjects = useProjects(projects, scope);
   const places = usePlaces(expanded);
   const actions = useActions(slugs, expanded, onAsk);
-  return (scope === "projects" ? ofProjects : [...actions.here, ...ofProjects, ...places, ...actions.elsewhere])
+  const found = {
+    all: [...actions.here, ...ofProjects, ...places, ...actions.elsewhere],
+    projects: ofProjects,
+    actions: actions.here.map((item) => ({ ...item, label: item.label.replace(/^[^:]+: /, "") })),
+  };
+  return found[scope]
     .map((item) => ({ ...item, rank: rankOf(item, text) }))
     .filter(({ rank }) => rank > 0)
     .toSorted((a, b) => b.rank - a.rank)

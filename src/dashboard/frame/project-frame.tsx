@@ -1,5 +1,5 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { ChevronsUpDown, ExternalLink } from "lucide-react";
+import { ChevronsUpDown, Ellipsis, ExternalLink } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
@@ -56,6 +56,9 @@ function Header({ project }: { readonly project: Project }) {
             </Link>
             <IconButton label="Switch project" className="-my-1" onClick={() => openPalette("projects")}>
               <ChevronsUpDown size={15} />
+            </IconButton>
+            <IconButton label="Actions" className="-my-1" onClick={() => openPalette("actions")}>
+              <Ellipsis size={15} />
             </IconButton>
           </span>
           <ProjectStatus project={project} />

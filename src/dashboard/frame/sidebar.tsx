@@ -1,5 +1,6 @@
-import { Link } from "@tanstack/react-router";
+import { Link, useRouterState } from "@tanstack/react-router";
 import { LogOut, Search } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { useCall } from "../data/api.ts";
 import { compareNames } from "../data/format.ts";
 import { useMe } from "../data/me.ts";
@@ -23,6 +24,13 @@ export function Sidebar() {
   const projects = (data?.projects.filter((project) => project.state === "active") ?? []).toSorted((a, b) =>
     compareNames(a.slug, b.slug),
   );
+  const nav = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const isLoaded = data !== undefined;
+  // With many projects the list scrolls: bring the current page's line into view.
+  useEffect(() => {
+    void nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [path, isLoaded]);
   const shown = sections.filter((section) => section.operator !== true);
   return (
     <div className="flex h-full flex-col">
@@ -45,9 +53,10 @@ export function Sidebar() {
         <kbd className="text-xs max-sm:hidden pointer-coarse:hidden">Ctrl K</kbd>
       </button>
       <nav
+        ref={nav}
         aria-label="Main"
         // Hidden until the projects are loaded: they are in its middle and would push down the entries below.
-        className={`flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pb-3 ${data === undefined && error === null ? "invisible" : ""}`}
+        className={`flex min-h-0 flex-1 flex-col gap-px scroll-py-3 overflow-y-auto px-2 pb-3 ${!isLoaded && error === null ? "invisible" : ""}`}
       >
         {shown.slice(0, 1).map((section) => (
           <Item key={section.to} section={section} />
@@ -109,7 +118,7 @@ function Projects({ projects }: { readonly projects: readonly OverviewProject[] 
           className={item}
           activeProps={{ className: chosen }}
         >
-          <span className="flex w-[15px] justify-center">
+          <span className="flex w-[15px] shrink-0 justify-center">
             <Dot tone={standOf(project).tone} />
           </span>
           <span className="truncate">{project.slug}</span>
