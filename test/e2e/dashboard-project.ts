@@ -282,8 +282,7 @@ test("a backup is downloaded, restored beside the live database, and promoted", 
   assert.ok(saved.includes(script));
   await press("Restore");
   await press("Restore into a new database");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
-  await page.goto(at("/projects/demo/backups"));
+  await page.waitForURL(at("/projects/demo/backups"));
   await press("Promote");
   await page.getByLabel("Type demo to confirm").fill("demo");
   await page.getByRole("dialog").getByRole("button", { name: "Promote" }).click();
@@ -322,6 +321,11 @@ test("a failed push shows an explanation, and the rollback dialog shows what cha
   await page.getByRole("dialog").getByRole("button", { name: "Roll back to #1" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByText("rollback").first().waitFor();
+  await page.getByRole("link", { name: /^#1\b/ }).click();
+  await press("Roll back to #1");
+  await page.getByRole("dialog").getByText("Domains").waitFor();
+  await page.keyboard.press("Escape");
+  await page.goto(at("/projects/demo/deployments"));
   await page.getByRole("link", { name: "Compare" }).click();
   await choose("From deployment", "1");
   await choose("To deployment", "2");

@@ -1,4 +1,4 @@
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
@@ -131,12 +131,15 @@ interface RestoreProps {
 }
 
 function Restore({ slug, backup, onClose }: RestoreProps) {
+  const navigate = useNavigate();
   return (
     <ActionDialog
       row="backups.restore"
       title="Restore this backup"
       submit="Restore into a new database"
       input={() => ({ params: { slug }, body: { backup_id: backup.id } })}
+      // The list of restored databases is there.
+      onDone={() => void navigate({ to: "/projects/$slug/backups", params: { slug } })}
       onClose={onClose}
     >
       <p className="text-sm text-muted">

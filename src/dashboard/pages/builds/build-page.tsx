@@ -1,6 +1,6 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { Ban, ExternalLink, Rocket } from "lucide-react";
-import { useMemo } from "react";
+import { Ban, ExternalLink, Rocket, RotateCcw } from "lucide-react";
+import { useMemo, useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction, useCall } from "../../data/api.ts";
 import { duration, firstLine, shortCommit } from "../../data/format.ts";
@@ -14,6 +14,7 @@ import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
 import { PageView } from "../../ui/view.tsx";
+import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 import { FailureBox } from "./failure-box.tsx";
 import { Stages } from "./stages.tsx";
 
@@ -142,16 +143,33 @@ interface ActionsProps {
   readonly status: string;
 }
 
-/** The next step: cancel a running build, open a live deployment, or repeat a failed one. */
+/** The next step: cancel a running build, open a live deployment, go back to an earlier one, or repeat a failed one. */
 function Actions({ build, status }: ActionsProps) {
   const { data: project } = useProject();
   if (running.includes(status)) return <Cancel build={build} />;
   if (unfinished.includes(status)) return <DeployAgain commit={build.commit} />;
+  if (status === "retired") return <RollBack build={build} />;
   if (status !== "active" || project === undefined) return null;
   return (
     <a href={project.url} target="_blank" rel="noreferrer" className={buttonLook("plain")}>
       Visit <ExternalLink aria-hidden size={13} />
     </a>
+  );
+}
+
+/** Opens the dialog that rolls back to this deployment. */
+function RollBack({ build: { deployment, commit, created_at } }: { readonly build: Build }) {
+  const slug = useSlug();
+  const [open, setOpen] = useState(false);
+  if (deployment === null) return null;
+  const target = { number: deployment.number, commit, created_at, activated_at: null };
+  return (
+    <>
+      <Button icon={<RotateCcw size={14} />} row="deployments.rollback" onClick={() => setOpen(true)}>
+        Roll back to #{deployment.number}
+      </Button>
+      {open && <RollbackDialog slug={slug} target={target} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 

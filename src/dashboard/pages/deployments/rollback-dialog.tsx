@@ -10,7 +10,7 @@ export type Deployment = Answer<"deployments.list">["deployments"][number];
 
 interface RollbackProps {
   readonly slug: string;
-  readonly target: Deployment;
+  readonly target: Pick<Deployment, "number" | "commit" | "created_at" | "activated_at">;
   readonly onClose: () => void;
   /** Shown above the list of changes. */
   readonly children?: ReactNode;
