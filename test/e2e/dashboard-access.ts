@@ -127,7 +127,7 @@ test(
 
 test("an application that keeps crashing shows a failing check and an alert", { skip }, async () => {
   await page.goto(at("/operator/status"));
-  const failing = page.getByRole("row", { name: /Failing crash loops main\/demo/ });
+  const failing = page.getByRole("row", { name: /Failing Crash loops main\/demo/ });
   const alert = page.getByRole("row", { name: /Critical.*keeps crashing.*main\/demo/ });
   const crash = async () => {
     await platform.visit("demo", "/exit").catch(() => undefined);

@@ -73,6 +73,11 @@ export function day(at: string): string {
   return dayFormat.format(new Date(at));
 }
 
+/** `Control database`, from `control_database`. */
+export function capitalized(word: string): string {
+  return `${word[0]?.toUpperCase() ?? ""}${word.slice(1)}`.replaceAll("_", " ");
+}
+
 /** The first line of a commit message. */
 export function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";

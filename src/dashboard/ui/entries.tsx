@@ -2,6 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../contract/client.ts";
 import { entryKinds } from "../../contract/activity.ts";
+import { capitalized } from "../data/format.ts";
 import { moveInRows } from "../data/move-in-rows.ts";
 import { Select } from "./field.tsx";
 import { Older } from "./older.tsx";
@@ -50,8 +51,7 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
           <option value="">Everything</option>
           {entryKinds.map((each) => (
             <option key={each} value={each}>
-              {each[0]?.toUpperCase()}
-              {each.slice(1)}
+              {capitalized(each)}
             </option>
           ))}
         </Select>
@@ -64,11 +64,7 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
             {daysOf(entries).map(({ day, entries: own }) => (
               <section key={day} className="flex flex-col gap-2">
                 <h2 className="text-xs font-medium text-faint">{day}</h2>
-                <ol onKeyDown={moveInRows} className="divide-y divide-line rounded-md border border-line">
-                  {own.map((entry) => (
-                    <EntryRow key={entry.id} entry={entry} namesProject={namesProjects} />
-                  ))}
-                </ol>
+                <EntryList entries={own} namesProjects={namesProjects} />
               </section>
             ))}
             <Older of={[pages]} />
@@ -76,6 +72,21 @@ export function Entries({ queryKey, read, kind, onKind, empty, namesProjects = f
         )}
       </View>
     </>
+  );
+}
+
+interface EntryListProps {
+  readonly entries: readonly Entry[];
+  readonly namesProjects?: boolean;
+}
+
+export function EntryList({ entries, namesProjects = false }: EntryListProps) {
+  return (
+    <ol onKeyDown={moveInRows} className="divide-y divide-line rounded-md border border-line">
+      {entries.map((entry) => (
+        <EntryRow key={entry.id} entry={entry} namesProject={namesProjects} />
+      ))}
+    </ol>
   );
 }
 

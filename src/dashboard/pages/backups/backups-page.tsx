@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ArchiveRestore, Plus } from "lucide-react";
 import type { Answer } from "../../../contract/client.ts";
 import { useAction } from "../../data/api.ts";
-import { bytes } from "../../data/format.ts";
+import { bytes, capitalized } from "../../data/format.ts";
 import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
@@ -124,5 +124,5 @@ export function BackupState({ backup }: { readonly backup: Pick<Backup, "status"
   const { operation, status } = backup;
   if (operation === null) return <State of={status} />;
   const tables = operation.tables_total === null ? "" : ` ${operation.tables_done}/${operation.tables_total}`;
-  return <State of="running" word={`${operation.phase[0]?.toUpperCase()}${operation.phase.slice(1)}${tables}`} />;
+  return <State of="running" word={`${capitalized(operation.phase)}${tables}`} />;
 }

@@ -26,7 +26,7 @@ export function DiskUse({ slug }: { readonly slug: string }) {
     >
       <View of={disk}>
         {({ storage, database, images, backups }) => (
-          <ul className="grid gap-4 sm:grid-cols-2">
+          <ul className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
             <Share label="Storage folder" {...storage} />
             <Share label="Database" {...database} />
             <Share label="Images, repository and caches" {...images} access="open" />
@@ -52,12 +52,12 @@ function Share({ label, used_bytes: used, limit_bytes: limit, access }: SharePro
   const share = used === null ? 0 : Math.min(1, used / limit);
   const tone = share > 0.95 ? "bg-bad" : share > 0.8 ? "bg-warn" : "bg-accent";
   return (
-    <li className="rounded-md border border-line p-4">
-      <p className="flex items-baseline justify-between text-sm">
-        <span className="font-medium">{label}</span>
+    <li className="flex flex-col">
+      <p className="flex flex-1 flex-wrap items-baseline justify-between gap-x-3 text-xs text-faint">
+        {label}
         {access !== "open" && <Status tone="bad">{access === "closed" ? "Closed" : "Read only"}</Status>}
       </p>
-      <div aria-hidden className="mt-3 h-1.5 overflow-hidden rounded-full bg-selected">
+      <div aria-hidden className="mt-2 h-1.5 shrink-0 overflow-hidden rounded-full bg-selected">
         <div
           className={`h-full rounded-full ${tone}`}
           style={{ width: `${Math.max(share * 100, used === null || used === 0 ? 0 : 1)}%` }}

@@ -30,7 +30,7 @@ export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
       )}
       {troubled.slice(0, mostShown).map(({ id, slug, attention }) => (
         <Need key={id} to="/projects/$slug" params={{ slug }} step="See why">
-          <b className="font-medium">{slug}</b>: {attention.map((each) => attentionTexts[each]).join(", ")}
+          <b className="font-medium">{slug}</b>: {attention.map((each) => attentionTexts[each]).join(" · ")}
         </Need>
       ))}
       {troubled.length > mostShown && (

@@ -149,7 +149,13 @@ function Item({ project }: { readonly project: OverviewProject }) {
 function Address({ url }: { readonly url: string }) {
   return (
     <span className="group/address inline-flex items-center">
-      <a href={url} target="_blank" rel="noreferrer" className="text-muted hover:text-accent hover:underline">
+      <a
+        href={url}
+        title={url}
+        target="_blank"
+        rel="noreferrer"
+        className="max-w-56 truncate text-muted hover:text-accent hover:underline"
+      >
         <Mono>{url.replace(/^https?:\/\//, "")}</Mono>
       </a>
       <span className="opacity-0 transition-opacity group-hover/address:opacity-100 focus-within:opacity-100 pointer-coarse:opacity-100">
@@ -163,7 +169,7 @@ function Last({ of }: { readonly of: OverviewProject }) {
   const last = of.last_deployment;
   if (last === null) return <span className="text-faint">none yet</span>;
   return (
-    <span className="flex max-w-72 min-w-0 flex-col leading-4.5 text-muted">
+    <span className="flex max-w-64 min-w-0 flex-col leading-4.5 text-muted">
       <span>
         <span className={last.status === "failed" ? "font-medium text-bad" : ""}>
           #{last.number}

@@ -1,6 +1,8 @@
+import { Link } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { bytes, count, duration, plural } from "../../data/format.ts";
+import { useMe } from "../../data/me.ts";
 import { Page, Section } from "../../ui/page.tsx";
 import { State, Tag } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -37,7 +39,9 @@ function Totals({ data }: { readonly data: Overview }) {
   return (
     <dl className="grid grid-cols-2 gap-5 rounded-md border border-line p-5 sm:grid-cols-3 lg:grid-cols-5">
       <Fact label="Status">
-        <State of={data.status} />
+        <Link to="/operator/status" className="hover:underline">
+          <State of={data.status} />
+        </Link>
       </Fact>
       <Fact label="Version">{data.version}</Fact>
       <Fact label="Organizations">
@@ -55,7 +59,7 @@ function Totals({ data }: { readonly data: Overview }) {
         {data.databases.ready} of {data.databases.total} ready
       </Fact>
       <Fact label="Backups">
-        {count(data.backups.total)}, {bytes(data.backups.size_bytes)}
+        {count(data.backups.total)} ({bytes(data.backups.size_bytes)})
       </Fact>
       <Fact label="Memory of replicas">
         <Promised share={capacity.memory_bytes} format={bytes} />
@@ -148,6 +152,17 @@ function Failed({ of }: { readonly of: Overview["most_failing"][number] }) {
   return <span className="whitespace-normal">{parts.join(", ")}</span>;
 }
 
+/** Shows a project's name, as a link if it is of the operator's own organization, the only one whose projects have pages here. */
+function Named({ of: { organization, project } }: { readonly of: { organization: string; project: string } }) {
+  const name = `${organization}/${project}`;
+  if (organization !== useMe().organization.slug) return name;
+  return (
+    <Link to="/projects/$slug" params={{ slug: project }} className="hover:text-accent hover:underline">
+      {name}
+    </Link>
+  );
+}
+
 function Troubled({ data }: { readonly data: Overview }) {
   return (
     <div className="grid gap-5 lg:grid-cols-2">
@@ -162,7 +177,7 @@ function Troubled({ data }: { readonly data: Overview }) {
             rows={data.most_failing}
             keyOf={({ organization, project }) => `${organization}/${project}`}
             columns={[
-              { head: "Project", cell: ({ organization, project }) => `${organization}/${project}` },
+              { head: "Project", cell: (project) => <Named of={project} /> },
               { head: "Failed", grow: true, cell: (project) => <Failed of={project} /> },
             ]}
           />
@@ -177,7 +192,7 @@ function Troubled({ data }: { readonly data: Overview }) {
             rows={data.slowest}
             keyOf={({ organization, project }) => `${organization}/${project}`}
             columns={[
-              { head: "Project", grow: true, cell: ({ organization, project }) => `${organization}/${project}` },
+              { head: "Project", grow: true, cell: (project) => <Named of={project} /> },
               { head: "Requests", end: true, cell: ({ requests }) => count(requests) },
               { head: "Mean", end: true, cell: ({ mean_ms: mean }) => duration(mean) },
             ]}

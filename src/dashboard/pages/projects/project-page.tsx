@@ -12,6 +12,7 @@ import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
+import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { LastFailure } from "./last-failure.tsx";
 import { Running } from "./running.tsx";
@@ -62,6 +63,7 @@ function Active({ project }: { readonly project: Project }) {
       ) : (
         <Facts project={project} />
       )}
+      {active !== null && <Latest slug={slug} />}
       <DiskUse slug={slug} />
       {active !== null && (
         <Section title="Repository">
@@ -126,8 +128,14 @@ function Facts({ project }: { readonly project: Project }) {
           {active !== null && <Serving slug={slug} active={active} />}
         </Fact>
         <Fact label="Address">
-          <a href={project.url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
-            <Mono className="wrap-anywhere">{project.url.replace(/^https?:\/\//, "")}</Mono>
+          <a
+            href={project.url}
+            title={project.url}
+            target="_blank"
+            rel="noreferrer"
+            className="block truncate text-accent hover:underline"
+          >
+            <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
           </a>
         </Fact>
         <Fact label="Requests, last hour">

@@ -1,6 +1,7 @@
 import type { Answer } from "../../../contract/client.ts";
 import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
+import { capitalized } from "../../data/format.ts";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Table, type Column } from "../../ui/table.tsx";
@@ -51,7 +52,7 @@ const columns: readonly Column<Check>[] = [
     cell: ({ check, subject, detail, hint, status }) => (
       <span className="flex min-w-0 flex-col leading-4.5">
         <span className="truncate font-medium">
-          {check.replaceAll("_", " ")} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
+          {capitalized(check)} {subject !== null && <span className="font-normal text-muted">{subject}</span>}
         </span>
         <span className="text-xs whitespace-normal text-faint">
           <Plain>{detail}</Plain>{" "}

@@ -1,0 +1,28 @@
+import { Link } from "@tanstack/react-router";
+import { useCall } from "../../data/api.ts";
+import { EntryList } from "../../ui/entries.tsx";
+import { Section } from "../../ui/page.tsx";
+import { View } from "../../ui/view.tsx";
+
+const shown = 5;
+
+/** Shows the newest events of a project, with the way to all of them. */
+export function Latest({ slug }: { readonly slug: string }) {
+  const timeline = useCall("timeline.list", { params: { slug }, query: { limit: shown } });
+  return (
+    <Section
+      title="What happened last"
+      actions={
+        <Link
+          to="/projects/$slug/timeline"
+          params={{ slug }}
+          className="text-sm text-accent underline underline-offset-2"
+        >
+          Whole timeline
+        </Link>
+      }
+    >
+      <View of={timeline}>{(data) => <EntryList entries={data.timeline} />}</View>
+    </Section>
+  );
+}
