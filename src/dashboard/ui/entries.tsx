@@ -5,7 +5,7 @@ import { entryKinds } from "../../contract/activity.ts";
 import { capitalized } from "../data/format.ts";
 import { moveInRows } from "../data/move-in-rows.ts";
 import { Select } from "./field.tsx";
-import { Older } from "./older.tsx";
+import { Older } from "./list.tsx";
 import { Dot, Tag, type Tone } from "./status.tsx";
 import { Newer, useHeld } from "./table.tsx";
 import { Ago, Dated, Plain } from "./text.tsx";

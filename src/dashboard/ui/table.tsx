@@ -17,7 +17,7 @@ export interface Column<T> {
   readonly wide?: boolean;
 }
 
-interface TableProps<T> {
+export interface TableProps<T> {
   readonly caption: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];

@@ -3,7 +3,7 @@ import { Command } from "./copy.tsx";
 import { Page } from "./page.tsx";
 import { Problem } from "./problem.tsx";
 
-interface ViewProps<T> {
+export interface ViewProps<T> {
   readonly of: {
     readonly data: T | undefined;
     readonly error: Error | null;

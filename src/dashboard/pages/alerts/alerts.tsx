@@ -1,13 +1,12 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { Answer } from "../../../contract/client.ts";
 import { usePages } from "../../data/use-pages.ts";
-import { Older } from "../../ui/older.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Checkbox } from "../../ui/field.tsx";
 import { State, Status } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain, Prose } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type Alert = Answer<"alerts.list">["alerts"][number];
 
@@ -32,23 +31,14 @@ export function Alerts() {
       lead="A check that keeps failing opens one."
       actions={<Checkbox label="Resolved ones too" checked={all} onChange={(event) => show(event.target.checked)} />}
     >
-      <View of={alerts}>
-        {({ pages }) =>
-          pages[0]?.alerts.length === 0 ? (
-            <Status tone="ok">{all ? "No alert was opened yet" : "No open alerts"}</Status>
-          ) : (
-            <>
-              <Table
-                caption="Alerts"
-                rows={pages.flatMap((page) => page.alerts)}
-                columns={columns}
-                keyOf={({ id }) => id}
-              />
-              <Older of={[alerts]} />
-            </>
-          )
-        }
-      </View>
+      <List
+        of={alerts}
+        caption="Alerts"
+        rows={({ pages }) => pages.flatMap((page) => page.alerts)}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<Status tone="ok">{all ? "No alert was opened yet" : "No open alerts"}</Status>}
+      />
     </Section>
   );
 }

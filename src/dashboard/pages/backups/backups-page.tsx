@@ -7,13 +7,13 @@ import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import { Restored } from "./restored.tsx";
 
 type Backup = Answer<"backups.list">["backups"][number];
@@ -48,26 +48,25 @@ export function BackupsPage() {
       actions={has === true && all.length > 0 ? action : undefined}
     >
       {create.error !== null && <Problem error={create.error} />}
-      <View of={backups}>
-        {() =>
-          all.length === 0 ? (
-            <Empty
-              icon={<ArchiveRestore size={24} />}
-              title="No backups yet"
-              action={hasNone ? <ToDatabase slug={slug} /> : action}
-            >
-              {hasNone
-                ? "The project has no database, so there is nothing to back up."
-                : "Berth creates the first one within a day, or now on request."}
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Backups" grows rows={all} columns={columnsFor(slug)} keyOf={({ id }) => id} />
-              <Older of={[backups]} />
-            </>
-          )
+      <List
+        of={backups}
+        caption="Backups"
+        grows
+        rows={() => all}
+        columns={columnsFor(slug)}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty
+            icon={<ArchiveRestore size={24} />}
+            title="No backups yet"
+            action={hasNone ? <ToDatabase slug={slug} /> : action}
+          >
+            {hasNone
+              ? "The project has no database, so there is nothing to back up."
+              : "Berth creates the first one within a day, or now on request."}
+          </Empty>
         }
-      </View>
+      />
       {has === true && (
         <Section
           title="Restored databases"

@@ -2,9 +2,9 @@ import { useState } from "react";
 import { useCall } from "../../data/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { List } from "../../ui/list.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 import type { Answer } from "../../../contract/client.ts";
 
 type Database = Answer<"backups.restored">["databases"][number];
@@ -20,20 +20,14 @@ export function Restored({ slug }: { readonly slug: string }) {
   const close = () => setOpen(undefined);
   return (
     <>
-      <View of={restored}>
-        {({ databases }) =>
-          databases.length === 0 ? (
-            <p className="text-sm text-faint">None yet. To restore a backup, open its page.</p>
-          ) : (
-            <Table
-              caption="Restored databases"
-              rows={databases}
-              columns={columnsFor(setOpen)}
-              keyOf={({ database }) => database}
-            />
-          )
-        }
-      </View>
+      <List
+        of={restored}
+        caption="Restored databases"
+        rows={({ databases }) => databases}
+        columns={columnsFor(setOpen)}
+        keyOf={({ database }) => database}
+        empty={<p className="text-sm text-faint">None yet. To restore a backup, open its page.</p>}
+      />
       {open?.kind === "promote" && <Promote slug={slug} database={open.database} onClose={close} />}
       {open?.kind === "drop" && <Drop slug={slug} database={open.database} onClose={close} />}
     </>

@@ -6,13 +6,13 @@ import { useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { coversItem, Table, type Column } from "../../ui/table.tsx";
+import { coversItem, type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 import type { Job } from "./job.ts";
 import { deletesRuns, JobDialog } from "./job-dialog.tsx";
@@ -58,30 +58,23 @@ export function CronPage() {
       actions={actions}
     >
       {run.error !== null && <Problem error={run.error} />}
-      <View of={jobs}>
-        {({ pages }) =>
-          pages[0]?.jobs.length === 0 ? (
-            <Empty
-              icon={<CalendarClock size={24} />}
-              title="No jobs yet"
-              command={`berth cron set clean-up "0 3 * * *" /jobs/clean-up --project ${slug}`}
-            >
-              For example a clean-up every night at 03:00 UTC.
-            </Empty>
-          ) : (
-            <>
-              <Table
-                caption="Cron jobs"
-                rows={pages.flatMap((page) => page.jobs)}
-                keyOf={({ id }) => id}
-                columns={columnsFor(doing)}
-                phone={(job) => <JobItem job={job} {...doing} />}
-              />
-              <Older of={[jobs]} />
-            </>
-          )
+      <List
+        of={jobs}
+        caption="Cron jobs"
+        rows={({ pages }) => pages.flatMap((page) => page.jobs)}
+        keyOf={({ id }) => id}
+        columns={columnsFor(doing)}
+        phone={(job) => <JobItem job={job} {...doing} />}
+        empty={
+          <Empty
+            icon={<CalendarClock size={24} />}
+            title="No jobs yet"
+            command={`berth cron set clean-up "0 3 * * *" /jobs/clean-up --project ${slug}`}
+          >
+            For example a clean-up every night at 03:00 UTC.
+          </Empty>
         }
-      </View>
+      />
       {open?.kind === "edit" && <JobDialog slug={slug} job={open.job} onClose={close} />}
       {open?.kind === "import" && <ImportDialog slug={slug} onClose={close} />}
       {open?.kind === "delete" && (

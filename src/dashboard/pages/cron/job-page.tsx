@@ -7,11 +7,11 @@ import { usePages } from "../../data/use-pages.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { NotFound } from "../../frame/not-found.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Fact, Mono } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import type { Job } from "./job.ts";
@@ -52,24 +52,15 @@ export function JobPage() {
       {run.error !== null && <Problem error={run.error} />}
       <View of={jobs}>{() => job !== undefined && <Facts job={job} />}</View>
       <Section title="Runs" lead="Newest first; the answer's first 4 KiB are kept.">
-        <View of={runs}>
-          {({ pages }) =>
-            pages[0]?.runs.length === 0 ? (
-              <Empty title="It has not run yet" />
-            ) : (
-              <>
-                <Table
-                  caption="Runs"
-                  rows={pages.flatMap((page) => page.runs)}
-                  columns={columns}
-                  keyOf={({ id }) => id}
-                  phone={(each) => <RunItem run={each} />}
-                />
-                <Older of={[runs]} />
-              </>
-            )
-          }
-        </View>
+        <List
+          of={runs}
+          caption="Runs"
+          rows={({ pages }) => pages.flatMap((page) => page.runs)}
+          columns={columns}
+          keyOf={({ id }) => id}
+          phone={(each) => <RunItem run={each} />}
+          empty={<Empty title="It has not run yet" />}
+        />
       </Section>
       {open === "edit" && job !== undefined && <JobDialog slug={slug} job={job} onClose={close} />}
       {open === "delete" && (

@@ -7,7 +7,7 @@ import { useSlug } from "../../data/project.ts";
 import { useHasDatabase } from "../../data/use-has-database.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { Older } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";

@@ -8,7 +8,7 @@ import { duration, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, useSlug } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button, buttonLook } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { Older } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State, Tag } from "../../ui/status.tsx";

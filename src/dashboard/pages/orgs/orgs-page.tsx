@@ -8,12 +8,12 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button } from "../../ui/button.tsx";
 import { NumberField, TextField } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
 type Open = { readonly kind: "create" } | { readonly kind: "edit" | "disable"; readonly org: Org };
@@ -36,17 +36,14 @@ export function OrgsPage() {
       }
     >
       {enable.error !== null && <Problem error={enable.error} />}
-      <View of={orgs}>
-        {(data) => (
-          <Table
-            caption="Organizations"
-            rows={data.orgs}
-            keyOf={({ id }) => id}
-            columns={columnsFor(doing)}
-            phone={(org) => <Item org={org} {...doing} />}
-          />
-        )}
-      </View>
+      <List
+        of={orgs}
+        caption="Organizations"
+        rows={(data) => data.orgs}
+        keyOf={({ id }) => id}
+        columns={columnsFor(doing)}
+        phone={(org) => <Item org={org} {...doing} />}
+      />
       {open?.kind === "create" && <CreateOrg onClose={close} />}
       {open?.kind === "edit" && <EditOrg org={open.org} onClose={close} />}
       {open?.kind === "disable" && <Disable org={open.org} onClose={close} />}

@@ -6,12 +6,13 @@ import { bytes } from "../../data/format.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 
 type Process = Answer<"processes.list">["processes"][number];
@@ -42,26 +43,22 @@ export function Processes({ slug }: { readonly slug: string }) {
       actions={action}
     >
       {problem !== null && <Problem error={problem} />}
-      <View of={processes}>
-        {(data) =>
-          data.processes.length === 0 ? (
-            <Empty title="Nothing runs yet" action={<HowToDeploy slug={slug} />}>
-              Each process type of the active deployment is listed here.
-            </Empty>
-          ) : (
-            <Table
-              caption="Processes"
-              rows={data.processes.flatMap(rowsOf)}
-              columns={columnsFor({
-                onScale: (type, replicas) => scale.mutate({ params: { slug, type }, body: { replicas } }),
-                onRestart: (type) => restart.mutate({ params: { slug }, body: { type } }),
-                busy: restart.isPending || scale.isPending,
-              })}
-              keyOf={({ process, replica }) => `${process.type} ${replica?.deployment} ${replica?.replica}`}
-            />
-          )
+      <List
+        of={processes}
+        caption="Processes"
+        rows={(data) => data.processes.flatMap(rowsOf)}
+        columns={columnsFor({
+          onScale: (type, replicas) => scale.mutate({ params: { slug, type }, body: { replicas } }),
+          onRestart: (type) => restart.mutate({ params: { slug }, body: { type } }),
+          busy: restart.isPending || scale.isPending,
+        })}
+        keyOf={({ process, replica }) => `${process.type} ${replica?.deployment} ${replica?.replica}`}
+        empty={
+          <Empty title="Nothing runs yet" action={<HowToDeploy slug={slug} />}>
+            Each process type of the active deployment is listed here.
+          </Empty>
         }
-      </View>
+      />
     </Section>
   );
 }

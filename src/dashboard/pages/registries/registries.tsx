@@ -6,10 +6,11 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 
 type Registry = Answer<"registries.list">["registries"][number];
 
@@ -33,20 +34,14 @@ export function Registries() {
         </Button>
       }
     >
-      <View of={registries}>
-        {(data) =>
-          data.registries.length === 0 ? (
-            <Empty title="No registries yet">Public images need no login.</Empty>
-          ) : (
-            <Table
-              caption="Image registries"
-              rows={data.registries}
-              columns={columnsFor(setRemoving)}
-              keyOf={({ host }) => host}
-            />
-          )
-        }
-      </View>
+      <List
+        of={registries}
+        caption="Image registries"
+        rows={(data) => data.registries}
+        columns={columnsFor(setRemoving)}
+        keyOf={({ host }) => host}
+        empty={<Empty title="No registries yet">Public images need no login.</Empty>}
+      />
       {adding && <AddRegistry onClose={() => setAdding(false)} />}
       {removing !== undefined && (
         <ConfirmAction

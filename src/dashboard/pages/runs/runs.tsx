@@ -6,12 +6,12 @@ import { duration } from "../../data/format.ts";
 import { useProject } from "../../data/project.ts";
 import { usePages } from "../../data/use-pages.ts";
 import { Button } from "../../ui/button.tsx";
-import { Older } from "../../ui/older.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain, useNow } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import { StartRun } from "./start-run.tsx";
 
 export type Run = Answer<"runs.list">["runs"][number];
@@ -39,32 +39,25 @@ export function Runs({ slug }: { readonly slug: string }) {
         </Button>
       }
     >
-      <View of={runs}>
-        {({ pages }) =>
-          pages[0]?.runs.length === 0 ? (
-            <Empty
-              icon={<SquareTerminal size={24} />}
-              title="No command ran yet"
-              {...(isDeployed ? { command: `berth run --project ${slug} -- node --version` } : {})}
-            >
-              {isDeployed
-                ? "A migration, an import, a look around. Output and exit code are kept."
-                : "Commands run in the image of a deployment; there is none yet."}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                caption="One-off commands"
-                grows
-                rows={pages.flatMap((page) => page.runs)}
-                columns={columnsFor(slug)}
-                keyOf={({ number }) => `${number}`}
-              />
-              <Older of={[runs]} />
-            </>
-          )
+      <List
+        of={runs}
+        caption="One-off commands"
+        grows
+        rows={({ pages }) => pages.flatMap((page) => page.runs)}
+        columns={columnsFor(slug)}
+        keyOf={({ number }) => `${number}`}
+        empty={
+          <Empty
+            icon={<SquareTerminal size={24} />}
+            title="No command ran yet"
+            {...(isDeployed ? { command: `berth run --project ${slug} -- node --version` } : {})}
+          >
+            {isDeployed
+              ? "A migration, an import, a look around. Output and exit code are kept."
+              : "Commands run in the image of a deployment; there is none yet."}
+          </Empty>
         }
-      </View>
+      />
       {starting && <StartRun slug={slug} onClose={() => setStarting(false)} />}
     </Section>
   );

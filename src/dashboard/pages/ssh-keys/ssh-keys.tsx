@@ -6,11 +6,12 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog, ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
 import { Field, TextArea, TextField } from "../../ui/field.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 
 type Key = Answer<"ssh-keys.list">["ssh_keys"][number];
 
@@ -29,17 +30,18 @@ export function SshKeys() {
         </Button>
       }
     >
-      <View of={keys}>
-        {(data) =>
-          data.ssh_keys.length === 0 ? (
-            <Empty title="No keys yet" command="berth keys add ~/.ssh/id_ed25519.pub">
-              git over HTTP works with a token as its password.
-            </Empty>
-          ) : (
-            <Table caption="SSH keys" rows={data.ssh_keys} columns={columnsFor(setRemoving)} keyOf={({ id }) => id} />
-          )
+      <List
+        of={keys}
+        caption="SSH keys"
+        rows={(data) => data.ssh_keys}
+        columns={columnsFor(setRemoving)}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title="No keys yet" command="berth keys add ~/.ssh/id_ed25519.pub">
+            git over HTTP works with a token as its password.
+          </Empty>
         }
-      </View>
+      />
       {adding && <AddKey onClose={() => setAdding(false)} />}
       {removing !== undefined && (
         <ConfirmAction

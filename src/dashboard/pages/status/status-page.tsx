@@ -2,11 +2,11 @@ import type { Answer } from "../../../contract/client.ts";
 import { isGood } from "../../../contract/status.ts";
 import { useCall } from "../../data/api.ts";
 import { capitalized } from "../../data/format.ts";
+import { List } from "../../ui/list.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { type Column } from "../../ui/table.tsx";
 import { Ago, Plain, Prose } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 import { Alerts } from "../alerts/alerts.tsx";
 
 type Check = Answer<"status.get">["checks"][number];
@@ -20,16 +20,13 @@ export function StatusPage() {
     <Page title="Status" lead={<Lead checkedAt={status.data?.checked_at ?? null} />}>
       <Alerts />
       <Section title="Checks">
-        <View of={status}>
-          {(data) => (
-            <Table
-              caption="Checks"
-              rows={data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
-              columns={columns}
-              keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
-            />
-          )}
-        </View>
+        <List
+          of={status}
+          caption="Checks"
+          rows={(data) => data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
+          columns={columns}
+          keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
+        />
       </Section>
     </Page>
   );

@@ -5,11 +5,11 @@ import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, RemoveButton } from "../../ui/button.tsx";
+import { List } from "../../ui/list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Tag } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Ago, Mono, Plain } from "../../ui/text.tsx";
-import { View } from "../../ui/view.tsx";
 import { Registries } from "../registries/registries.tsx";
 import { SshKeys } from "../ssh-keys/ssh-keys.tsx";
 import { Webhooks } from "../webhooks/webhooks.tsx";
@@ -34,16 +34,13 @@ export function AccessPage() {
       lead="Tokens for people, agents and scripts; each sees this organization alone."
       actions={action}
     >
-      <View of={tokens}>
-        {(data) => (
-          <Table
-            caption="API tokens"
-            rows={data.api_tokens}
-            columns={columnsFor(me.token.id, setRevoking)}
-            keyOf={({ id }) => id}
-          />
-        )}
-      </View>
+      <List
+        of={tokens}
+        caption="API tokens"
+        rows={(data) => data.api_tokens}
+        columns={columnsFor(me.token.id, setRevoking)}
+        keyOf={({ id }) => id}
+      />
       <SshKeys />
       <Webhooks />
       <Registries />

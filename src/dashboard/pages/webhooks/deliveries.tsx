@@ -7,11 +7,12 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
+import { List } from "../../ui/list.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, timeColumn, type Column } from "../../ui/table.tsx";
+import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import type { Webhook } from "./webhook.ts";
 
 type Delivery = Answer<"webhooks.deliveries">["deliveries"][number];
@@ -40,15 +41,14 @@ export function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; re
           )}
         </div>
         {error !== null && <Problem error={error} />}
-        <View of={deliveries}>
-          {(data) =>
-            data.deliveries.length === 0 ? (
-              <Empty title="Nothing was sent yet">Events are listed for 14 days.</Empty>
-            ) : (
-              <Table caption="Deliveries" rows={data.deliveries} columns={columns} keyOf={({ id }) => id} />
-            )
-          }
-        </View>
+        <List
+          of={deliveries}
+          caption="Deliveries"
+          rows={(data) => data.deliveries}
+          columns={columns}
+          keyOf={({ id }) => id}
+          empty={<Empty title="Nothing was sent yet">Events are listed for 14 days.</Empty>}
+        />
       </div>
     </Dialog>
   );

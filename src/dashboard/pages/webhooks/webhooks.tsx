@@ -5,14 +5,14 @@ import { useCall } from "../../data/api.ts";
 import { useWhyNot } from "../../data/me.ts";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton, RemoveButton } from "../../ui/button.tsx";
+import { List } from "../../ui/list.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table, type Column } from "../../ui/table.tsx";
+import { type Column } from "../../ui/table.tsx";
 import { Mono, Plain } from "../../ui/text.tsx";
-import { Empty, View } from "../../ui/view.tsx";
+import { Empty } from "../../ui/view.tsx";
 import { AddWebhook } from "./add-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
-
 import type { Webhook } from "./webhook.ts";
 
 /** Lists the webhooks that receive the organization's events. Only its owners see this. */
@@ -36,20 +36,16 @@ function OwnersWebhooks() {
         </Button>
       }
     >
-      <View of={webhooks}>
-        {(data) =>
-          data.webhooks.length === 0 ? (
-            <Empty title="No webhooks yet">Berth can send the events here to a chat or to a service of yours.</Empty>
-          ) : (
-            <Table
-              caption="Webhooks"
-              rows={data.webhooks}
-              columns={columnsFor({ onShow: setShown, onRemove: setRemoving })}
-              keyOf={({ id }) => id}
-            />
-          )
+      <List
+        of={webhooks}
+        caption="Webhooks"
+        rows={(data) => data.webhooks}
+        columns={columnsFor({ onShow: setShown, onRemove: setRemoving })}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title="No webhooks yet">Berth can send the events here to a chat or to a service of yours.</Empty>
         }
-      </View>
+      />
       {adding && <AddWebhook onClose={() => setAdding(false)} />}
       {shown !== undefined && <Deliveries webhook={shown} onClose={() => setShown(undefined)} />}
       {removing !== undefined && (
