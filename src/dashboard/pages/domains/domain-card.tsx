@@ -15,7 +15,7 @@ export function DomainCard({ domain, onDetach }: { readonly domain: Domain; read
   return (
     <li className="rounded-md border border-line">
       <div className="flex items-center gap-3 border-b border-line bg-panel py-1.5 pr-2 pl-4">
-        <Mono className="min-w-0 flex-1 truncate font-medium">{domain.hostname}</Mono>
+        <Mono className="min-w-0 flex-1 font-medium wrap-anywhere">{domain.hostname}</Mono>
         <span role="status" className="text-sm">
           {domain.serving ? (
             <Status tone="ok">Serving</Status>
