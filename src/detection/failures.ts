@@ -179,7 +179,7 @@ export const builderFailures = {
   dependency_not_found: {
     stage: "install",
     summary: "A dependency, or the requested version of it, does not exist.",
-    hint: "Check the name and the version. A private package needs its registry in .npmrc or requirements.txt, with the token as a variable: `berth env set`, and `${NPM_TOKEN}` in the file. Builds have no SSH key: name git dependencies by https.",
+    hint: "Check the name and the version. A private package needs its registry in .npmrc or requirements.txt, with the token as a variable: `berth env set NPM_TOKEN -`, and `${NPM_TOKEN}` in the file. Builds have no SSH key: name git dependencies by https.",
   },
   registry_unreachable: {
     stage: "install",
