@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { platformDouble } from "./support/platform-double.ts";
 import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, mock, test } from "node:test";
+import { testFolder } from "./support/test-folder.ts";
+import { before, mock, test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../src/kit/ids.ts";
 import { redactor } from "../src/kit/redact.ts";
@@ -14,17 +12,15 @@ import type { Runtime } from "../src/ports/runtime.ts";
 import type { LineRate } from "../src/reconcile/logs/line-budget.ts";
 import { createIngest } from "../src/reconcile/logs/ingest.ts";
 
-let folder: string;
+const folder = testFolder("ingest");
 let logStore: LogStore;
 /** The clock of the log rate limits; only tests advance it. */
 let nowMs = 1000;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "berth-ingest-"));
   mock.method(performance, "now", () => nowMs);
   logStore = createDiskLogStore({ dir: folder });
 });
-after(() => rm(folder, { recursive: true, force: true }));
 
 /** An application with these output lines; the runtime returns them in chunks of a hundred. */
 function application(lines: readonly string[], state: "running" | "exited", logLines: LineRate) {

@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
+import { testFolder } from "../../test/support/test-folder.ts";
 import { scanSource } from "./scan-source.ts";
 
-let root: string;
-before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-source-"));
-});
-after(() => rm(root, { recursive: true, force: true }));
+const root = testFolder("source");
 
 /** Returns those of these links that the scan drops. A link's target is given as text. */
 async function dropped(name: string, links: Record<string, string>): Promise<readonly string[]> {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { postgresHostDouble, runtimeDouble } from "../../test/support/port-doubles.ts";
+import { testFolder } from "../../test/support/test-folder.ts";
 import { newDatabaseSpec } from "../ports/postgres-host.suite.ts";
 import type { DatabaseSpec } from "../ports/postgres-host.ts";
 import { joinPostgresHosts } from "./join-postgres-hosts.ts";
@@ -61,8 +61,7 @@ describe("BERTH_PG_URL", () => {
 });
 
 describe("databases on this machine and on an existing server", () => {
-  const dir = mkdtempSync(join(tmpdir(), "berth-hosts-"));
-  after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = testFolder("hosts");
   const made: string[] = [];
   const hostAt = (name: string) =>
     postgresHostDouble({

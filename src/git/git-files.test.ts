@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
+import { testFolder } from "../../test/support/test-folder.ts";
 import { writeGitFiles } from "./git-files.ts";
 
-let root: string;
-
-before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-files-"));
-});
-after(() => rm(root, { recursive: true, force: true }));
+const root = testFolder("files");
 
 test("what an older version left in the folder is removed", async () => {
   const dir = join(root, "older");

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { makeWorkTree, project, ScriptedGate, startGitHost, tryGit } from "../../test/support/git-servers.ts";
 import { startNode } from "../../test/support/node-process.ts";
@@ -14,15 +13,11 @@ import { start } from "../kit/exec.ts";
 import { until } from "../kit/until.ts";
 import { writeGitFiles } from "./git-files.ts";
 import { guardMs } from "../../test/support/eventually.ts";
+import { testFolder } from "../../test/support/test-folder.ts";
 
 const script = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const lostText = /remote: {2}! {5}Berth is restarting; nothing was changed, push again/;
-let root: string;
-
-before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-hook-"));
-});
-after(() => rm(root, { recursive: true, force: true }));
+const root = testFolder("hook");
 
 /** Runs the hook alone; the control plane answers with these lines and this decision, or not at all. */
 async function ask(answer: { lines?: string; decision?: string } | null, options: readonly string[] = []) {

@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
+import { testFolder } from "../../test/support/test-folder.ts";
 import { refuseLinkedTargets } from "./file-system.ts";
 
-let root: string;
+const root = testFolder("targets");
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-targets-"));
   await mkdir(join(root, "deep", "folder"), { recursive: true });
   await symlink("/etc", join(root, "link"));
 });
-after(() => rm(root, { recursive: true, force: true }));
 
 test("a mount never follows a link that code of the sandbox may have planted", () => {
   const mount = (target: string, writable = true) =>

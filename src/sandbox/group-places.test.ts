@@ -1,24 +1,21 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
+import { testFolder } from "../../test/support/test-folder.ts";
 import { ownGroup, ownLegacyGroup, tenantGroup } from "../kit/tenant-group.ts";
 import { groupPlaces } from "./group-places.ts";
 
-let root: string;
+const root = testFolder("groups");
 const folders = (own: string, isRoot: boolean) =>
   groupPlaces(root, { root, folder: join(root, own) }, isRoot).map(({ folder }) => folder.slice(root.length));
 
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-groups-"));
   for (const folder of ["berth.slice/berth.service", "berth.slice/berth-tenants.service", "user.slice/run-1.scope"]) {
     await mkdir(join(root, folder), { recursive: true });
     await writeFile(join(root, folder, "cgroup.procs"), "");
   }
 });
-
-after(() => rm(root, { recursive: true, force: true }));
 
 test("a service's groups are in the unit beside it, else root's at the top of the hierarchy", () => {
   assert.deepEqual(folders("berth.slice/berth.service", true), ["/berth.slice/berth-tenants.service", ""]);

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { chown, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chown, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, afterEach, describe, test } from "node:test";
+import { afterEach, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { run, runOk } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -16,19 +15,19 @@ import { route } from "../../ports/edge-stage.suite.ts";
 import { createBuiltinEdge, type BuiltinEdge, type BuiltinEdgeOptions } from "./builtin-edge.ts";
 import { readRecord, type EdgeRecord } from "./edge-record.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
 const setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path)) ?? null;
 const uid = 29_400;
 
 describe("the edge process of a platform of root's", { skip: process.geteuid?.() !== 0 && "not root" }, async () => {
   // Has mode 0700, like a data folder.
-  const dataDir = await mkdtemp(join(tmpdir(), "berth-edge-"));
+  const dataDir = testFolder("edge");
   const stateDir = join(dataDir, "edge");
   const secret = join(dataDir, "secrets.key");
   await writeFile(secret, "the key", { mode: 0o600 });
   let edge: BuiltinEdge | undefined;
   afterEach(() => edge?.stop(0));
-  after(() => rm(dataDir, { recursive: true, force: true }));
 
   async function begin(options: Partial<BuiltinEdgeOptions> = {}, create = createBuiltinEdge): Promise<EdgeRecord> {
     edge?.detach();

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, utimesSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, statSync, truncateSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { startNode } from "../../../test/support/node-process.ts";
 import { newId } from "../../kit/ids.ts";
 import { logStoreSuite } from "../../ports/log-store.suite.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { createDiskLogStore } from "./disk-log-store.ts";
 
 const random = seededRandom();
-const root = mkdtempSync(join(tmpdir(), "berth-logs-"));
-after(() => rmSync(root, { recursive: true }));
+const root = testFolder("logs");
 const limits = { buildLimitBytes: 20_000, runtime: { segmentBytes: 20_000, segments: 3 } };
 
 describe("logs on disk", () => {

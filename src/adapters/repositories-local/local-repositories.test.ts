@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { testConfinement, testGitUid } from "../../../test/support/git-servers.ts";
 import { runOk, start, systemPath } from "../../kit/exec.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -16,9 +15,9 @@ import { gitCommands } from "./commands.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { createLocalRepositories } from "./local-repositories.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
-const root = await mkdtemp(join(tmpdir(), "berth-repositories-"));
-after(() => rm(root, { recursive: true, force: true }));
+const root = testFolder("repositories");
 
 // The repositories belong to git's own user, and the tests run as another one.
 const trusting = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "safe.directory", GIT_CONFIG_VALUE_0: "*" };

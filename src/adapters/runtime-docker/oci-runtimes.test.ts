@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { release, tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { release } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { runsAll } from "../../../test/support/draw-cases.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import { until } from "../../kit/until.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
@@ -35,8 +36,7 @@ console.log("ready");
 const manager = `require("node:child_process").spawn("sh", ["-c", "node server.js; echo server ended with $?"], { stdio: "inherit" }).on("exit", () => process.exit(0));`;
 const webCommand = "node npm-cli.js; echo npm ended with $?";
 
-const folder = mkdtempSync(join(tmpdir(), "berth-oci-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder("oci");
 
 // gVisor needs the host's network stack: its own would take the replica's address from the network that Berth created.
 describeRuntime({ name: "runsc", path: "/usr/bin/runsc", runtimeArgs: ["--network=host"] });

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { startDetached } from "../../kit/exec.ts";
 import { watchEnds } from "./end-signal.ts";
 
-const stateDir = mkdtempSync(join(tmpdir(), "berth-endSignal-"));
-after(() => rmSync(stateDir, { recursive: true }));
+const stateDir = testFolder("end-signal");
 
 /** Runs a shim whose application ends at once. */
 async function runShim(attempt: number): Promise<number> {

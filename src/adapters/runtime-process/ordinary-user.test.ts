@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { checkoutFor } from "../../../test/e2e/platform.ts";
 import { drawCases } from "../../../test/support/draw-cases.ts";
 import { run, systemPath, type Command } from "../../kit/exec.ts";
 import { asUserWithTun, pastaLacks } from "../../sandbox/test-open-tun.ts";
 import { testParts } from "../../sandbox/test-parts.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
 // Drawn with other ordinary user files: the same rules are shown by the user who runs the tests in every run.
 
@@ -31,13 +31,11 @@ const readText = (path: string): string => {
 };
 
 describe("an ordinary user's process runtime", { skip: lacks }, () => {
-  let home: string;
+  const home = testFolder("nobody");
   before(() => {
-    home = mkdtempSync(join(tmpdir(), "berth-nobody-"));
     chmodSync(home, 0o700);
     chownSync(home, nobody, nobody);
   });
-  after(() => rmSync(home, { recursive: true, force: true }));
 
   const asNobody = ({ file, args }: Command): Command => {
     const id = String(nobody);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdtempSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { after, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { OutputFile } from "./output-file.ts";
 
 describe("the output of an application", () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-output-"));
+  const root = testFolder("output");
   let folder: string;
   let count = 0;
   const write = (text: string) => appendFileSync(join(folder, "output"), text);
@@ -15,7 +15,6 @@ describe("the output of an application", () => {
     folder = mkdtempSync(join(root, `${(count += 1)}-`));
     write("");
   });
-  after(() => rmSync(root, { recursive: true }));
 
   it("waits for the line feed while the application lives, and not when it has ended", () => {
     write("one\r\ntw");

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, beforeEach, describe, it, type TestContext } from "node:test";
+import { beforeEach, describe, it, type TestContext } from "node:test";
 import type { Sandbox } from "../../sandbox/spec.ts";
 import { until } from "../../kit/until.ts";
 import { currentBoot, type InstanceFolder, type InstanceRecord } from "./instance-folder.ts";
@@ -12,10 +11,11 @@ import { createProcessRuntime } from "./process-runtime.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { watchInstances } from "./watch-instances.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
 // No application runs here: the tests read the applications' files as they are after a power cut, or while the disk is full.
 describe("the files of applications", () => {
-  const root = mkdtempSync(join(tmpdir(), "berth-power-cut-"));
+  const root = testFolder("power-cut");
   const swept: (readonly string[])[] = [];
   const sandbox = {
     outOfMemory(id: string) {
@@ -58,7 +58,6 @@ describe("the files of applications", () => {
     folders = new InstanceFolders(stateDir);
     options = { sandbox, stateDir, releasesDir: stateDir, storageDir: () => stateDir };
   });
-  after(() => rmSync(root, { recursive: true, force: true }));
 
   it("of an attempt without a record count as none, and the attempt can be started", () => {
     const first = start("dep_a");

@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
+import { testFolder } from "../../../../test/support/test-folder.ts";
 import { openTrash } from "../steps/trash.ts";
 import { openPackageStore, type LockedSource, type PackageStore } from "./package-store.ts";
 
-let root: string;
+const root = testFolder("packages");
 let store: PackageStore;
 
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), "berth-packages-"));
   store = await openPackageStore(join(root, "store"), await openTrash(join(root, "trash")));
 });
-after(() => rm(root, { recursive: true }));
 
 /** A package in the format of npm's cache. */
 function packed(text: string) {
