@@ -1,23 +1,17 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { cliUser, type CliUser } from "./support/cli.ts";
-import { testApi, testOrganization, type TestApi } from "./support/test-platform.ts";
+import { sharedApi, testOrganization } from "./support/test-platform.ts";
 
-let api: TestApi;
-let owner: CliUser;
-let member: CliUser;
+const api = await sharedApi();
 
-before(async () => {
-  api = await testApi();
-  const organization = await testOrganization(api.database.db, "acme");
-  owner = await cliUser({ url: api.baseUrl, token: organization.owner });
-  member = await cliUser({ url: api.baseUrl, token: organization.member });
-});
+const organization = await testOrganization(api.database.db, "acme");
+const owner = await cliUser({ url: api.baseUrl, token: organization.owner });
+const member = await cliUser({ url: api.baseUrl, token: organization.member });
 
 after(async () => {
   await owner[Symbol.asyncDispose]();
   await member[Symbol.asyncDispose]();
-  await api.close();
 });
 
 async function json(user: CliUser, args: string[]): Promise<unknown> {

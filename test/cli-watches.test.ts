@@ -1,31 +1,23 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { addTraffic } from "../src/features/metrics/metrics.ts";
 import { latencyBucketsMs } from "../src/ports/edge.ts";
-import { cliUser, type CliUser } from "./support/cli.ts";
+import { cliUser } from "./support/cli.ts";
 import { testThings } from "./support/fixtures.ts";
-import { testApi, testOrganization, type TestApi } from "./support/test-platform.ts";
+import { sharedApi, testOrganization } from "./support/test-platform.ts";
 
-let api: TestApi;
-let user: CliUser;
-let slug: string;
+const api = await sharedApi();
 
-before(async () => {
-  api = await testApi();
-  const org = await testOrganization(api.database.db, "home");
-  const { project } = await testThings(api.platform, org);
-  slug = project.slug;
-  user = await cliUser({ url: api.baseUrl, token: org.owner });
-  const latency_buckets = [...latencyBucketsMs, Infinity].map((bound) => (bound >= 50 ? 40 : 0));
-  const bytes = { bytes_in: 0, bytes_out: 4096 };
-  const counted = { requests: 40, by_class: { "2": 39, "5": 1 }, ...bytes, latency_buckets, latency_sum_ms: 1600 };
-  await addTraffic(api.database.db, [{ counter: "edge-1", project_id: project.id, ...counted }], new Date());
-  await api.call("PUT", `/v1/projects/${slug}/env/SHADE`, { token: org.owner, body: { value: "do-not-show-me" } });
-});
-after(async () => {
-  await user[Symbol.asyncDispose]();
-  await api.close();
-});
+const org = await testOrganization(api.database.db, "home");
+const { project } = await testThings(api.platform, org);
+const slug = project.slug;
+const user = await cliUser({ url: api.baseUrl, token: org.owner });
+const latency_buckets = [...latencyBucketsMs, Infinity].map((bound) => (bound >= 50 ? 40 : 0));
+const bytes = { bytes_in: 0, bytes_out: 4096 };
+const counted = { requests: 40, by_class: { "2": 39, "5": 1 }, ...bytes, latency_buckets, latency_sum_ms: 1600 };
+await addTraffic(api.database.db, [{ counter: "edge-1", project_id: project.id, ...counted }], new Date());
+await api.call("PUT", `/v1/projects/${slug}/env/SHADE`, { token: org.owner, body: { value: "do-not-show-me" } });
+after(() => user[Symbol.asyncDispose]());
 
 async function outputOf(...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await user.berth([...args, "-p", slug]);

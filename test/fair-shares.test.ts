@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
 import { insertOperation, takeOperation } from "../src/features/backups/operations.ts";
 import { takeQueued } from "../src/features/builds/lifecycle-queries.ts";
@@ -13,7 +13,7 @@ import { newId } from "../src/kit/ids.ts";
 import type { InProgress } from "../src/store/leases.ts";
 import { nothingInProgress } from "./support/nothing-in-progress.ts";
 import { testBuild, testDeployment, testDomain, testProject, testThings } from "./support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { sharedApi, testOrganization, type TestOrganization } from "./support/test-platform.ts";
 
 interface Work {
   /** Requests the work for a new project of the organization. */
@@ -21,9 +21,7 @@ interface Work {
   readonly take: (inProgress: InProgress) => Promise<{ readonly org_id: string | null } | undefined>;
 }
 
-let api: TestApi;
-before(async () => void (api = await testApi()));
-after(() => api.close());
+const api = await sharedApi();
 
 const owner = "test";
 let count = 0;

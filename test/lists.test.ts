@@ -1,26 +1,21 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { newId } from "../src/kit/ids.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { sharedApi, testOrganization } from "./support/test-platform.ts";
 
 const count = 205;
-let api: TestApi;
-let org: TestOrganization;
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
 
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-  const project = await testProject(api.platform, org, "demo");
-  const owner = { org_id: org.id, project_id: project.id };
-  for (let number = 1; number <= count; number += 1) {
-    const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
-    await testDeployment(api.platform, owner, { build_id, number, status: "failed" });
-    const backup = { ...owner, id: newId("bak"), origin: "manual", status: "completed" } as const;
-    await api.database.db.insertInto("backup").values(backup).execute();
-  }
-});
-after(() => api.close());
+const project = await testProject(api.platform, org, "demo");
+const owner = { org_id: org.id, project_id: project.id };
+for (let number = 1; number <= count; number += 1) {
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  await testDeployment(api.platform, owner, { build_id, number, status: "failed" });
+  const backup = { ...owner, id: newId("bak"), origin: "manual", status: "completed" } as const;
+  await api.database.db.insertInto("backup").values(backup).execute();
+}
 
 for (const noun of ["deployments", "builds", "backups"]) {
   test(`${noun} are listed newest first in pages of 100, and next_cursor continues without a gap or a repetition`, async () => {

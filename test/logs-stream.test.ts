@@ -1,33 +1,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../src/kit/until.ts";
-import type { LogStore } from "../src/ports/log-store.ts";
 import { testBuild, testProject } from "./support/fixtures.ts";
-import { testApi, testOrganization, testToken, type TestApi, type TestOrganization } from "./support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "./support/test-platform.ts";
 import { eventually, guardMs } from "./support/eventually.ts";
+import { testFolder } from "./support/test-folder.ts";
 
-let folder: string;
-let logStore: LogStore;
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "berth-streams-"));
-  logStore = createDiskLogStore({ dir: folder });
-  api = await testApi({ ports: { logStore }, http: { limits: { streamsPerToken: 3 } } });
-  org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
-});
-after(async () => {
-  await api.close();
-  await rm(folder, { recursive: true, force: true });
-});
+const logStore = createDiskLogStore({ dir: testFolder("streams") });
+const api = await sharedApi({ ports: { logStore }, http: { limits: { streamsPerToken: 3 } } });
+const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
 
 interface Event {
   readonly id: string | undefined;

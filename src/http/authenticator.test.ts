@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { until } from "../kit/until.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
 import type { Authenticated } from "../features/tokens/tokens.ts";
 import { silentLog } from "../kit/log.ts";
@@ -17,14 +11,8 @@ import { createAuthenticator } from "./authenticator.ts";
 import { allWakeupsArrived } from "../../test/support/wakeups.ts";
 import { wakeupsDouble } from "../../test/support/port-doubles.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
 
 const statusOf = async (token: string) => (await api.call("GET", "/v1/me", { token })).status;
 

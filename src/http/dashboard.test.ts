@@ -1,24 +1,18 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
-import { createSignInLinks, type SignInLinks } from "./sign-in.ts";
+import { test } from "node:test";
+import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
+import { createSignInLinks } from "./sign-in.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let links: SignInLinks;
+const links = createSignInLinks(() => "http://berth.test");
 const file = (text: string, type: string) => ({ bytes: Buffer.from(text), gzip: undefined, type });
 const page = `<!doctype html><script>let theme</script><script type="module" src="/assets/main-1.js"></script>`;
 
-before(async () => {
-  links = createSignInLinks(() => "http://berth.test");
-  const files = new Map([
-    ["/index.html", file(page, "text/html")],
-    ["/assets/main-1.js", file("go()", "text/javascript")],
-  ]);
-  api = await testApi({ http: { dashboard: { bundle: () => ({ files }), links } } });
-  org = await testOrganization(api.database.db, "home");
-});
-after(() => api.close());
+const files = new Map([
+  ["/index.html", file(page, "text/html")],
+  ["/assets/main-1.js", file("go()", "text/javascript")],
+]);
+const api = await sharedApi({ http: { dashboard: { bundle: () => ({ files }), links } } });
+const org = await testOrganization(api.database.db, "home");
 
 const asksHtml = { accept: "text/html,*/*" };
 const ownPage = () => ({ origin: api.baseUrl, "x-berth-dashboard": "1" });

@@ -1,58 +1,36 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
-import {
-  testBuild,
-  testDeployment,
-  testDomain,
-  testProject,
-  testThings,
-  type Things,
-} from "../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../test/support/test-platform.ts";
+import { testBuild, testDeployment, testDomain, testProject, testThings } from "../../test/support/fixtures.ts";
+import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
 import { createSignInLinks } from "./sign-in.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let things: Things;
-let agent: string;
 let asked = 0;
 const fontPath = "/assets/geist-latin-wght-normal-1a2b.woff2";
 let aheadMs = 0;
 
-before(async () => {
-  const table = {
-    schema: "public",
-    name: "orders",
-    kind: "table",
-    estimated_rows: 1_234_567,
-    size_bytes: 5.5 * 1024 ** 3,
-  } as const;
-  const listTables = async () => ({ outcome: "done", found: { tables: [table], total: 1 } }) as const;
-  const font = { bytes: Buffer.from("font"), gzip: undefined, type: "font/woff2" };
-  const files = new Map([[fontPath, font]]);
-  api = await testApi({
-    http: { dashboard: { bundle: () => ({ files }), links: createSignInLinks(() => "http://berth.test") } },
-    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ listTables }) },
-    clock: { now: () => new Date(Date.now() + aheadMs) },
-  });
-  const { db } = api.database;
-  org = await testOrganization(db, "acme");
-  things = await testThings(api.platform, org);
-  await testDomain(api.platform, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
-  agent = await makeAgent();
+const table = {
+  schema: "public",
+  name: "orders",
+  kind: "table",
+  estimated_rows: 1_234_567,
+  size_bytes: 5.5 * 1024 ** 3,
+} as const;
+const listTables = async () => ({ outcome: "done", found: { tables: [table], total: 1 } }) as const;
+const font = { bytes: Buffer.from("font"), gzip: undefined, type: "font/woff2" };
+const files = new Map([[fontPath, font]]);
+const api = await sharedApi({
+  http: { dashboard: { bundle: () => ({ files }), links: createSignInLinks(() => "http://berth.test") } },
+  ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ listTables }) },
+  clock: { now: () => new Date(Date.now() + aheadMs) },
 });
-after(() => api.close());
-
+const org = await testOrganization(api.database.db, "acme");
+const things = await testThings(api.platform, org);
+await testDomain(api.platform, { org_id: org.id, project_id: things.project.id }, "shop.example.test");
 const makeAgent = async () => (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+const agent = await makeAgent();
 
 /** Sends a request that waits for a decision; resolves with it and the path of its page. */
 async function askTo(

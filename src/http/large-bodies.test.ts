@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-before(async () => {
-  api = await testApi({ http: { limits: { sourceRequestsPerOrganization: 2 } } });
-  org = await testOrganization(api.database.db, "acme");
-  await testProject(api.platform, org, "demo");
-});
-after(() => api.close());
+const api = await sharedApi({ http: { limits: { sourceRequestsPerOrganization: 2 } } });
+const org = await testOrganization(api.database.db, "acme");
+await testProject(api.platform, org, "demo");
 
 const mib = 1024 * 1024;
 

@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
-import { after, before, test } from "node:test";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { test } from "node:test";
+import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
 import { addressKey } from "../kit/address-key.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  const limits = { readsPerMinute: 5, writesPerMinute: 3, refusedPerMinute: 4 };
-  api = await testApi({ http: { limits, edgeHeaders: async () => ({ "x-edge-key": "of the edge" }) } });
-  org = await testOrganization(api.database.db, "acme");
-});
-after(() => api.close());
+const limits = { readsPerMinute: 5, writesPerMinute: 3, refusedPerMinute: 4 };
+const api = await sharedApi({ http: { limits, edgeHeaders: async () => ({ "x-edge-key": "of the edge" }) } });
+const org = await testOrganization(api.database.db, "acme");
 
 const read = (token?: string) => api.call("GET", "/v1/projects", { token });
 

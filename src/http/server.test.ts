@@ -2,43 +2,31 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { silentLog } from "../kit/log.ts";
 import { openDatabase } from "../store/database.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken, type TestApi } from "../../test/support/test-platform.ts";
 import { createHttpServer } from "./server.ts";
 import { guardMs } from "../../test/support/eventually.ts";
 
-let api: TestApi;
-let org: TestOrganization;
 let isReady = true;
-
-before(async () => {
-  api = await testApi({
-    http: {
-      checks: [
-        { name: "database", check: async () => null },
-        { name: "edge", check: async () => (isReady ? null : "The edge does not run.") },
-      ],
-      mounts: [
-        {
-          prefix: "/git/",
-          async handle(request, response) {
-            response.end(`${request.method} ${request.url} ${await text(request)}`);
-          },
+const api = await sharedApi({
+  http: {
+    checks: [
+      { name: "database", check: async () => null },
+      { name: "edge", check: async () => (isReady ? null : "The edge does not run.") },
+    ],
+    mounts: [
+      {
+        prefix: "/git/",
+        async handle(request, response) {
+          response.end(`${request.method} ${request.url} ${await text(request)}`);
         },
-      ],
-    },
-  });
-  org = await testOrganization(api.database.db, "acme");
+      },
+    ],
+  },
 });
-after(() => api.close());
+const org = await testOrganization(api.database.db, "acme");
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   api.call("POST", "/v1/projects", { token: org.member, body, headers });

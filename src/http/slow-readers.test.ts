@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { testProject } from "../../test/support/fixtures.ts";
 import { logStoreDouble } from "../../test/support/port-doubles.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
 
 // More than the buffers of both ends hold, so the server has to wait for its client.
 const line = { at: new Date(0).toISOString(), deployment: 1, process: "web", replica: 0, text: "x".repeat(10_000) };
@@ -19,15 +13,10 @@ const logStore = logStoreDouble({
   readRuntime: async () => ({ lines: Array.from({ length: 3000 }, () => line), cursor: "0:0" }),
 });
 
-let api: TestApi;
-let org: TestOrganization;
-before(async () => {
-  const limits = { largeReadsPerToken: 2, stalledAnswerTimeoutMs: 2000 };
-  api = await testApi({ ports: { logStore }, http: { limits } });
-  org = await testOrganization(api.database.db, "acme");
-  await testProject(api.platform, org, "demo");
-});
-after(() => api.close());
+const limits = { largeReadsPerToken: 2, stalledAnswerTimeoutMs: 2000 };
+const api = await sharedApi({ ports: { logStore }, http: { limits } });
+const org = await testOrganization(api.database.db, "acme");
+await testProject(api.platform, org, "demo");
 
 /** Requests a large answer and reads only its beginning. */
 async function stall(token: string): Promise<Socket> {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { testProject } from "../../test/support/fixtures.ts";
 import { repositoriesDouble } from "../../test/support/port-doubles.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
 
 const written = Promise.withResolvers<void>();
 let writing = 0;
@@ -15,17 +15,11 @@ const repositories = repositoriesDouble({
   },
 });
 
-let api: TestApi;
-let org: TestOrganization;
-let other: TestOrganization;
-before(async () => {
-  api = await testApi({ ports: { repositories }, http: { limits: { sourceRequestsPerOrganization: 2 } } });
-  org = await testOrganization(api.database.db, "acme");
-  other = await testOrganization(api.database.db, "other");
-  await testProject(api.platform, org, "demo");
-  await testProject(api.platform, other, "demo");
-});
-after(() => api.close());
+const api = await sharedApi({ ports: { repositories }, http: { limits: { sourceRequestsPerOrganization: 2 } } });
+const org = await testOrganization(api.database.db, "acme");
+const other = await testOrganization(api.database.db, "other");
+await testProject(api.platform, org, "demo");
+await testProject(api.platform, other, "demo");
 
 const body = { files: [{ path: "a", text: "a" }] };
 const plan = (token: string) => api.call("POST", "/v1/projects/demo/plan", { token, body: {} });

@@ -1,19 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { WebSocket } from "ws";
 import { testBuild, testDeployment, testProject } from "../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
 import { bearerProtocol, tunnelProtocol } from "../contract/table.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi({ http: { tunnels: { heartbeatMs: 3000, idleMs: 0 } } });
-  org = await testOrganization(api.database.db, "acme");
-});
-after(() => api.close());
+const api = await sharedApi({ http: { tunnels: { heartbeatMs: 3000, idleMs: 0 } } });
+const org = await testOrganization(api.database.db, "acme");
 
 /** Returns how the platform ends an idle terminal's tunnel. */
 async function endOf(

@@ -1,43 +1,31 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { sql } from "kysely";
 import { Refused } from "../features/context.ts";
 import { limitKeptAnswers } from "../features/idempotency/idempotency.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
-import { testProject, testThings, type Things } from "../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../test/support/test-platform.ts";
+import { testProject, testThings } from "../../test/support/fixtures.ts";
+import { sharedApi, testOrganization, testToken } from "../../test/support/test-platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let things: Things;
 let aheadMs = 0;
 let inserts = 0;
 let text: string | undefined;
 let insertion: () => Promise<void> = async () => {};
 
-before(async () => {
-  const insertRow = async () => {
-    inserts += 1;
-    await insertion();
-    return { outcome: "done", found: { row: { id: inserts, text }, cut: [] } } as const;
-  };
-  api = await testApi({
-    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ insertRow }) },
-    clock: { now: () => new Date(Date.now() + aheadMs) },
-  });
-  org = await testOrganization(api.database.db, "acme", { maxProjects: 1000 });
-  things = await testThings(api.platform, org);
+const insertRow = async () => {
+  inserts += 1;
+  await insertion();
+  return { outcome: "done", found: { row: { id: inserts, text }, cut: [] } } as const;
+};
+const api = await sharedApi({
+  ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ insertRow }) },
+  clock: { now: () => new Date(Date.now() + aheadMs) },
 });
-after(() => api.close());
+const org = await testOrganization(api.database.db, "acme", { maxProjects: 1000 });
+const things = await testThings(api.platform, org);
 
 let keys = 0;
 const newKey = () => `key-${(keys += 1)}`;

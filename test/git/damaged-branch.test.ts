@@ -1,30 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { Repositories } from "../../src/ports/repositories.ts";
 import { repositoriesTask } from "../../src/reconcile/repositories/repositories-task.ts";
 import { commitFile, git, makeWorkTree } from "../support/git-servers.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
-import { testApi, testOrganization, type TestApi } from "../support/test-platform.ts";
+import { sharedApi, testOrganization } from "../support/test-platform.ts";
 import { platformBeside } from "../support/platform-double.ts";
+import { testFolder } from "../support/test-folder.ts";
 
-let api: TestApi;
-let root: string;
-let repositories: Repositories;
+const api = await sharedApi();
+const root = testFolder("damaged");
 
-before(async () => {
-  api = await testApi();
-  root = await mkdtemp(join(tmpdir(), "berth-damaged-"));
-  repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
-});
-after(async () => {
-  await api.close();
-  await rm(root, { recursive: true, force: true });
-});
+const repositories = await createLocalRepositories({ dir: join(root, "repositories"), log: silentLog });
 
 /** Creates a project whose second pushed commit is active, and its repository. */
 async function servingSecondPush(slug: string) {

@@ -1,20 +1,15 @@
 // Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { routes } from "../../src/contract/routes.ts";
 import { errorsOf, type Row } from "../../src/contract/table.ts";
 import type { ErrorCode } from "../../src/contract/errors.ts";
 import { drawCases } from "../support/draw-cases.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../support/test-platform.ts";
+import { sharedApi, testOrganization } from "../support/test-platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "hostile");
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "hostile");
 
 const random = seededRandom();
 const allSegments = [

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { scopes, type Scope } from "../../src/contract/access.ts";
 import { errors } from "../../src/contract/errors.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { changes, errorsOf, type Row } from "../../src/contract/table.ts";
 import { testThings, type Things } from "../support/fixtures.ts";
 import {
-  testApi,
+  sharedApi,
   testOrganization,
   testToken,
   type Called,
-  type TestApi,
   type TestOrganization,
 } from "../support/test-platform.ts";
 import type { Permission } from "./permission.ts";
@@ -30,26 +29,21 @@ const callers = [
 ] as const;
 type CallerName = (typeof callers)[number];
 
-let api: TestApi;
-let home: TestOrganization;
-let abroad: TestOrganization;
-let frozen: TestOrganization;
+const readerLogin = async () => ({ role_name: "reader", password: "none" });
+const stopped = async () => ({ state: "stopped" as const });
+const api = await sharedApi({ ports: { postgresHost: postgresHostDouble({ observe: stopped, readerLogin }) } });
+const home = await testOrganization(api.database.db, "home", { maxProjects: 10_000 });
+const abroad = await testOrganization(api.database.db, "abroad", { maxProjects: 10_000 });
+const frozen = await testOrganization(api.database.db, "frozen", { maxProjects: 10_000 });
 /** One set of things per organization. Calls that change nothing (reads and refused calls) share it. */
-let owned: Readonly<Record<"home" | "abroad" | "frozen", Things>>;
 
-before(async () => {
-  const readerLogin = async () => ({ role_name: "reader", password: "none" });
-  const stopped = async () => ({ state: "stopped" as const });
-  api = await testApi({ ports: { postgresHost: postgresHostDouble({ observe: stopped, readerLogin }) } });
-  const { db } = api.database;
-  home = await testOrganization(db, "home", { maxProjects: 10_000 });
-  abroad = await testOrganization(db, "abroad", { maxProjects: 10_000 });
-  frozen = await testOrganization(db, "frozen", { maxProjects: 10_000 });
-  await db.updateTable("organization").set({ suspended_at: new Date() }).where("id", "=", frozen.id).execute();
-  const make = (org: TestOrganization) => testThings(api.platform, org);
-  owned = { home: await make(home), abroad: await make(abroad), frozen: await make(frozen) };
-});
-after(() => api.close());
+await api.database.db
+  .updateTable("organization")
+  .set({ suspended_at: new Date() })
+  .where("id", "=", frozen.id)
+  .execute();
+const make = (org: TestOrganization) => testThings(api.platform, org);
+const owned = { home: await make(home), abroad: await make(abroad), frozen: await make(frozen) };
 
 test("the matrix contains every row of the contract, and no other row", () => {
   assert.deepEqual(routes.map((row) => row.name).sort(), Object.keys(permissions).sort());

@@ -1,3 +1,4 @@
+import { after } from "node:test";
 import type { Scope } from "../../src/contract/access.ts";
 import { scopes } from "../../src/contract/access.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
@@ -77,6 +78,13 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
       await database.drop();
     },
   };
+}
+
+/** Starts the API for the tests of a file, and closes it after them. */
+export async function sharedApi(options: TestApiOptions = {}): Promise<TestApi> {
+  let api: TestApi | undefined;
+  after(() => api?.close());
+  return (api = await testApi(options));
 }
 
 // Tests send many requests in a short time; tests of the rate limits set their own.

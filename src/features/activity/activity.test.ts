@@ -1,23 +1,17 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { readEvents } from "../../contract/event-stream.ts";
 import { routes } from "../../contract/routes.ts";
 import type { Row } from "../../contract/table.ts";
 import { newId } from "../../kit/ids.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { recordCrash } from "./activity.ts";
 import { kindOf } from "./rules.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
 
 interface Entry {
   readonly id: string;

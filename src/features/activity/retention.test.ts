@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "./retention.ts";
 
 const kept = { days: 400, perProject: 2 };
-let api: TestApi;
-before(async () => {
-  api = await testApi();
-});
-after(() => api.close());
+const api = await sharedApi();
 
 test("old deployments go with their builds, but for the newest, those that serve, and those that a rollback needs", async () => {
   const { db } = api.database;

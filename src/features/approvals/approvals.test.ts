@@ -1,36 +1,31 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { sql } from "kysely";
 import { decideBy, decisionPath, nonceIn, pressButton, quietNotifier } from "../../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../../test/support/port-doubles.ts";
 import { testThings } from "../../../test/support/fixtures.ts";
 import {
-  testApi,
+  sharedApi,
   testOrganization,
   testToken,
   type Called,
-  type TestApi,
   type TestOrganization,
 } from "../../../test/support/test-platform.ts";
 
-let api: TestApi;
 let aheadMs = 0;
 let deletedRows = 0;
 const logged: unknown[][] = [];
 const answers: string[] = [];
 
-before(async () => {
-  const deleteRow = async () => {
-    deletedRows += 1;
-    return { outcome: "done", found: null } as const;
-  };
-  api = await testApi({
-    ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ deleteRow }) },
-    clock: { now: () => new Date(Date.now() + aheadMs) },
-    http: { log: recordingLog() },
-  });
+const deleteRow = async () => {
+  deletedRows += 1;
+  return { outcome: "done", found: null } as const;
+};
+const api = await sharedApi({
+  ports: { notifiers: [quietNotifier], tenantDatabase: tenantDatabaseDouble({ deleteRow }) },
+  clock: { now: () => new Date(Date.now() + aheadMs) },
+  http: { log: recordingLog() },
 });
-after(() => api.close());
 
 function recordingLog() {
   const write = (...said: unknown[]) => void logged.push(said);

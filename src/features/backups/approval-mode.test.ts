@@ -1,26 +1,14 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
 import { newId } from "../../kit/ids.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let agent: string;
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
 
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-  agent = (await testToken(api.database.db, org.id, { role: "owner", scopes, approval_mode: true })).text;
-});
-after(() => api.close());
+const agent = (await testToken(api.database.db, org.id, { role: "owner", scopes, approval_mode: true })).text;
 
 const megabyte = 1e6;
 

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import { dailyStates, lockDaily, newestCompleted } from "./queries.ts";
 
-let api: TestApi;
-
-before(async () => void (api = await testApi()));
-after(() => api.close());
+const api = await sharedApi();
 
 test("a backup that was made while the clock was ahead counts neither as the day's nor as the newest", async () => {
   const { db } = api.database;

@@ -1,28 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
-import type { LogStore } from "../../ports/log-store.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let logStore: LogStore;
-let dir: string;
-
-before(async () => {
-  dir = await mkdtemp(join(tmpdir(), "berth-logs-"));
-  logStore = createDiskLogStore({ dir });
-  api = await testApi({ ports: { logStore } });
-  org = await testOrganization(api.database.db, "acme");
-});
-after(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
+const logStore = createDiskLogStore({ dir: testFolder("logs") });
+const api = await sharedApi({ ports: { logStore } });
+const org = await testOrganization(api.database.db, "acme");
 
 const get = (path: string) => api.call("GET", path, { token: org.member });
 

@@ -1,37 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { repositoriesDouble } from "../../../test/support/port-doubles.ts";
-import {
-  emptyDisk,
-  testApi,
-  testDiskLimits,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { emptyDisk, sharedApi, testDiskLimits, testOrganization } from "../../../test/support/test-platform.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { until } from "../../kit/until.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import { receivePush } from "./receive.ts";
 import { guardMs } from "../../../test/support/eventually.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let dir: string;
-
-before(async () => {
-  dir = await mkdtemp(join(tmpdir(), "berth-logs-"));
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-});
-after(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
+const dir = testFolder("logs");
 
 const repositories = repositoriesDouble({
   inspect: async () => ({ outcome: "fine", message: "Change", author: "", notes: ["Submodules are not fetched."] }),

@@ -1,33 +1,21 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { builderDouble } from "../../../test/support/port-doubles.ts";
 import { tarOf } from "../../../test/support/tar.ts";
 import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { Repositories } from "../../ports/repositories.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let dir: string;
-let repositories: Repositories;
+const dir = testFolder("source");
+const repositories = await createLocalRepositories({ dir, log: silentLog });
 let images: readonly string[] = [];
-
-before(async () => {
-  dir = await mkdtemp(join(tmpdir(), "berth-source-"));
-  repositories = await createLocalRepositories({ dir, log: silentLog });
-  const builder = builderDouble({ images: async () => images });
-  api = await testApi({ ports: { repositories, builder } });
-  org = await testOrganization(api.database.db, "acme");
-});
-after(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
+const builder = builderDouble({ images: async () => images });
+const api = await sharedApi({ ports: { repositories, builder } });
+const org = await testOrganization(api.database.db, "acme");
 
 const archive = () => tarOf({ path: "a.txt", text: "a" }, { path: "b.txt", text: "b" });
 

@@ -1,24 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  type Called,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, type Called } from "../../../test/support/test-platform.ts";
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
 import { importCrons, pruneRuns } from "./cron.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 
 type Job = Record<string, unknown> & { name: string };
 

@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { claimPruning, endPruning } from "./images.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
 
 /** A project whose deployments have the images `sha256:1`, `sha256:2` … in these states, oldest first. */
 async function projectWith(statuses: readonly ("active" | "retired" | "failed" | "starting")[]) {

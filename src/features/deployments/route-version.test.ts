@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
-import { testApi, type TestApi } from "../../../test/support/test-platform.ts";
-import type { Db } from "../../store/database.ts";
+import { sharedApi } from "../../../test/support/test-platform.ts";
 import { nextRouteVersion, raiseRouteVersion } from "./deployments.ts";
 
-let api: TestApi;
-let db: Db;
-before(async () => {
-  api = await testApi();
-  db = api.database.db;
-});
-after(() => api.close());
+const api = await sharedApi();
+const db = api.database.db;
 
 const setVersion = (version: number) => sql`select setval('route_version', ${sql.lit(version)})`.execute(db);
 

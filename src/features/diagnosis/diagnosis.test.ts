@@ -1,23 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { Result } from "../../contract/routes.ts";
 import { testBuild, testProject } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "home");
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "home");
 
 async function diagnose(slug: string, token = org.member) {
   const { status, body, text } = await api.call("GET", `/v1/projects/${slug}/diagnosis`, { token });

@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
 import {
   emptyDisk,
-  testApi,
+  sharedApi,
   testDiskLimits as limits,
   testOrganization,
-  type TestApi,
 } from "../../../test/support/test-platform.ts";
 import { requireRoomForBuild } from "./disk.ts";
 import * as queries from "./queries.ts";
 
-let api: TestApi;
-before(async () => {
-  api = await testApi();
-});
-after(() => api.close());
+const api = await sharedApi();
 
 test("a project is measured when it is due, the sooner the nearer it is to its limit, and listed once it is over", async () => {
   const { db } = api.database;

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, beforeEach, describe, test } from "node:test";
-import { startDnsServer, type TestDnsServer } from "../../../test/support/dns-server.ts";
+import { after, beforeEach, describe, test } from "node:test";
+import { startDnsServer } from "../../../test/support/dns-server.ts";
 import { testProject } from "../../../test/support/fixtures.ts";
 import {
-  testApi,
+  sharedApi,
   testOrganization,
   testToken,
   type Called,
-  type TestApi,
   type TestOrganization,
 } from "../../../test/support/test-platform.ts";
 import { createDnsResolver } from "../../adapters/dns-resolver/dns-resolver.ts";
@@ -16,10 +15,6 @@ import { checkDueDomains } from "./domains.ts";
 
 type Domain = Result<"domains.attach">;
 
-let server: TestDnsServer;
-let api: TestApi;
-let home: TestOrganization;
-let abroad: TestOrganization;
 let demo: string;
 let other: string;
 let foreign: string;
@@ -31,16 +26,11 @@ const here = [
   { type: "AAAA", value: "2001:db8::1" },
 ] as const;
 
-before(async () => {
-  server = await startDnsServer();
-  api = await testApi({ ports: { dns: createDnsResolver({ servers: [server.address], timeoutMs: 5000 }) } });
-  home = await testOrganization(api.database.db, "home", { maxProjects: 1000 });
-  abroad = await testOrganization(api.database.db, "abroad", { maxProjects: 1000 });
-});
-after(async () => {
-  await api.close();
-  await server.close();
-});
+const server = await startDnsServer();
+const api = await sharedApi({ ports: { dns: createDnsResolver({ servers: [server.address], timeoutMs: 5000 }) } });
+const home = await testOrganization(api.database.db, "home", { maxProjects: 1000 });
+const abroad = await testOrganization(api.database.db, "abroad", { maxProjects: 1000 });
+after(() => server.close());
 beforeEach(async () => {
   demo = (await testProject(api.platform, home)).slug;
   other = (await testProject(api.platform, home)).slug;

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { mask } from "../../contract/env.ts";
 import { variablesOf } from "./env.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 
 async function newProject() {
   const project = await testProject(api.platform, org);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Result } from "../../contract/routes.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import {
   addPageProbe,
   addReplicaSamples,
@@ -16,14 +16,8 @@ import {
 } from "./metrics.ts";
 import { quantile } from "./rules.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "home", { maxProjects: 100 });
 
 type Metrics = Result<"metrics.get">;
 

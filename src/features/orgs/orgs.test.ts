@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
 
-let api: TestApi;
-let home: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  home = await testOrganization(api.database.db, "main");
-});
-after(() => api.close());
+const api = await sharedApi();
+const home = await testOrganization(api.database.db, "main");
 
 const operate = (method: string, path: string, body?: unknown) =>
   api.call(method, path, { token: home.operator, ...(body === undefined ? {} : { body }) });

@@ -1,19 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { testBuild, testDeployment, testDomain, testProject, testThings } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "home", { maxProjects: 2000 });
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "home", { maxProjects: 2000 });
 
 type Overview = Result<"overview.get">;
 

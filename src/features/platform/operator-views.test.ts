@@ -1,27 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { MachinePool, PooledMachine } from "../../ports/machines.ts";
 import { recordCrash } from "../activity/activity.ts";
 import { recordReports } from "../status/status.ts";
 import { saveMachine, type MachineDescription } from "./platform.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "main");
-});
-after(() => api.close());
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "main");
 
 async function get<T>(path: string): Promise<T> {
   const called = await api.call("GET", path, { token: org.operator });

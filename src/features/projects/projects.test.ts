@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
 import { eventually } from "../../../test/support/eventually.ts";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { changedRoutes } from "../deployments/deployments.ts";
 import { deleteExpiredNames, lockProject } from "./projects.ts";
 import { isHostnameTaken } from "./queries.ts";
 
-let api: TestApi;
-before(async () => {
-  api = await testApi();
-});
-after(() => api.close());
+const api = await sharedApi();
 
 const create = (token: string, slug: string) =>
   api.call("POST", "/v1/projects", { token, body: { slug, name: "A name" } });

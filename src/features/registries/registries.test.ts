@@ -1,42 +1,21 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { Repositories } from "../../ports/repositories.ts";
 import { registryLogins } from "./registries.ts";
 
-let api: TestApi;
-let org: TestOrganization;
-let other: TestOrganization;
-let dir: string;
-let repositories: Repositories;
+const dir = testFolder("registries");
+const repositories = await createLocalRepositories({ dir, log: silentLog });
 let runtime: string;
-
-before(async () => {
-  dir = await mkdtemp(join(tmpdir(), "berth-registries-"));
-  repositories = await createLocalRepositories({ dir, log: silentLog });
-  const described = await runtimeDouble().describe();
-  const describe = async () => ({ ...described, name: runtime });
-  api = await testApi({ ports: { repositories, runtime: runtimeDouble({ describe }) } });
-  org = await testOrganization(api.database.db, "acme");
-  other = await testOrganization(api.database.db, "other");
-});
-after(async () => {
-  await api.close();
-  await rm(dir, { recursive: true });
-});
+const described = await runtimeDouble().describe();
+const describe = async () => ({ ...described, name: runtime });
+const api = await sharedApi({ ports: { repositories, runtime: runtimeDouble({ describe }) } });
+const org = await testOrganization(api.database.db, "acme");
+const other = await testOrganization(api.database.db, "other");
 
 const secret = "pull-token-of-acme";
 const set = (host: string, body: unknown, token = org.owner) =>

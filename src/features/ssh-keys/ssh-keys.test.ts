@@ -1,34 +1,18 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { runOk } from "../../kit/exec.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { parsePublicKey } from "./rules.ts";
 import { keysByFingerprint } from "./ssh-keys.ts";
 
 const skip = existsSync("/usr/bin/ssh-keygen") ? false : "ssh-keygen is not installed";
-let folder: string;
-let api: TestApi;
-let org: TestOrganization;
-
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "berth-keys-"));
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme");
-});
-after(async () => {
-  await api.close();
-  await rm(folder, { recursive: true });
-});
+const folder = testFolder("keys");
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme");
 
 async function keygen(
   name: string,

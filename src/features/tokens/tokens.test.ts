@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { sql } from "kysely";
 import { scopesOf } from "../../contract/routes.ts";
 import { scopes } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { testDatabase } from "../../../test/support/database.ts";
-import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { hashOf, isTokenText, newTokenText } from "./rules.ts";
 import { authenticate, createFirstOrganization } from "./tokens.ts";
 
-let api: TestApi;
-before(async () => {
-  api = await testApi();
-});
-after(() => api.close());
+const api = await sharedApi();
 
 const create = (token: string, body: object) => api.call("POST", "/v1/api-tokens", { token, body });
 

@@ -1,25 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testOrganization,
-  testToken,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { limits } from "../../contract/limits.ts";
 import { newId } from "../../kit/ids.ts";
 import { sealedOf } from "./queries.ts";
 import { codeOf, openWebhook } from "./webhooks.ts";
 
-let api: TestApi;
-before(async () => {
-  // These tests send nothing.
-  const mailTo = () => ({ name: "mail", deliver: () => Promise.reject(new Error("the test sent a mail")) });
-  api = await testApi({ ports: { mailTo } });
-});
-after(() => api.close());
+// These tests send nothing.
+const mailTo = () => ({ name: "mail", deliver: () => Promise.reject(new Error("the test sent a mail")) });
+const api = await sharedApi({ ports: { mailTo } });
 
 let count = 0;
 const organization = () => testOrganization(api.database.db, `hooks-${(count += 1)}`);

@@ -1,24 +1,19 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { decisionPath, quietNotifier } from "../../../test/support/approvals.ts";
-import { testApi, testOrganization, testToken, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { rotateVault } from "../../store/rotate-vault.ts";
 import { approvalsTask } from "./approvals-task.ts";
 
-let api: TestApi;
-let agent: string;
 let aheadMs = 0;
-
-before(async () => {
-  api = await testApi({
-    ports: { notifiers: [quietNotifier] },
-    clock: { now: () => new Date(Date.now() + aheadMs) },
-  });
-  const org = await testOrganization(api.database.db, "acme");
-  agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
+const api = await sharedApi({
+  ports: { notifiers: [quietNotifier] },
+  clock: { now: () => new Date(Date.now() + aheadMs) },
 });
-after(() => api.close());
+
+const org = await testOrganization(api.database.db, "acme");
+const agent = (await testToken(api.database.db, org.id, { role: "owner", approval_mode: true })).text;
 
 const ask = (name: string) => api.call("POST", "/v1/api-tokens", { token: agent, body: { name } });
 const create = (slug: string) =>

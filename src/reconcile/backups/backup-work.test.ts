@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
@@ -10,10 +10,7 @@ import { newId } from "../../kit/ids.ts";
 import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { performBackupWork } from "./backup-work.ts";
 
-let api: TestApi;
-
-before(async () => void (api = await testApi()));
-after(() => api.close());
+const api = await sharedApi();
 
 test("whoever lost an operation drops nothing: the database of this name is another's now", async () => {
   const { db } = api.platform;

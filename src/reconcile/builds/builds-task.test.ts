@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
-import { after, before, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { sql } from "kysely";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
-import {
-  testApi,
-  testDiskLimits,
-  testOrganization,
-  type TestApi,
-  type TestOrganization,
-} from "../../../test/support/test-platform.ts";
+import { sharedApi, testDiskLimits, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import {
   builderDouble,
@@ -21,14 +15,9 @@ import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts
 import { imagesTask } from "../images/images-task.ts";
 import { buildsTask } from "./builds-task.ts";
 
-let api: TestApi;
-let org: TestOrganization;
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
-});
-after(() => api.close());
 beforeEach(async () => {
   for (const table of ["deployment", "build"] as const) await api.database.db.deleteFrom(table).execute();
 });

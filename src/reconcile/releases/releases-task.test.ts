@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testApi, testOrganization, type TestApi, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
 import { logStoreDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { OneOffResult } from "../../ports/runtime.ts";
 import { releasesTask } from "./releases-task.ts";
 
-let api: TestApi;
-let org: TestOrganization;
+const api = await sharedApi();
+const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 
-before(async () => {
-  api = await testApi();
-  org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
-});
-after(() => api.close());
 beforeEach(() => api.database.db.deleteFrom("deployment").execute());
 
 const never = new AbortController().signal;
