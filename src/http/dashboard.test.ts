@@ -62,6 +62,18 @@ test("a session's cookie goes to /session alone, is no script's to read, and nev
   );
 });
 
+test("a session ends twelve hours after the sign-in", async (t) => {
+  const { headers } = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
+  const cookie = (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const tokenAfter = async (minutes: number) => {
+    t.mock.timers.enable({ apis: ["Date"], now: Date.now() + minutes * 60_000 });
+    const resumed = await api.call("POST", "/session/resume", { headers: { ...ownPage(), cookie } });
+    t.mock.timers.reset();
+    return resumed.body["token"];
+  };
+  assert.deepEqual([await tokenAfter(12 * 60 - 1), await tokenAfter(12 * 60 + 1)], [org.member, null]);
+});
+
 test("a page of another origin neither signs in nor out nor learns the token", async () => {
   const { headers } = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
   const cookie = (headers.get("set-cookie") ?? "").split(";")[0] ?? "";

@@ -261,14 +261,25 @@ test("a link that leads nowhere is not found, whatever it looks like", async () 
   }
 });
 
-test("a suspended organization's requests cannot be decided", async () => {
+test("a suspended organization's requests cannot be decided, by a link or by an owner who is signed in", async () => {
   const { id, page } = await askTo("DELETE", `/v1/projects/${things.project.slug}/env/${things.variable}`);
-  const setSuspended = (at: Date | null) =>
-    api.database.db.updateTable("organization").set({ suspended_at: at }).where("id", "=", org.id).execute();
-  await setSuspended(new Date());
-  assert.equal((await open(page)).status, 410);
-  await setSuspended(null);
+  const cookie = await cookieOf(org.owner);
+  const { operator } = await testOrganization(api.database.db, "operators");
+  const operate = (action: string) => api.call("POST", `/v1/orgs/acme/${action}`, { token: operator });
+  await operate("disable");
+  assert.deepEqual([(await open(page)).status, (await pageOf(id, { cookie })).status], [410, 401]);
+  await operate("enable");
   assert.equal((await decideBy(api, id, "approved")).status, 200);
+});
+
+test("a request of a token that has expired since cannot be decided", async () => {
+  const expires_at = new Date(Date.now() + 60_000);
+  const token = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true, expires_at });
+  const { page } = await askTo("POST", "/v1/api-tokens", { name: "late" }, token.text);
+  assert.equal((await open(page)).status, 200);
+  aheadMs = 120_000;
+  assert.equal((await open(page)).status, 410);
+  aheadMs = 0;
 });
 
 /** Returns the cookie of a browser that is signed in with this token. */
@@ -297,11 +308,11 @@ test("an owner who is signed in decides a request by its id; nobody else does", 
   assert.equal(shown.status, 200);
   assert.match(shown.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
   const form = { choice: "approved", nonce: nonceIn(shown.html) };
-  const scopes = ["approvals:read"] as const;
+  const limited = await testToken(db, org.id, { role: "owner", scopes: ["approvals:read"] });
   const refused: [string, number][] = [
     [org.member, 403],
     [agent, 403],
-    [(await testToken(db, org.id, { role: "owner", scopes })).text, 403],
+    [limited.text, 403],
     [(await testOrganization(db, "foreign")).owner, 404],
   ];
   for (const [token, status] of refused) {
@@ -309,6 +320,11 @@ test("an owner who is signed in decides a request by its id; nobody else does", 
     assert.equal((await pageOf(id, { cookie })).status, status, token);
     assert.equal((await pressButton(api, path, form, { origin, cookie })).status, 403, token);
   }
+  // Not even with a nonce, which its page does not show it.
+  const nonceText = String(Date.now() + 3_600_000);
+  const nonce = api.platform.vault.seal(`${id} ${limited.id}`, "decision nonce", nonceText).toString("base64url");
+  const ofLimited = { origin, cookie: await cookieOf(limited.text) };
+  assert.equal((await pressButton(api, path, { ...form, nonce }, ofLimited)).status, 403);
   // A program's header does not replace the cookie, and another page's form does not replace the page's own form.
   assert.equal((await pageOf(id, { authorization: `Bearer ${org.owner}` })).status, 401);
   assert.equal((await pressButton(api, path, form, { origin })).status, 401);

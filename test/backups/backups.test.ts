@@ -179,16 +179,20 @@ describe("backups", { skip: missingPart }, () => {
   it("runs one operation at a time for a project", async () => {
     // The first backup lasts until all others were requested.
     const asked = Promise.withResolvers<void>();
+    const further = (await running.call("POST", of("/restore"), {})).body["database"] as string;
     gate = asked.promise;
     const answers = await Promise.all(Array.from({ length: 10 }, () => running.call("POST", of("/backups"))));
+    const promoted = await running.call("POST", of("/database/promote"), { database: further });
+    const dropped = await running.call("DELETE", of(`/database/restored/${further}`));
     asked.resolve();
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 1);
-    for (const refused of answers.filter(({ status }) => status !== 201)) {
+    for (const refused of [promoted, dropped, ...answers.filter(({ status }) => status !== 201)]) {
       assert.equal(refused.status, 409);
       assert.equal(refused.body["code"], "operation_in_progress");
     }
     await running.ended(made[0]?.body["id"] as string);
+    assert.equal((await running.call("DELETE", of(`/database/restored/${further}`))).status, 204);
     const rows = await running.platform.db
       .selectFrom("backup")
       .select("id")

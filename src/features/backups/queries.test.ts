@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
+import { requestDailyBackup } from "./backups.ts";
 import { dailyStates, lockDaily, newestCompleted } from "./queries.ts";
 
 const api = await sharedApi();
@@ -32,4 +33,15 @@ test("a backup that was made while the clock was ahead counts neither as the day
   const { last, locked, newest } = await look();
   assert.equal(newest, yesterday);
   assert.ok(last !== null && last === locked);
+});
+
+test("a second request for a day's backup that does not know of the first makes none, even if the first has ended", async () => {
+  const { db, wakeups } = api.platform;
+  const org = await testOrganization(db, "daily");
+  const owner = { org_id: org.id, project_id: (await testThings(api.platform, org)).project.id };
+  const request = () =>
+    db.transaction().execute((tx) => requestDailyBackup(tx, wakeups, { ...owner, since: null, now: new Date() }));
+  assert.equal((await request()).outcome, "requested");
+  await db.deleteFrom("backup_operation").where("project_id", "=", owner.project_id).execute();
+  assert.equal((await request()).outcome, "busy");
 });

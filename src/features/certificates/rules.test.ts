@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { besidePresent, earlierRenewal, evaluateRefusal, nextLookMs, renewalTime } from "./rules.ts";
+import { besidePresent, covers, earlierRenewal, evaluateRefusal, nextLookMs, renewalTime } from "./rules.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -18,6 +18,15 @@ const pausesMs = (reason: Refused["reason"], count: number) =>
 test("a certificate is renewed at two thirds of its lifetime, whatever the lifetime is", () => {
   for (const days of [90, 47, 6, 1])
     assert.deepEqual(renewalTime({ not_before: inDays(0), not_after: inDays(days) }, null), inDays((days * 2) / 3));
+});
+
+test("a wildcard certificate is valid for one label below its domain, neither for the domain nor for two labels", () => {
+  const names = new Set(["shop.test", "*.apps.test"]);
+  const hostnames = ["shop.test", "www.shop.test", "demo.apps.test", "apps.test", "a.demo.apps.test", "demo-apps.test"];
+  assert.deepEqual(
+    hostnames.filter((hostname) => covers(names, hostname)),
+    ["shop.test", "demo.apps.test"],
+  );
 });
 
 test("a renewal window that the authority suggests moves a renewal to an earlier time only", () => {

@@ -79,6 +79,24 @@ test("a push after a rollback is rolled back to what the rollback had brought ba
   assert.deepEqual([await project.rollBack(), await project.rollBack()], [1, "nothing"]);
 });
 
+test("there is no rollback while another deployment is waiting or starting", async () => {
+  const { id: project_id, slug } = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id };
+  const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
+  const retired = await testDeployment(api.platform, owner, { build_id, number: 1, status: "retired" });
+  await testDeployment(api.platform, owner, { build_id, number: 2, status: "active" });
+  const coming = await testDeployment(api.platform, owner, { build_id, number: 3, status: "pending" });
+  const { db } = api.database;
+  await db.updateTable("deployment").set({ activated_at: new Date() }).where("id", "=", retired).execute();
+  for (const status of ["pending", "starting"] as const) {
+    await db.updateTable("deployment").set({ status }).where("id", "=", coming).execute();
+    const refused = await api.call("POST", `/v1/projects/${slug}/rollback`, { token: org.owner });
+    assert.deepEqual([refused.status, refused.body["code"]], [409, "deploy_in_progress"]);
+  }
+  const { length } = await db.selectFrom("deployment").select("id").where("project_id", "=", project_id).execute();
+  assert.equal(length, 3);
+});
+
 test("a rollback names the branch that holds newer commits, and none when only variables differ", async () => {
   const { platform } = api;
   const { db } = api.database;

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
@@ -6,11 +8,47 @@ import { platformBeside } from "../../../test/support/platform-double.ts";
 import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { insertOperation } from "../../features/backups/operations.ts";
 import { takeOperation } from "../../features/backups/backups.ts";
+import type { Storage } from "../../ports/storage.ts";
 import { newId } from "../../kit/ids.ts";
 import { nothingInProgress } from "../../../test/support/nothing-in-progress.ts";
 import { performBackupWork } from "./backup-work.ts";
 
 const api = await sharedApi();
+
+test("a file is checked as a whole before a database is created for it", async () => {
+  const { db } = api.platform;
+  const org = await testOrganization(db, "damaged");
+  const { project, backup } = await testThings(api.platform, org);
+  const stored = {
+    status: "completed",
+    problem_code: null,
+    problem: null,
+    storage: "disk",
+    storage_key: "k",
+    sha256: "0",
+  };
+  await db
+    .updateTable("backup")
+    .set(stored as { status: "completed" })
+    .where("id", "=", backup)
+    .execute();
+  const asked = { id: newId("bop"), org_id: org.id, project_id: project.id, backup_id: backup };
+  await db.transaction().execute((tx) => insertOperation(tx, { ...asked, kind: "verify", database_name: "verify_2" }));
+  const operation = await takeOperation(db, "here", nothingInProgress);
+  assert.ok(operation);
+  const created: string[] = [];
+  const postgresHost = postgresHostDouble({
+    createDatabase: async (_, name) => void created.push(name),
+    dropDatabase: async () => {},
+    restore: async (_, __, { archive }) => void (await text(archive)),
+  });
+  const disk = { open: async () => Readable.from([Buffer.from("not what was stored")]) } as unknown as Storage;
+  const platform = platformBeside(api, { ports: { postgresHost, storages: { standard: "disk", named: { disk } } } });
+  const lease = { table: "backup_operation", id: operation.id, owner: "here", fence: operation.fence } as const;
+  await performBackupWork(platform, operation, lease, new AbortController().signal);
+  const row = await db.selectFrom("backup").select("verification").where("id", "=", backup).executeTakeFirst();
+  assert.deepEqual([row?.verification, created], ["failed", []]);
+});
 
 test("whoever lost an operation drops nothing: the database of this name is another's now", async () => {
   const { db } = api.platform;

@@ -173,17 +173,18 @@ test("a redirect is recorded and not followed, an error fails the run", () =>
   withApp(
     async (app) => {
       const { at, runs, project } = await scheduler(app.address);
-      await addJob(database.db, project, { name: "302", next_run_at: new Date(noon) });
-      await addJob(database.db, project, { name: "503", next_run_at: new Date(noon) });
+      for (const name of ["302", "404", "503"])
+        await addJob(database.db, project, { name, next_run_at: new Date(noon) });
       await at(noon);
       const found = (await runs())
         .map(({ status, http_status }) => [http_status ?? 0, status] as const)
         .sort(([a], [b]) => a - b);
       assert.deepEqual(found, [
         [302, "succeeded"],
+        [404, "failed"],
         [503, "failed"],
       ]);
-      assert.equal(app.hits.length, 2);
+      assert.equal(app.hits.length, 3);
     },
     (request, response) => response.writeHead(Number(request.url?.slice(1)), { location: "/elsewhere" }).end(),
   ));

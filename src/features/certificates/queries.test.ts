@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { testDatabase } from "../../../test/support/database.ts";
+import { syncWanted } from "./queries.ts";
+
+const { db, drop } = await testDatabase();
+after(drop);
+
+const wanted = [{ hostname: "shop.test", challenge: "http-01", org_id: null }] as const;
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+const rows = () => db.selectFrom("certificate").select(["id", "wanted"]).execute();
+const change = (values: { not_after?: Date; ordered_at?: Date }) => db.updateTable("certificate").set(values).execute();
+
+test("a name that is no longer wanted keeps its certificate until it has expired, so that it may come back", async () => {
+  await syncWanted(db, wanted);
+  const [first] = await rows();
+  assert.ok(first);
+  await change({ not_after: hoursAgo(-1), ordered_at: hoursAgo(24) });
+  await syncWanted(db, []);
+  assert.deepEqual(await rows(), [{ id: first.id, wanted: false }]);
+  await syncWanted(db, wanted);
+  assert.deepEqual(await rows(), [first]);
+  await change({ not_after: hoursAgo(1) });
+  await syncWanted(db, []);
+  assert.deepEqual(await rows(), []);
+});
+
+test("an order of the last three hours counts on after its name was detached", async () => {
+  await syncWanted(db, wanted);
+  await change({ ordered_at: hoursAgo(2) });
+  await syncWanted(db, []);
+  assert.equal((await rows()).length, 1);
+  await change({ ordered_at: hoursAgo(4) });
+  await syncWanted(db, []);
+  assert.deepEqual(await rows(), []);
+});
