@@ -212,8 +212,11 @@ function certificates(kind: Edge["kind"]): void {
     assert.deepEqual(await statusWhileLoading(), ["active", "active"]);
   });
 
-  test("the status names a certificate that no edge has confirmed", async () => {
+  test("the status names a certificate that no edge has confirmed", async (t) => {
     const hostname = "early.example.com";
+    const { edgeConfirmMs } = platform.settings;
+    t.after(() => Object.assign(platform.settings, { edgeConfirmMs }));
+    Object.assign(platform.settings, { edgeConfirmMs: 100 });
     assert.equal((await attach(hostname)).ssl_status, "pending");
     await dns.set(hostname, here);
     const { ssl_status, ssl_detail } = await proceed(hostname, async (task) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { WebSocket } from "ws";
 import { testBuild, testDeployment, testProject } from "../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../test/support/test-platform.ts";
@@ -9,11 +9,9 @@ import { bearerProtocol, tunnelProtocol } from "../contract/table.ts";
 const api = await sharedApi({ http: { tunnels: { heartbeatMs: 3000, idleMs: 0 } } });
 const org = await testOrganization(api.database.db, "acme");
 
-/** Returns how the platform ends an idle terminal's tunnel. */
-async function endOf(
-  client: { readonly autoPong: boolean },
-  asBrowser = false,
-): Promise<[code: number, reason: string]> {
+/** Opens the tunnel of a new terminal, in which nothing happens. */
+async function openTerminal(more: { readonly autoPong?: boolean; readonly asBrowser?: boolean } = {}) {
+  const { autoPong = true, asBrowser = false } = more;
   const { id: project_id, slug } = await testProject(api.platform, org);
   const owner = { org_id: org.id, project_id };
   const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
@@ -27,17 +25,19 @@ async function endOf(
   const url = `${api.baseUrl.replace("http", "ws")}${path}/${(body["run"] as { number: number }).number}/terminal`;
   const headers = asBrowser ? {} : { authorization: `Bearer ${org.owner}` };
   const protocols = asBrowser ? [tunnelProtocol, `${bearerProtocol}${org.owner}`] : [tunnelProtocol];
-  const socket = new WebSocket(url, protocols, { headers, ...client });
+  return new WebSocket(url, protocols, { headers, autoPong });
+}
+
+async function endOf(socket: WebSocket): Promise<[code: number, reason: string]> {
   const [code, reason] = (await once(socket, "close")) as [number, Buffer];
   return [code, reason.toString()];
 }
 
-test("a tunnel through which nothing passes for too long ends, although its client answers", async () => {
-  assert.deepEqual(await endOf({ autoPong: true }), [4000, "The tunnel was idle for too long; open it again."]);
-});
-
 test("a browser, which can send no header, offers its token as a protocol; another token opens nothing", async () => {
-  assert.deepEqual(await endOf({ autoPong: true }, true), [4000, "The tunnel was idle for too long; open it again."]);
+  const opened = await openTerminal({ asBrowser: true });
+  await once(opened, "open");
+  assert.equal(opened.protocol, tunnelProtocol);
+  opened.terminate();
   const url = `${api.baseUrl.replace("http", "ws")}/v1/projects/demo/runs/1/terminal`;
   const socket = new WebSocket(url, [tunnelProtocol, `${bearerProtocol}berth_wrong`]);
   const [, response] = (await once(socket, "unexpected-response")) as [unknown, { readonly statusCode: number }];
@@ -45,6 +45,15 @@ test("a browser, which can send no header, offers its token as a protocol; anoth
   socket.on("error", () => {}).terminate();
 });
 
-test("a tunnel whose client no longer answers ends", async () => {
-  assert.deepEqual(await endOf({ autoPong: false }), [4000, "The tunnel's client no longer answers."]);
+// Both wait for two heartbeats.
+describe("a tunnel", { concurrency: true }, () => {
+  test("through which nothing passes for too long ends, although its client answers", async () => {
+    const end = await endOf(await openTerminal());
+    assert.deepEqual(end, [4000, "The tunnel was idle for too long; open it again."]);
+  });
+
+  test("ends when its client no longer answers", async () => {
+    const end = await endOf(await openTerminal({ autoPong: false }));
+    assert.deepEqual(end, [4000, "The tunnel's client no longer answers."]);
+  });
 });

@@ -158,9 +158,10 @@ test("a short disk of images refuses a build before it begins, and ends one that
   assert.deepEqual(await outcomeOf(refused), ["failed", "storage_full"]);
   const ended = await queued({ origin: "redeploy" });
   let looks = 0;
+  // Short at the second look: the first is before the build, the third after its files are deleted.
   const untilAborted = ({ signal }: BuildRequest) =>
     new Promise<BuildOutcome>((resolve) => signal.addEventListener("abort", () => resolve({ outcome: "cancelled" })));
-  const filling = taskWith(untilAborted, {}, { isShortOfSpace: async () => (looks += 1) > 1 });
+  const filling = taskWith(untilAborted, {}, { isShortOfSpace: async () => (looks += 1) === 2 });
   await filling.run(never);
   await filling.settle?.();
   assert.deepEqual(await outcomeOf(ended), ["failed", "storage_full"]);

@@ -38,7 +38,6 @@ const unhandledFaultMs = 300_000;
 // How often the names to certify are stored. Names no longer wanted lose their certificate some time after it has expired.
 const syncEveryMs = 60_000;
 const overLimitMs = 600_000;
-const edgesWithinMs = 15_000;
 // RFC 9773 §4.3.2 lets an authority specify this interval; most specify six hours.
 const suggestionsEveryMs = 6 * 3_600_000;
 
@@ -165,14 +164,14 @@ async function finish(
   work: { readonly due: DueCertificate; readonly lease: Lease },
   issued: Issued,
 ): Promise<void> {
-  const { db, clock } = platform;
+  const { db, clock, settings } = platform;
   const validity = await storeCertificate(platform, work, issued);
   await saveStep(db, work.lease, "The certificate was issued; the edges are loading it.");
   const renewAt = renewalTime(validity, await issuerOf(platform).suggestedRenewal(issued.chain_pem));
   const nextMs = Math.max(0, renewAt.getTime() - clock.now().getTime());
   const valid = validText(validity.not_after, renewAt);
   // An edge that is late gets the certificate at its next sync; until the renewal, the status mentions it.
-  const edges = await awaitEdges(platform, { timeoutMs: edgesWithinMs, of: "certificate_version" });
+  const edges = await awaitEdges(platform, { timeoutMs: settings.edgeConfirmMs, of: "certificate_version" });
   const detail = edges === "confirmed" ? valid : `${valid} Not every edge has confirmed it yet.`;
   await saveAttempt(db, work.lease, { status: "active", detail, failures: 0, nextMs });
 }
