@@ -4,7 +4,7 @@ import { testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, type Called } from "../../../test/support/test-platform.ts";
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
-import { importCrons, pruneRuns } from "./cron.ts";
+import { adoptRuns, importCrons, pruneRuns } from "./cron.ts";
 
 const api = await sharedApi();
 const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
@@ -306,4 +306,22 @@ test("of many jobs fewer runs are kept, so that a project's runs do not fill the
   assert.deepEqual(await left(50, 1000), [50, 50]);
   assert.deepEqual(await left(50, 60), [30, 30]);
   assert.deepEqual(await left(50, 2), [10, 10], "a few are kept of every job");
+});
+
+test("a run that was called is never taken over to be called again; one that still waits is", async () => {
+  const project = await newProject();
+  await project.set("tick", good);
+  const insert = (id: string, started: boolean, minute: number) =>
+    sql`
+    insert into cron_run (id, org_id, project_id, job_id, trigger, scheduled_at, status, started_at, lease_owner, lease_until)
+    select ${`run_${id}`}, org_id, project_id, id, 'schedule', now() - make_interval(mins => ${minute}), 'running',
+      case when ${started} then now() end, 'ended', now() - interval '1 second'
+    from cron_job where project_id = ${project.id}`.execute(api.database.db);
+  await insert("called", true, 1);
+  await insert("waiting", false, 2);
+  const adopted = await adoptRuns(api.database.db, "here", 100);
+  assert.deepEqual(
+    adopted.filter(({ project_id }) => project_id === project.id).map(({ id }) => id),
+    ["run_waiting"],
+  );
 });

@@ -4,6 +4,7 @@ import { testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { scopes } from "../../contract/access.ts";
 import { newId } from "../../kit/ids.ts";
+import { saveDatabaseSize } from "../disk/queries.ts";
 
 const api = await sharedApi();
 const org = await testOrganization(api.database.db, "acme");
@@ -12,9 +13,14 @@ const agent = (await testToken(api.database.db, org.id, { role: "owner", scopes,
 
 const megabyte = 1e6;
 
-/** A project with this many completed backups of this size, of the gigabyte that its backups may take. */
-async function projectWith(count: number, { origin, bytes }: { origin: "manual" | "daily"; bytes: number }) {
+/** A project with this many completed backups of this size, of the gigabyte that its backups may take, and a database. */
+async function projectWith(
+  count: number,
+  { origin, bytes, databaseBytes = 0 }: { origin: "manual" | "daily"; bytes: number; databaseBytes?: number },
+) {
   const { project } = await testThings(api.platform, org);
+  const database = { size_bytes: databaseBytes, compacting: false };
+  await saveDatabaseSize(api.database.db, { org_id: org.id, project_id: project.id }, database);
   await api.database.db.deleteFrom("backup_operation").where("project_id", "=", project.id).execute();
   const row = { org_id: org.id, project_id: project.id, origin, status: "completed", storage: "disk" } as const;
   await api.database.db
@@ -33,8 +39,23 @@ test("a token in approval mode makes backups, but none for which another one wou
   for (const full of [
     await projectWith(20, { origin: "manual", bytes: megabyte }),
     await projectWith(9, { origin: "daily", bytes: 101 * megabyte }),
+    await projectWith(5, { origin: "daily", bytes: 101 * megabyte, databaseBytes: 600 * megabyte }),
   ]) {
     assert.deepEqual(await full(agent), [409, "conflict"]);
     assert.deepEqual(await full(org.member), [201, undefined]);
   }
+});
+
+test("a backup that failed is neither restored nor verified", async () => {
+  const { project, backup } = await testThings(api.platform, org);
+  const call = (path: string, body?: unknown) => api.call("POST", path, { token: org.owner, body });
+  const { db } = api.database;
+  for (const { status, body } of [
+    await call(`/v1/projects/${project.slug}/restore`, { backup_id: backup }),
+    await call(`/v1/backups/${backup}/verify`),
+  ]) {
+    assert.equal(status, 409);
+    assert.match(String(body["error"]), /^Only a completed backup can be/);
+  }
+  assert.deepEqual(await db.selectFrom("backup_operation").select("id").where("backup_id", "=", backup).execute(), []);
 });
