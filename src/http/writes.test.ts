@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { sql } from "kysely";
 import { Refused } from "../features/context.ts";
-import { limitKeptAnswers } from "../features/idempotency/idempotency.ts";
+import { claimKey, limitKeptAnswers } from "../features/idempotency/idempotency.ts";
 import { dryRun as dryRunSchema } from "../contract/dry-run.ts";
 import { decideBy, quietNotifier } from "../../test/support/approvals.ts";
 import { tenantDatabaseDouble } from "../../test/support/port-doubles.ts";
@@ -218,6 +218,27 @@ describe("a write with an Idempotency-Key", () => {
     const again = await insert();
     assert.deepEqual([first.status, first.text], [409, again.text]);
     assert.deepEqual([again.status, again.headers.get("idempotency-replayed"), inserts], [409, "true", before]);
+  });
+
+  test("stores nothing once another sender holds its key", async () => {
+    const token = await testToken(api.database.db, org.id, {});
+    const keyed = { key: newKey(), caller: { org_id: org.id, token_id: token.id }, request: {}, holdMs: 60_000 };
+    const hold = async () => {
+      const claimed = await claimKey(api.platform, keyed);
+      assert.ok("held" in claimed);
+      return claimed.held;
+    };
+    const first = await hold();
+    aheadMs = 120_000;
+    const second = await hold();
+    for (const late of [
+      first.keep(api.database.db, { status: 201 }),
+      api.database.db.transaction().execute(first.commit),
+    ])
+      await assert.rejects(late, (error: Refused) => error.code === "idempotency_in_progress");
+    await second.keep(api.database.db, { status: 200 });
+    assert.deepEqual(await claimKey(api.platform, keyed), { replay: { status: 200 } });
+    aheadMs = 0;
   });
 
   test("is done again when it was lost before its change", async () => {

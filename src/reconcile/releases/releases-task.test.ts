@@ -11,7 +11,9 @@ import { releasesTask } from "./releases-task.ts";
 const api = await sharedApi();
 const org = await testOrganization(api.database.db, "acme", { maxProjects: 100 });
 
-beforeEach(() => api.database.db.deleteFrom("deployment").execute());
+beforeEach(async () => {
+  for (const table of ["replica", "deployment"] as const) await api.database.db.deleteFrom(table).execute();
+});
 
 const never = new AbortController().signal;
 const refused: OneOffResult = { outcome: "exited", code: 1, out_of_memory: false };
@@ -27,7 +29,7 @@ function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
 }
 
 async function deployment(row: {
-  trigger: "push" | "redeploy" | "variables";
+  trigger: "push" | "redeploy" | "rollback" | "variables";
   status?: "starting";
   lease_owner?: string;
   fence?: number;
@@ -73,6 +75,18 @@ test("a full disk for logs changes nothing of the outcome, and the release comma
   await task.settle?.();
   assert.deepEqual([await outcomeOf(id), runs], [["failed", "release_failed"], 1]);
 });
+
+for (const trigger of ["rollback", "variables"] as const) {
+  test(`the release command does not run for the trigger ${trigger}, because no build precedes it`, async () => {
+    const id = await deployment({ trigger });
+    let runs = 0;
+    // Its processes cannot start, so it ends after the place of a release command.
+    const task = taskWith(async () => ((runs += 1), refused));
+    await task.run(never);
+    await task.settle?.();
+    assert.deepEqual([...(await outcomeOf(id)), runs], ["failed", "platform_fault", 0]);
+  });
+}
 
 test("a fault of the platform closes the deployment also when nothing can be logged", async () => {
   const id = await deployment({ trigger: "push" });
