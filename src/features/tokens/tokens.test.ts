@@ -6,6 +6,7 @@ import { scopesOf } from "../../contract/routes.ts";
 import { scopes } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { testDatabase } from "../../../test/support/database.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
 import { hashOf, isTokenText, newTokenText } from "./rules.ts";
 import { authenticate, createFirstOrganization } from "./tokens.ts";
@@ -191,6 +192,16 @@ test("an expired owner token does not count as one", async () => {
     (await api.call("DELETE", `/v1/api-tokens/${own}`, { token: org.owner })).body["code"],
     "last_owner_token",
   );
+});
+
+test("every control plane is told when a token is revoked", async () => {
+  const org = await testOrganization(api.database.db, "telling");
+  const { id } = await testToken(api.database.db, org.id, {});
+  const told: string[] = [];
+  const stop = api.platform.wakeups.on("tokens", (text) => void told.push(text));
+  assert.equal((await api.call("DELETE", `/v1/api-tokens/${id}`, { token: org.owner })).status, 204);
+  await eventually(() => told.includes(id), "the wake-up names the token");
+  stop();
 });
 
 test("a member cannot revoke an owner's token, nor an owner an administrator's", async () => {

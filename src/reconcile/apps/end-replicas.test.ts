@@ -79,7 +79,7 @@ test("a replica that is wanted again while its requests end is not stopped", asy
   await saveServing({ version: 1e9, openRequests: 1 });
   const { seen, setDeleted, end } = await deletedProject();
   const ending = end();
-  await eventually(() => seen.looksAtRequests > 0, "it waits for the requests");
+  await eventually(() => seen.looksAtRequests > 0 || seen.stopped.length > 0, "it waits for the requests");
   await setDeleted(null);
   await saveServing({ version: 1e9 });
   await ending;
