@@ -20,7 +20,7 @@ export interface TaskReport {
   /** One line for the operator. */
   readonly detail: string;
   /** Run again after this long, if that is sooner than the period. */
-  readonly againMs?: number;
+  readonly againMs?: number | undefined;
 }
 
 export interface TaskStatus {

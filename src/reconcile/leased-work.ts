@@ -1,4 +1,5 @@
-import { holdLease, type InProgress, type Lease, type LeasedTable } from "../store/leases.ts";
+import { holdLease, releaseDeadLeases, type InProgress, type Lease, type LeasedTable } from "../store/leases.ts";
+import type { Task, TaskReport } from "./driver.ts";
 import type { Platform } from "./platform.ts";
 
 /** The lease fields of a claimed row. */
@@ -64,6 +65,33 @@ export function createLeasedWork<T extends Leased>(
     async settle(): Promise<void> {
       await Promise.all([...running.values()].map(({ work }) => work));
     },
+  };
+}
+
+/** A task that claims the due rows of one table and works on them. */
+export interface LeasedTask<T extends Leased> extends LeasedWork<T>, Pick<Task, "name" | "periodMs" | "topics"> {
+  /** Runs after the leases of dead processes were released, and before rows are claimed. */
+  readonly before?: (underWay: readonly string[]) => Promise<unknown>;
+  /** Runs once the free slots are filled; the result is added to the report. */
+  readonly after?: (running: number) => Promise<Partial<TaskReport> | undefined>;
+}
+
+/** Creates a task from its leased work; `wake` makes the task run soon, and is called whenever a slot becomes free. */
+export function createLeasedTask<T extends Leased>(
+  platform: Pick<Platform, "db" | "log" | "owner">,
+  wake: () => void,
+  { name, periodMs, topics, before, after, ...options }: LeasedTask<T>,
+): Task {
+  const work = createLeasedWork(platform, options);
+  return {
+    ...{ name, periodMs, topics },
+    async run(signal) {
+      await releaseDeadLeases(platform.db, options.table);
+      await before?.(work.underWay());
+      const running = await work.fill(signal, wake);
+      return { detail: `${running} under way`, ...(await after?.(running)) };
+    },
+    settle: work.settle,
   };
 }
 

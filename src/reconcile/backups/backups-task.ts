@@ -1,5 +1,4 @@
 import { releaseOperation, takeOperation, type TakenOperation } from "../../features/backups/backups.ts";
-import { releaseDeadLeases } from "../../store/leases.ts";
 import {
   applyFinalRetention,
   applyRetention,
@@ -9,7 +8,7 @@ import {
 } from "./backup-upkeep.ts";
 import { performBackupWork } from "./backup-work.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 
 const periodMs = 5000;
@@ -19,7 +18,16 @@ const pauseSeconds = 10;
 
 /** Creates, restores and verifies backups, requests the daily ones, and cleans up afterwards. */
 export function backupsTask(platform: Platform, wake: () => void): Task {
-  const work = createLeasedWork<TakenOperation>(platform, {
+  const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
+  const sweep = every(sweepEveryMs, async () => {
+    await applyFinalRetention(platform);
+    await applyRetention(platform);
+    await sweepLeftovers(platform);
+  });
+  return createLeasedTask<TakenOperation>(platform, wake, {
+    name: "backups",
+    periodMs,
+    topics: ["backups"],
     table: "backup_operation",
     limit: platform.settings.backups.concurrent,
     // A restore runs functions of the project's, which may take as long as they like.
@@ -36,27 +44,13 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
         pauseSeconds: stopping ? 0 : pauseSeconds,
         uncounted: stopping,
       }),
-  });
-  const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
-  const sweep = every(sweepEveryMs, async () => {
-    await applyFinalRetention(platform);
-    await applyRetention(platform);
-    await sweepLeftovers(platform);
-  });
-  return {
-    name: "backups",
-    periodMs,
-    topics: ["backups"],
-    async run(signal) {
-      await releaseDeadLeases(platform.db, "backup_operation");
-      await upkeep();
-      const running = await work.fill(signal, wake);
+    before: upkeep,
+    async after() {
       await dropUnwanted(platform);
       await sweep();
-      return { detail: `${running} running` };
+      return undefined;
     },
-    settle: () => work.settle(),
-  };
+  });
 }
 
 /** Runs `work` at the first call and then at most once per interval; after a failure the next call runs it again. */

@@ -13,10 +13,10 @@ import { registryLogins } from "../../features/registries/registries.ts";
 import { redactor } from "../../kit/redact.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
-import { releaseDeadLeases, renewLease, type Lease } from "../../store/leases.ts";
+import { renewLease, type Lease } from "../../store/leases.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import { explainMissingDatabase } from "../missing-database.ts";
 import { notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
@@ -29,29 +29,23 @@ const waitForTurnMs = 100;
 /** Runs queued builds, at most one per project at a time, and requests the deployment of the result. */
 export function buildsTask(platform: Platform, wake: () => void): Task {
   const diskRoom = createDiskRoom(platform.ports);
-  const work = createLeasedWork<TakenBuild>(platform, {
+  return createLeasedTask<TakenBuild>(platform, wake, {
+    name: "builds",
+    periodMs: 2000,
+    topics: ["builds"],
     table: "build",
     limit: platform.settings.concurrentBuilds,
     perOrganization: Math.max(2, platform.settings.concurrentBuilds - 1),
     take: (inProgress) => takeQueued(platform.db, platform.owner, inProgress),
     work: (build, lease, signal) => perform({ platform, build, lease, signal }, diskRoom),
     broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
-  });
-  return {
-    name: "builds",
-    periodMs: 2000,
-    topics: ["builds"],
-    async run(signal) {
-      await releaseDeadLeases(platform.db, "build");
-      for (const build of await closeInterrupted(platform.db, interrupted, work.underWay())) {
+    async before(underWay) {
+      for (const build of await closeInterrupted(platform.db, interrupted, underWay)) {
         platform.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
         if (build.status === "failed") await platform.ports.repositories.unpin(build.project_id, build.id);
       }
-      const running = await work.fill(signal, wake);
-      return { detail: `${running} running` };
     },
-    settle: () => work.settle(),
-  };
+  });
 }
 
 const platformFault: Failure = {

@@ -8,9 +8,9 @@ import {
   type TakenNotification,
 } from "../../features/notifications/notifications.ts";
 import type { Notifier } from "../../ports/notifier.ts";
-import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import type { Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 
 // The first retries come soon, because people are waiting; a server that has been down for hours is tried rarely.
@@ -36,7 +36,10 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     await putOff(db, lease, { reason: delivery.reason, pauseMs: pauseAfter(row.attempts) });
   }
 
-  const work = createLeasedWork(platform, {
+  return createLeasedTask(platform, again, {
+    name: "notifications",
+    periodMs: 15_000,
+    topics: ["notifications"],
     table: "notification",
     limit: concurrent,
     take: async ({ ids: underWay }) =>
@@ -47,21 +50,15 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
         reason: "The platform failed with an internal error; its log has the details.",
         pauseMs: pauseAfter(row.attempts),
       }),
-  });
-  return {
-    name: "notifications",
-    periodMs: 15_000,
-    topics: ["notifications"],
-    async run(signal) {
-      await releaseDeadLeases(db, "notification");
+    async before() {
       for (const { id, ...given } of await endNotifications(db))
         log.error({ message_id: id, ...given }, "gave up on a message");
-      const running = await work.fill(signal, again);
-      const waitMs = await nextDueMs(db);
-      return { detail: `${running} under way`, ...(waitMs === undefined ? {} : { againMs: Math.max(250, waitMs) }) };
     },
-    settle: () => work.settle(),
-  };
+    async after() {
+      const waitMs = await nextDueMs(db);
+      return { againMs: waitMs === undefined ? undefined : Math.max(250, waitMs) };
+    },
+  });
 }
 
 function pauseAfter(attempts: number): number {

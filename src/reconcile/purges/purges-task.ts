@@ -1,7 +1,6 @@
 import { releasePurge, requestDuePurges, takePurge, type TakenPurge } from "../../features/purges/purges.ts";
-import { releaseDeadLeases } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { performPurge } from "./perform-purge.ts";
 
@@ -11,7 +10,10 @@ const retrySeconds = 5;
 export function purgesTask(platform: Platform, wake: () => void): Task {
   const { db, owner } = platform;
   let failed = false;
-  const work = createLeasedWork<TakenPurge>(platform, {
+  return createLeasedTask<TakenPurge>(platform, wake, {
+    name: "purges",
+    periodMs: 60_000,
+    topics: ["purges"],
     table: "project_purge",
     ...{ limit: 2, perOrganization: 1 },
     take: (inProgress) => takePurge(db, owner, inProgress),
@@ -21,20 +23,14 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
       failed = true;
       await releasePurge(db, lease, stopping ? 0 : retrySeconds);
     },
-  });
-  return {
-    name: "purges",
-    periodMs: 60_000,
-    topics: ["purges"],
-    async run(signal) {
-      await releaseDeadLeases(db, "project_purge");
+    async before() {
       const days = platform.settings.purgeDays;
       if (days > 0) await requestDuePurges(db, platform.wakeups, { now: platform.clock.now(), days });
-      const running = await work.fill(signal, wake);
-      const again = failed ? { againMs: (retrySeconds + 1) * 1000 } : {};
-      failed = false;
-      return { detail: `${running} running`, ...again };
     },
-    settle: () => work.settle(),
-  };
+    async after() {
+      const againMs = failed ? (retrySeconds + 1) * 1000 : undefined;
+      failed = false;
+      return { againMs };
+    },
+  });
 }

@@ -18,11 +18,11 @@ import {
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
-import { releaseDeadLeases, renewLease, requireLease } from "../../store/leases.ts";
+import { renewLease, requireLease } from "../../store/leases.ts";
 import type { Tx } from "../../store/database.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
 import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
@@ -33,7 +33,10 @@ import type { Platform } from "../platform.ts";
 
 /** Takes new deployments into service: release command, start, health checks, traffic switch. */
 export function releasesTask(platform: Platform, wake: () => void): Task {
-  const work = createLeasedWork<TakenDeployment>(platform, {
+  return createLeasedTask<TakenDeployment>(platform, wake, {
+    name: "releases",
+    periodMs: 1000,
+    topics: ["releases"],
     table: "deployment",
     limit: platform.settings.concurrentReleases,
     perOrganization: Math.max(1, platform.settings.concurrentReleases - 2),
@@ -41,19 +44,8 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
     work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
     broken: (deployment, lease, stopping) =>
       giveUp({ platform, deployment, lease }, stopping ? interrupted : platformFault),
+    before: () => restartChanged(platform),
   });
-  return {
-    name: "releases",
-    periodMs: 1000,
-    topics: ["releases"],
-    async run(signal) {
-      await releaseDeadLeases(platform.db, "deployment");
-      await restartChanged(platform);
-      const running = await work.fill(signal, wake);
-      return { detail: `${running} under way` };
-    },
-    settle: () => work.settle(),
-  };
 }
 
 const platformFault = releaseFailure(

@@ -18,9 +18,9 @@ import {
   type TakenDelivery,
 } from "../../features/webhooks/webhooks.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
-import { releaseDeadLeases, type Lease } from "../../store/leases.ts";
+import type { Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
-import { createLeasedWork } from "../leased-work.ts";
+import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 
 const timeoutMs = 10_000;
@@ -32,7 +32,10 @@ const perOrganization = 4;
 /** Sends organizations' events to their webhooks, and retries each for hours until it is delivered. */
 export function webhooksTask(platform: Platform, again: () => void): Task {
   const { db, owner } = platform;
-  const work = createLeasedWork<TakenDelivery>(platform, {
+  return createLeasedTask<TakenDelivery>(platform, again, {
+    name: "webhooks",
+    periodMs: 15_000,
+    topics: ["webhooks"],
     table: "webhook_delivery",
     ...{ limit: concurrent, perOrganization },
     take: ({ ids, full }, rows) => {
@@ -49,23 +52,15 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
       const reason = "The platform failed with an internal error; its log has the details.";
       if (!stopping) await conclude(platform, { row, lease, attempt: { ...attempt, reason } });
     },
-  });
-  return {
-    name: "webhooks",
-    periodMs: 15_000,
-    topics: ["webhooks"],
-    async run(signal) {
-      await releaseDeadLeases(db, "webhook_delivery");
-      const running = await work.fill(signal, again);
+    async after(running) {
       const deleted = await deleteOldDeliveries(db);
       const waitMs = await nextDeliveryMs(db);
       // If all slots are in use, the end of an attempt wakes the task.
       const againMs = waitMs === undefined ? undefined : Math.max(running > 0 ? 1000 : 250, waitMs);
       const detail = `${running} under way${deleted > 0 ? `, ${deleted} old ones deleted` : ""}`;
-      return { detail, ...(againMs === undefined ? {} : { againMs }) };
+      return { detail, againMs };
     },
-    settle: () => work.settle(),
-  };
+  });
 }
 
 type Sent = Omit<Attempt, "at" | "duration_ms">;
