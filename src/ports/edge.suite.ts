@@ -80,6 +80,12 @@ function routing(stage: Stage): void {
     assert.match(answer, /^HTTP\/1\.[01] 200[\s\S]*\r\n\r\nab$/);
   });
 
+  test("a request without a host gets the page of unknown hosts", async () => {
+    await stage.serve({ "other.test": [await stage.app(say("never called"))] });
+    const answer = await stage.raw("GET / HTTP/1.0\r\n\r\n");
+    assert.match(answer, /^HTTP\/1\.[01] 404 [\s\S]*x-berth-error: unknown_host/i);
+  });
+
   test("a target in absolute form is served when it names the host of the request, and refused when it names another", async () => {
     await stage.serve({ "abs.test": [await stage.app((req, res) => res.end(`${req.headers.host} ${req.url}`))] });
     const ask = (host: string) =>

@@ -30,7 +30,8 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
-    `use_backend %[var(txn.route),field(3,/)] if !${isOfKind("single")}`,
+    // A request without a Host has no route.
+    `use_backend %[var(txn.route,${answerWith("unknown_host")}),field(3,/)] if !${isOfKind("single")}`,
     `use_backend ${busyBackend} if { sc0_http_req_rate gt ${settings.busy_above_per_second} }`,
     `use_backend ${repeatableBackend} if { method GET HEAD OPTIONS }`,
     `default_backend ${singleBackend}`,
@@ -92,7 +93,7 @@ function routing(kind: Listener): string[] {
 }
 
 /** Returns the host map value of a route that is answered by a page. */
-function answerWith(code: PageCode): string {
+export function answerWith(code: PageCode): string {
   return `${kinds.page}---//${pagesBackend}/${code}`;
 }
 

@@ -1,5 +1,5 @@
 import { pages, type PageCode } from "../../ports/edge-pages.ts";
-import { frontend } from "./frontend.ts";
+import { answerWith, frontend } from "./frontend.ts";
 import {
   adminSocket,
   bracketed,
@@ -69,7 +69,7 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
   ]);
 }
 
-const pageOfRoute = "var(txn.route),field(4,/),field(1,|)";
+const pageOfRoute = `var(txn.route,${answerWith("unknown_host")}),field(4,/),field(1,|)`;
 
 function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
