@@ -124,12 +124,15 @@ dependencies_are_current() {
 
 run_npm_ci() {
   dependencies_are_current && return 0
-  say "installing dependencies (npm ci) ..."
+  say "installing dependencies ..."
   # Half of the packages serve development alone. A checkout that has them keeps them.
   omit=
   [ "$wanted_packages" = product ] && ! has_dev_packages && omit=--omit=dev
-  (cd "$root" && npm ci $omit --no-audit --no-fund --update-notifier=false --loglevel=error >&2) ||
-    die "npm ci failed (its message is above); put it right, then start again."
+  # npm ci deletes all packages first, from which a platform may be running: packages for development are only added.
+  how=ci
+  (wanted_packages=product; dependencies_are_current) && how="install --no-save"
+  (cd "$root" && npm $how $omit --no-audit --no-fund --update-notifier=false --loglevel=error >&2) ||
+    die "npm $how failed (its message is above); put it right, then start again."
   lock_sum >"$root/node_modules/.berth-stamp"
 }
 

@@ -59,10 +59,13 @@ describe("a starter on a machine whose Node.js is too old", () => {
   test("it installs what the product runs with; a tool adds the packages for development, and a start keeps them", async () => {
     const planted = join(checkout, "node_modules/@types/semver");
     assert.equal(await exists(planted), false);
+    const used = join(checkout, "node_modules/smol-toml/used");
+    await writeFile(used, "");
     const tool = { file: join(checkout, "tools/setup/run"), args: ["src/cli/main.ts", "tool"] };
     const result = await run(tool, { cwd: checkout, env: environment(), timeoutMs });
     assert.match(result.stdout, /^started 24 tool$/m, result.stderr);
     assert.equal(await exists(planted), true);
+    assert.equal(await exists(used), true, "the packages of a running platform stay in place");
     const again = await starts(checkout, ["four"]);
     assert.equal(again.stderr, "");
     assert.equal(await exists(planted), true);
