@@ -11,12 +11,16 @@ export async function runOnce(parts: DockerParts, workload: Workload, task: OneO
   const key = { workload_id: randomBytes(8).toString("hex"), ordinal: 0, attempt: 1 };
   const { terminal } = task;
   let screen: Duplex | undefined;
+  let sendSize = () => Promise.resolve();
   const beforeStart = async (id: string) => {
-    if (terminal !== undefined) screen = await attach(parts.api, id, terminal);
+    if (terminal === undefined) return;
+    screen = await attach(parts.api, id, terminal);
+    sendSize = followSizes(parts.api, id, terminal);
   };
   const run = { workload, key, role: "once", command: () => task.command, terminal, beforeStart } as const;
   const { app, name } = await startContainers(parts, run);
   try {
+    await sendSize();
     return await follow(parts, app, task, screen);
   } finally {
     screen?.destroy();
@@ -57,27 +61,34 @@ async function follow(
 }
 
 /** Attaches to the container's terminal before it starts, so that no output is lost. */
-async function attach(api: DockerApi, id: string, { size, input, onResize }: Terminal): Promise<Duplex> {
+async function attach(api: DockerApi, id: string, { input }: Terminal): Promise<Duplex> {
   const query = { stream: true, stdin: true, stdout: true, stderr: true };
   const screen = await api.upgrade({ method: "POST", path: `/containers/${id}/attach`, query });
   screen.on("error", () => {});
   // Sends Ctrl-D, because the engine would only close the connection's input, which the terminal does not notice.
   input.on("end", () => screen.write(ctrlD)).pipe(screen, { end: false });
+  return screen;
+}
+
+/**
+ * Gives the container each new size of the terminal, and returns a function that sends the latest one, for when the container has started:
+ * the engine ignores the size given at creation, which it applies only from API version 1.42 on.
+ */
+function followSizes(api: DockerApi, id: string, { size, onResize }: Terminal): () => Promise<void> {
   // Sends one size after the other: if two were under way at once, the older could be applied last.
-  let sent: Promise<unknown> = Promise.resolve();
+  let sent = Promise.resolve();
   let wanted: TerminalSize = size;
-  const resize = () => {
+  const send = () => {
     const query = { w: wanted.columns, h: wanted.rows };
-    sent = sent.then(() => api.call({ method: "POST", path: `/containers/${id}/resize`, query })).catch(() => {});
+    return api.call<void>({ method: "POST", path: `/containers/${id}/resize`, query });
   };
+  // A container that has not started yet, or has ended, has no terminal.
+  const resize = () => (sent = sent.then(send).catch(() => {}));
   onResize((changed) => {
     wanted = changed;
-    resize();
+    void resize();
   });
-  // The engine ignores the terminal size given at creation: it applies that only from API version 1.42 on.
-  // A `data` listener would start the flow and so discard the output that arrives before `passScreen` reads.
-  screen.once("readable", resize);
-  return screen;
+  return resize;
 }
 
 const ctrlD = "\x04";

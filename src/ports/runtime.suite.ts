@@ -373,6 +373,17 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       assert.match(person.seen(), /hello\r\n<hello> 100x30\r\n/);
     });
 
+    it("gives a terminal its size before the command prints or reads anything", async () => {
+      const person = atTerminal();
+      const printSize = `const timer = setInterval(() => {
+        const [columns, rows] = process.stdout.getWindowSize();
+        if (columns > 0) clearInterval(timer), console.log(columns + "x" + rows);
+      }, 10);`;
+      const run = { ...task(`node -e '${printSize}'`), onOutput: person.onOutput, terminal: person.terminal };
+      assert.deepEqual(await runtime.runOnce(workload(), run), { outcome: "exited", code: 0, out_of_memory: false });
+      assert.equal(person.seen(), "100x30\r\n");
+    });
+
     it("gives the exit code of a command that ends while a person types", async () => {
       const person = atTerminal();
       const run = { ...task("sleep 0.3; exit 3"), onOutput: person.onOutput, terminal: person.terminal };
