@@ -8,7 +8,7 @@ import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { parentImages } from "./parent-images.ts";
 import { readPackageSettings } from "./package-settings.ts";
-import { requireOciRuntime } from "./require-oci-runtime.ts";
+import { requireEngineSocket, requireOciRuntime } from "./require-oci-runtime.ts";
 import { requirePart } from "./require-part.ts";
 import { StartRefused } from "./start-refused.ts";
 import { edgePortsOf } from "./edge.ts";
@@ -30,6 +30,8 @@ export async function createContainerFamily(
     throw new StartRefused(`BERTH_RUNTIME=${kind} needs root: start Berth with sudo, or leave the setting out.`);
   for (const [name, part] of Object.entries({ nft: parts.nft, ip: parts.ip, socat: parts.socat }))
     requirePart(part, name);
+  // A swarm can have other managers, whose engines answer instead.
+  if (kind === "docker") requireEngineSocket(config.dockerSocket);
   await requireOciRuntime(config, kind);
   const packages = await readPackageSettings(config, parts);
   const options = {
