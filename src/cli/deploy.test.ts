@@ -199,6 +199,16 @@ test("rollback names the variables that it changed and the branch that holds new
   assert.doesNotMatch((await user.berth(["rollback", "-p", "demo"])).stderr, /newer commits/);
 });
 
+test("rollback and compare explain a project's name in the place of a deployment's number", async () => {
+  await using platform = await startScriptedPlatform({});
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  for (const command of ["rollback", "compare"]) {
+    const { exitCode, stderr } = await user.berth([command, "my-app"]);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, /must be a number[^]*`berth deployments` lists the numbers\. Name a project with `-p <slug>`/);
+  }
+});
+
 test("rollback waits while the platform restarts the application with changed variables, but not for a push", async () => {
   let status: "starting" | "active" = "starting";
   let trigger: "variables" | "push" = "variables";

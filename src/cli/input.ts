@@ -20,3 +20,13 @@ export function wholeNumber(text: string, name: string, range: { least: number; 
   if (value >= range.least && value <= range.most) return value;
   throw usageError(`${name} must be a whole number from ${range.least} to ${range.most}.`);
 }
+
+/** Parses a deployment's number, which `berth deployments` prints as `#12`. */
+export function deploymentNumber(text: string): number {
+  const number = text.replace(/^#/, "");
+  if (/^\d+$/.test(number)) return wholeNumber(number, "The deployment", { least: 1, most: 2_147_483_647 });
+  throw usageError(
+    "The deployment must be a number, such as 12.",
+    "`berth deployments` lists the numbers. Name a project with `-p <slug>`.",
+  );
+}

@@ -70,7 +70,9 @@ const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
 export function refuseStatement(error: ServerError & Error & { readonly position?: string }): never {
   const { code = "", message, position } = error;
   if (code === "25006" || code === "25001")
-    throw new Stopped(conflict("The statement writes, and only reading is possible here."));
+    throw new Stopped(
+      conflict("The statement writes, and only reading is possible here. `berth db psql` runs statements that write."),
+    );
   if (!/^(?:0A|2[0-9A-Z]|3[0-9DF]|42|44|54|P0|XX)/.test(code)) throw error;
   const place = position === undefined ? "" : `, at character ${position}`;
   const problem = `${quotedText(message)} (SQLSTATE ${code}${place})`;

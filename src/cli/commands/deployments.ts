@@ -6,15 +6,13 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { awaitDeployment, failureOf, failureOfDeployment, followBuild, type Deployment } from "../follow.ts";
 import { usageError } from "../failures.ts";
-import { wholeNumber } from "../input.ts";
+import { deploymentNumber } from "../input.ts";
 import { afterRestart } from "../outcomes.ts";
 import { paintStatus } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
 import { archiveOf, sourceFiles } from "../source-files.ts";
 import { listCommand } from "../row-commands.ts";
-
-const numbers = { least: 1, most: 2_147_483_647 };
 
 /** Adds `berth deployments`, `deploy`, `rollback` and `compare`. */
 export function addDeployments(program: Command, ctx: CliContext): void {
@@ -152,11 +150,7 @@ function addCompare(program: Command, ctx: CliContext): void {
       "Show what changed between two deployments; without numbers, the newest one and the one that served before it",
     examples: ["berth compare", "berth compare 12 15", "berth compare 12 --json"],
   }).action(async (...given: (string | undefined)[]) => {
-    const [from, to] = given
-      .slice(0, 2)
-      .map((each) =>
-        typeof each === "string" ? wholeNumber(each.replace(/^#/, ""), "The deployment", numbers) : undefined,
-      );
+    const [from, to] = given.slice(0, 2).map((each) => (typeof each === "string" ? deploymentNumber(each) : undefined));
     const slug = await currentProject(ctx);
     const document = await (await ctx.client()).call("deployments.compare", { params: { slug }, query: { from, to } });
     ctx.output.result(document, () => comparisonText(document));
@@ -186,8 +180,7 @@ function addRollback(program: Command, ctx: CliContext): void {
     summary: "Go back to the image and variables of the last good earlier deployment, or of the one with this number",
     examples: ["berth rollback", "berth rollback 12", "berth rollback -p demo --json"],
   }).action(async (given: string | undefined) => {
-    const target = given?.replace(/^#/, "");
-    const body = target === undefined ? {} : { deployment: wholeNumber(target, "The deployment", numbers) };
+    const body = given === undefined ? {} : { deployment: deploymentNumber(given) };
     const slug = await currentProject(ctx);
     const client = await ctx.client();
     const { signal } = ctx;

@@ -46,7 +46,7 @@ function describe(paint: Paint, metrics: Metrics): string {
       "page load",
       `${ms(load.total_ms)} on average, ${ms(load.slowest_ms)} at most, ${load.failed} of ${load.looks} failed`,
     ],
-    ["newest look", page === null ? "none yet" : describePage(page)],
+    ["last probe", page === null ? "none yet" : describePage(page)],
     ["deployments", deployments.map(({ number, at }) => `#${number} ${relativeTime(at)}`).join("  ") || "none"],
   ]);
   return `${head}\n\n${replicaTable(paint, metrics)}`;
