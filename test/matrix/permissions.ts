@@ -486,7 +486,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     access: "owner",
     scope: "registries:write",
     method: "PUT",
-    path: () => "/v1/registries/ghcr.io",
+    path: () => `/v1/registries/${fresh()}.example.org`,
     body: () => ({ username: "ada", password: "a secret" }),
     allowed: 200,
   },
