@@ -257,7 +257,8 @@ describe("backups", { skip: missingPart }, () => {
   it("names the missing database or backup", async () => {
     const bare = await running.project();
     assert.equal((await running.call("POST", `/v1/projects/${bare.slug}/restore`, {})).body["code"], "conflict");
-    assert.equal((await running.call("POST", of("/restore"), { backup_id: "bak_nothing" })).status, 404);
+    const missing = await running.call("POST", of("/restore"), { backup_id: "bak_nothing" });
+    assert.deepEqual([missing.status, missing.body["error"]], [404, "The project has no backup with this id."]);
     const { id } = await running.backup(bare.slug);
     assert.equal((await running.call("POST", of("/restore"), { backup_id: id })).status, 404);
     assert.equal((await running.call("POST", "/v1/backups/bak_nothing/verify")).status, 404);

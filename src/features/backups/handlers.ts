@@ -146,12 +146,17 @@ async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backu
   return live;
 }
 
+const noBackup = {
+  error: "The project has no backup with this id.",
+  hint: "GET /v1/projects/:slug/backups lists the ids of its backups.",
+};
+
 async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   const { org_id, id: projectId } = ctx.project;
   const backup =
     id === undefined
       ? await newestCompleted(ctx.tx, org_id, projectId)
-      : ((await restorableBackup(ctx.tx, ctx.project.key, id)) ?? ctx.fail("not_found"));
+      : ((await restorableBackup(ctx.tx, ctx.project.key, id)) ?? ctx.fail("not_found", noBackup));
   if (backup?.status !== "completed") {
     const error =
       id === undefined ? "The project has no completed backup yet." : "Only a completed backup can be restored.";
