@@ -148,7 +148,7 @@ async function lockIdleDatabase(ctx: Context<"backups.promote"> | Context<"backu
 
 const noBackup = {
   error: "The project has no backup with this id.",
-  hint: "GET /v1/projects/:slug/backups lists the ids of its backups.",
+  hint: "`berth backups` lists the backups with their ids.",
 };
 
 async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {

@@ -14,16 +14,22 @@ import type { Platform } from "../platform.ts";
 const periodMs = 5000;
 const dueEveryMs = 60_000;
 const sweepEveryMs = 3_600_000;
+// Right after the start, the projects' database servers are not up yet.
+const firstSweepAfterMs = 60_000;
 const pauseSeconds = 10;
 
 /** Creates, restores and verifies backups, requests the daily ones, and cleans up afterwards. */
 export function backupsTask(platform: Platform, wake: () => void): Task {
   const upkeep = every(dueEveryMs, () => requestDueBackups(platform));
-  const sweep = every(sweepEveryMs, async () => {
-    await applyFinalRetention(platform);
-    await applyRetention(platform);
-    await sweepLeftovers(platform);
-  });
+  const sweep = every(
+    sweepEveryMs,
+    async () => {
+      await applyFinalRetention(platform);
+      await applyRetention(platform);
+      await sweepLeftovers(platform);
+    },
+    firstSweepAfterMs,
+  );
   return createLeasedTask<TakenOperation>(platform, wake, {
     name: "backups",
     periodMs,
@@ -53,9 +59,11 @@ export function backupsTask(platform: Platform, wake: () => void): Task {
   });
 }
 
-/** Runs `work` at the first call and then at most once per interval; after a failure the next call runs it again. */
-function every(intervalMs: number, work: () => Promise<unknown>): () => Promise<void> {
-  let last = Number.NEGATIVE_INFINITY;
+/**
+ * Runs `work` at the first call after `firstAfterMs` and then at most once per interval; after a failure the next call runs it again.
+ */
+function every(intervalMs: number, work: () => Promise<unknown>, firstAfterMs = 0): () => Promise<void> {
+  let last = performance.now() - intervalMs + firstAfterMs;
   return async () => {
     const now = performance.now();
     if (now - last < intervalMs) return;
