@@ -14,7 +14,7 @@ export interface BuildGroups {
   readonly parent: string | undefined;
   /** Must come first in the engine's PATH. */
   readonly binDir: string;
-  /** Creates the group of the build whose commands carry `scope`. */
+  /** Creates the group of the build whose commands carry `scope`. The scope is the project's, whose builds run one after the other. */
   open(scope: string, limits: Limits): BuildGroup;
   close(): Promise<void>;
 }
