@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { requireEngineSocket, requireOciRuntime } from "./require-oci-runtime.ts";
+import { requireOciRuntime } from "./require-oci-runtime.ts";
 import { StartRefused } from "./start-refused.ts";
 
 describe("BERTH_DOCKER_RUNTIME at the start", () => {
@@ -29,15 +29,6 @@ describe("BERTH_DOCKER_RUNTIME at the start", () => {
       assert.match(error.message, /^BERTH_DOCKER_RUNTIME=kata: .* only runc, runsc\./);
       return true;
     });
-  });
-
-  it("refuses a missing engine socket in one sentence, which names the setting", () => {
-    requireEngineSocket(dockerSocket);
-    assert.throws(
-      () => requireEngineSocket(join(dir, "none.sock")),
-      (error) =>
-        error instanceof StartRefused && /none\.sock\. Start the engine, or .* BERTH_DOCKER_SOCKET/.test(error.message),
-    );
   });
 
   it("accepts one that the engine has, and none at all", async () => {

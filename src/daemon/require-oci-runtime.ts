@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { offersOciRuntime, readEngineFacts } from "../containers/engine-facts.ts";
 import { openDockerApi } from "../kit/docker-api.ts";
 import type { Config } from "./config.ts";
@@ -21,13 +20,5 @@ export async function requireOciRuntime(
   if (facts === null || offersOciRuntime(facts, name)) return;
   throw new StartRefused(
     `BERTH_DOCKER_RUNTIME=${name}: the Docker engine at ${dockerSocket} has no such runtime, only ${facts.ociRuntimes.join(", ")}. Add it to "runtimes" in the engine's daemon.json and restart the engine, or leave the setting out for the engine's default.`,
-  );
-}
-
-/** Throws `StartRefused` if the Docker engine's socket does not exist. */
-export function requireEngineSocket(dockerSocket: string): void {
-  if (existsSync(dockerSocket)) return;
-  throw new StartRefused(
-    `BERTH_RUNTIME=docker: no Docker engine listens on ${dockerSocket}. Start the engine, or name its socket in BERTH_DOCKER_SOCKET.`,
   );
 }
