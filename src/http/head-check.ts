@@ -5,9 +5,9 @@ import { isIP } from "node:net";
 export type CheckHead = (request: Pick<IncomingMessage, "rawHeaders" | "httpVersion">) => string | undefined;
 
 /**
- * Creates a check that refuses a missing or repeated `Host` or `Authorization` header, which a proxy and this server could read differently, and any
- * host that is not this control plane's. Otherwise a foreign site could point its own name here (DNS rebinding) and call the API from a
- * visitor's browser.
+ * Creates a check that refuses a request without `Host`, a repeated `Host` or `Authorization`, which a proxy and this server could read
+ * differently, and any host that is not this control plane's. Otherwise a foreign site could point its own name here (DNS rebinding) and
+ * call the API from a visitor's browser.
  */
 export function createHeadCheck(hostnames: readonly string[]): CheckHead {
   const own = new Set(hostnames.map((name) => name.toLowerCase()));
