@@ -979,7 +979,8 @@ CREATE TABLE public.run (
 CREATE TABLE public.schema_migration (
     name text NOT NULL,
     sha256 text NOT NULL,
-    applied_at timestamp with time zone DEFAULT now() NOT NULL
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    kind text NOT NULL
 );
 
 CREATE TABLE public.ssh_key (

@@ -34,7 +34,7 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Returns the texts that are scopes. Tokens of earlier versions may have scopes that no longer exist. */
+/** Returns the texts that are scopes. A token made by another version may have scopes that this one lacks. */
 export function knownScopes(texts: readonly string[]): Scope[] {
   return scopes.filter((scope) => texts.includes(scope));
 }

@@ -23,7 +23,14 @@ function noted(name: string) {
     checkHealth: async ({ workload_id }) => (calls.push(`check ${workload_id}`), { outcome: "healthy" }),
     describe: async () => ({ name, network: "veth", isolation: ["seccomp", name], missing: [] }),
   });
-  const image = { kind: "static", web_command: "", release_command: null, size_bytes: 0, image_ref: `sha256:${name}` };
+  const image = {
+    kind: "static",
+    web_command: "",
+    processes: {},
+    release_command: null,
+    size_bytes: 0,
+    image_ref: `sha256:${name}`,
+  };
   const builder = builderDouble({
     build: async () => ({ outcome: "built", image }),
     images: async () => [image.image_ref],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { testFolder } from "../../test/support/test-folder.ts";
@@ -7,14 +7,9 @@ import { writeGitFiles } from "./git-files.ts";
 
 const root = testFolder("files");
 
-test("what an older version left in the folder is removed", async () => {
-  const dir = join(root, "older");
-  await mkdir(join(dir, "hooks"), { recursive: true, mode: 0o700 });
-  for (const name of ["hook-0011.sock", "hooks/post-receive"]) await writeFile(join(dir, name), "");
-  const { hooksDir } = await writeGitFiles(dir, 1000);
-  assert.deepEqual((await readdir(dir)).sort(), ["gitconfig", "hooks"]);
-  assert.deepEqual(await readdir(hooksDir), ["pre-receive"]);
-  assert.equal((await stat(hooksDir)).mode & 0o777, 0o755, "git's own user runs the hooks");
+test("git's own user may read the hooks", async () => {
+  const { hooksDir } = await writeGitFiles(join(root, "readable"), 1000);
+  assert.equal((await stat(hooksDir)).mode & 0o777, 0o755);
 });
 
 test("written twice at once it is whole", async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFileAsync } from "../kit/whole-file.ts";
 
@@ -9,7 +9,7 @@ export interface GitFiles {
   readonly hooksDir: string;
 }
 
-/** Writes the folder with configuration and hooks, replacing an older version's. */
+/** Writes the folder with configuration and hooks. */
 export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<GitFiles> {
   const hooksDir = join(dir, "hooks");
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -17,10 +17,7 @@ export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<
   const configFile = join(dir, "gitconfig");
   await replaceFileAsync(configFile, configText(hooksDir, maxPackBytes), { mode: 0o644 });
   await replaceFileAsync(join(hooksDir, "pre-receive"), preReceive, { mode: 0o755 });
-  // Clean up after older versions of Berth.
   await chmod(hooksDir, 0o755);
-  await rm(join(hooksDir, "post-receive"), { force: true });
-  for (const name of await readdir(dir)) if (/^hook-.*\.sock$/.test(name)) await rm(join(dir, name), { force: true });
   return { configFile, hooksDir };
 }
 

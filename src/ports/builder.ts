@@ -131,12 +131,12 @@ export interface Image {
    * serves no requests.
    */
   readonly web_command: string | null;
-  /** The commands of all other process types, such as `worker`. Absent in images built by an earlier version. */
-  readonly processes?: Readonly<Record<string, string>>;
+  /** The commands of all other process types, such as `worker`. */
+  readonly processes: Readonly<Record<string, string>>;
   /** Runs in the new image before traffic moves to it. Null when there is none. */
   readonly release_command: string | null;
   readonly size_bytes: number;
-  /** The name of the runtime that the image is built for. Absent in images built by an earlier version. */
+  /** The name of the runtime that the image is built for. Builders leave it out; `joinRuntimes` adds it. */
   readonly runtime?: string;
   /** The port that the image declares (`EXPOSE`). */
   readonly port?: number;

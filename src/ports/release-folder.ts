@@ -8,8 +8,8 @@ export interface ReleaseManifest {
   readonly kind: string;
   /** Runs as `/bin/sh -c <web_command>` in the tree. Null when the release serves no requests. */
   readonly web_command: string | null;
-  /** The commands of all other process types. Absent in releases built by an earlier version. */
-  readonly processes?: Readonly<Record<string, string>>;
+  /** The commands of all other process types. */
+  readonly processes: Readonly<Record<string, string>>;
   readonly release_command: string | null;
   /** Defaults that the workload's variables override. Never holds a secret. */
   readonly env: Readonly<Record<string, string>>;

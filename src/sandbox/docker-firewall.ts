@@ -20,14 +20,6 @@ export async function dismissFromDocker(interfacePrefix: string, outward: readon
   for (const name of outward) await iptables("-D", outwardRule(interfacePrefix, name));
 }
 
-/** Removes the rules of earlier Berth versions, which let sandboxes through to everywhere. */
-export async function removeWideRules(interfacePrefix: string): Promise<void> {
-  for (const direction of ["-i", "-o"]) {
-    const removed = await iptables("-D", ["DOCKER-USER", direction, `${interfacePrefix}+`, "-j", "ACCEPT"]);
-    if (removed === undefined) return;
-  }
-}
-
 /** Returns the rules that `admitThroughDocker` adds. */
 export function dockerRules(interfacePrefix: string, outward: readonly string[]): Rule[] {
   const answers = ["-m", "conntrack", "--ctstate", "ESTABLISHED,RELATED"];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run, runOk, start, startDetached, systemPath, type Command } from "../kit/exec.ts";
 import { until } from "../kit/until.ts";
-import { admitThroughDocker, dismissFromDocker, removeWideRules, uplinks } from "./docker-firewall.ts";
+import { admitThroughDocker, dismissFromDocker, uplinks } from "./docker-firewall.ts";
 import { openLeases, type Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { pastaNetwork } from "./pasta-network.ts";
@@ -70,7 +70,6 @@ async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resol
     folder,
     resolvers.addresses,
   );
-  await removeWideRules(network.interfacePrefix);
   const first = await vethFault(options, network);
   if (first === undefined) return network;
   // The probe's outside server is not behind an uplink, so admit its link as well.

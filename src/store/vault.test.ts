@@ -81,7 +81,14 @@ test("an interrupted rotation goes on with the key that was already made", async
 type Seal = (projectId: string, name: string) => Buffer;
 
 async function plant(seal: Seal): Promise<readonly string[]> {
-  const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 };
+  const image = {
+    image_ref: "sha256:0",
+    kind: "static",
+    web_command: "",
+    processes: {},
+    release_command: null,
+    size_bytes: 0,
+  };
   await db.insertInto("organization").values({ id: "org_1", slug: "main", name: "main" }).execute();
   await db
     .insertInto("project")

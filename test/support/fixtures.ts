@@ -41,6 +41,7 @@ const image: Image = {
   image_ref: "sha256:0",
   kind: "static",
   web_command: "",
+  processes: {},
   release_command: null,
   size_bytes: 0,
 };

@@ -78,6 +78,32 @@ const planted: readonly { check: string; file: string; text: string; says: RegEx
     text: `{"${"resolved"}": "https://example.org"}`,
     says: /registry addresses/,
   },
+  { check: "migrations", file: "sql/0001-first.sql", text: "-- expand\ncreate table a (b text);", says: /was changed/ },
+  {
+    check: "migrations",
+    file: "sql/0003-new.sql",
+    text: "-- expand\n-- no rename\ncreate table c (d text not null);\nalter table a add x text not null default 1;",
+    says: null,
+  },
+  {
+    check: "migrations",
+    file: "sql/0004-drop.sql",
+    text: "-- expand\nalter table a drop column b;",
+    says: /"drop column"/,
+  },
+  {
+    check: "migrations",
+    file: "sql/0006-add.sql",
+    text: "-- expand\nalter table a add column e text not null;",
+    says: /"add column e text not null"/,
+  },
+  { check: "migrations", file: "sql/0005-end.sql", text: "-- contract\ndrop table a;", says: /only expand/ },
+  {
+    check: "migrations",
+    file: "sql/SHA256SUMS",
+    text: `${"0".repeat(64)}  0001-first.sql\n${"0".repeat(64)}  0002-gone.sql`,
+    says: /0002-gone\.sql is missing or renamed/,
+  },
 ];
 
 let copy = "";

@@ -87,6 +87,11 @@ const checks: readonly Check[] = [
     advice: "say it without the named thing",
   },
   {
+    name: "migrations",
+    args: ["tools/check/migrations.ts"],
+    advice: "a migration that main has never changes; a change is a new file that only expands the schema",
+  },
+  {
     name: "generated files",
     args: ["tools/gen/main.ts", "--check"],
     withDocuments: true,

@@ -7,6 +7,7 @@ import { runOk } from "../../src/kit/exec.ts";
 import { cloneTemplate, dropClone, ensureTemplate } from "../template-db/template.ts";
 import { testServer } from "../template-db/test-server.ts";
 import { configText, errorsText, routesText } from "./docs.ts";
+import { migrationSumsText } from "./migration-sums.ts";
 import { schemaText } from "./schema.ts";
 import { tablesText } from "./tables.ts";
 
@@ -19,6 +20,7 @@ async function generate(check: boolean): Promise<boolean> {
     ["docs/errors.md", errorsText()],
     ["docs/routes.md", routesText()],
     ["docs/config.md", configText()],
+    ["sql/SHA256SUMS", await migrationSumsText()],
     ...(await filesOfSchema()),
   ];
   const outcomes = await Promise.all(files.map(([path, text]) => (check ? isSame(path, text) : write(path, text))));

@@ -50,7 +50,7 @@ export interface ImageColumn {
   readonly image_ref: string;
   readonly kind: string;
   readonly web_command: string | null;
-  readonly processes?: Readonly<Record<string, string>>;
+  readonly processes: Readonly<Record<string, string>>;
   readonly release_command: string | null;
   readonly size_bytes: number;
 }`;

@@ -22,7 +22,7 @@ const blockBytes = 256 * 1024;
 // Limits a page's memory and response size, whatever the number of lines.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** Encodes lines as stored: one JSON object a line. Omits the process type `web`, as earlier versions did. */
+/** Encodes lines as stored: one JSON object a line. Omits the process type `web`, the most frequent one. */
 export function encodeLines(lines: readonly RuntimeLine[]): Buffer {
   return Buffer.from(lines.map((line) => `${JSON.stringify(storedLine(line))}\n`).join(""));
 }

@@ -65,18 +65,7 @@ export async function createLocalRepositories(options: LocalRepositoriesOptions)
   const dir = resolve(options.dir);
   const { confinement = unconfined, gitBin = "git", access = noAccess, log } = options;
   await writeGlobalConfig(join(dir, "gitconfig"));
-  // Older versions created repositories without attributes and owned by root.
-  for (const repository of await repositoriesIn(dir)) {
-    await adopt(repository, confinement).catch((error: unknown) =>
-      log.error({ err: error, repository }, "a repository could not be adopted"),
-    );
-  }
   return new LocalRepositories({ dir, confinement, gitBin, access, log });
-}
-
-async function adopt(repository: string, confinement: Confinement): Promise<void> {
-  await confinement.own(repository);
-  await writeAttributes(repository);
 }
 
 async function repositoriesIn(dir: string): Promise<string[]> {

@@ -47,7 +47,7 @@ export function sandboxSpec(
     app: { source: treeDir, access: "private" },
     storageDir: makeStorage(options, workload, uid),
     storageWritable: workload.storage_access === "open",
-    command: workload.process === "web" ? manifest.web_command : (manifest.processes?.[workload.process] ?? null),
+    command: workload.process === "web" ? manifest.web_command : (manifest.processes[workload.process] ?? null),
   };
 }
 

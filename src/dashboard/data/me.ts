@@ -29,7 +29,7 @@ export function whyNot(me: Me, name: RouteName): string | undefined {
 
 /** Returns why the person who is signed in may not decide a request of this route, and who may; undefined if they may. */
 export function whyNotDecide(me: Me, name: string): string | undefined {
-  // Undefined for a route that only an earlier version had.
+  // Undefined for a route that only another version has.
   const row = route(name as RouteName) as Row | undefined;
   const { role, platform_admin, token } = me;
   const rights = { role, platform_admin, scopes: token.scopes as never, approval_mode: token.approval_mode };

@@ -132,7 +132,7 @@ const words: { readonly [N in GatedRoute]: Words } = {
   },
 };
 
-/** Returns the words for a route; undefined for a route that an earlier version gated. */
+/** Returns the words for a route; undefined for a route that only another version gates. */
 export function wordsOf(route: string): Words | undefined {
   return Object.hasOwn(words, route) ? words[route as GatedRoute] : undefined;
 }

@@ -6,7 +6,14 @@ import { deployBuild } from "./deployments.ts";
 
 const api = await sharedApi();
 const { db } = api.database;
-const image = { image_ref: "sha256:0", kind: "static", web_command: "", release_command: null, size_bytes: 0 } as const;
+const image = {
+  image_ref: "sha256:0",
+  kind: "static",
+  web_command: "",
+  processes: {},
+  release_command: null,
+  size_bytes: 0,
+} as const;
 
 test("of two pushes from the same commit only the first goes live; a push onto it and a redeploy may follow", async () => {
   const org = await testOrganization(db, "acme");

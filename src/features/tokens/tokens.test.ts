@@ -117,7 +117,7 @@ test("a member's token makes none that outlives it; an owner's does, or an organ
   assert.ok(Date.parse(String(await ends(owner.text, { role: "owner" }))) > expires_at.getTime());
 });
 
-test("scopes of earlier versions that no row asks for any more are neither shown nor given on", async () => {
+test("scopes of other versions, which no row asks for, are neither shown nor given on", async () => {
   const { db } = api.database;
   const org = await testOrganization(db, "earlier");
   const old = await testToken(db, org.id, { scopes: ["tokens:write", "tokens:read"] });

@@ -280,7 +280,14 @@ test("berth.json gives the build its folder and commands, and the deployment por
   const crons = [{ path: "/tick", schedule: "* * * * *" }];
   const file = { root: "web", build: "make", processes: { worker: "work" }, port: 4000, health_path: "/up", crons };
   const requests: BuildRequest[] = [];
-  const image = { image_ref: "sha256:0", kind: "node", web_command: "x", release_command: null, size_bytes: 0 };
+  const image = {
+    image_ref: "sha256:0",
+    kind: "node",
+    web_command: "x",
+    processes: {},
+    release_command: null,
+    size_bytes: 0,
+  };
   const task = taskWith(async (request) => (requests.push(request), { outcome: "built", image }), {
     "berth.json": JSON.stringify(file),
     "web/package.json": "{}",
