@@ -184,6 +184,8 @@ test("rollback names the variables that it changed and the branch that holds new
   await using platform = await startScriptedPlatform({
     "deployments.rollback": () => ({
       status: "rolled_back",
+      from: 14,
+      to: 12,
       deployment: sampleDeployment({ number: 13, trigger: "rollback" }),
       changed_variables: ["COLOUR", "SHAPE"],
       newer_branch,
@@ -192,7 +194,7 @@ test("rollback names the variables that it changed and the branch that holds new
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const { exitCode, stdout, stderr } = await user.berth(["rollback", "#12", "-p", "demo"]);
   assert.deepEqual([exitCode, platform.seen.at(-1)?.body], [0, { deployment: 12 }], stderr);
-  assert.match(stdout, /deployment #13 of demo/);
+  assert.match(stdout, /demo from #14 to #12, as deployment #13/);
   assert.match(stderr, /changed these variables: COLOUR, SHAPE/);
   assert.match(stderr, /main still holds the newer commits/);
   newer_branch = null;
@@ -218,6 +220,8 @@ test("rollback waits while the platform restarts the application with changed va
         ? new Refusal("deploy_in_progress")
         : {
             status: "rolled_back",
+            from: 2,
+            to: 1,
             deployment: sampleDeployment({ trigger: "rollback" }),
             changed_variables: [],
             newer_branch: null,

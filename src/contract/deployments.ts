@@ -123,6 +123,10 @@ export const rows = [
     }),
     result: z.object({
       status: z.literal("rolled_back"),
+      /** The numbers of the deployment that served before, and of the one whose image and variables serve again. */
+      from: z.number().int(),
+      to: z.number().int(),
+      /** The new deployment. */
       deployment,
       /** The names of the project's variables that the rollback changed. */
       changed_variables: z.array(z.string()),

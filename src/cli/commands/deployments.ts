@@ -190,13 +190,14 @@ function addRollback(program: Command, ctx: CliContext): void {
       ),
     );
     const { number, commit } = document.deployment;
-    const { changed_variables: changed, newer_branch: branch } = document;
+    const { from, to, changed_variables: changed, newer_branch: branch } = document;
     if (changed.length > 0) ctx.output.note(() => `The rollback changed these variables: ${changed.join(", ")}`);
     if (branch !== null)
       ctx.output.note(() => `${branch} still holds the newer commits: the next push or \`berth deploy\` deploys them.`);
     ctx.output.result(
       document,
-      (paint) => `${paint.green("Rolled back:")} deployment #${number} of ${slug} serves commit ${commit.slice(0, 8)}`,
+      (paint) =>
+        `${paint.green("Rolled back:")} ${slug} from #${from} to #${to}, as deployment #${number} (commit ${commit.slice(0, 8)})`,
     );
   });
 }

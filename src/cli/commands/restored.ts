@@ -50,9 +50,9 @@ function addPromote(backups: Command, ctx: CliContext): void {
       "berth backups promote restored_20260102_0a1b2c3d4e --yes",
     ],
     input: (_, { database = "" }) => ({ body: { database } }),
-    question: ({ words: { database = "", slug } }) => ({
+    question: ({ words: { database = "", slug = "" } }) => ({
       what: `The application of ${slug} will restart with ${database}.`,
-      name: database,
+      name: slug,
     }),
     text: ({ database }, paint, { words: { slug } }) => `${paint.green("Promoted:")} ${slug} uses ${database}`,
     note: ({ previous }) => `\`berth backups promote ${previous}\` goes back.`,

@@ -43,3 +43,9 @@ export function whyNotDecide(me: Me, name: string): string | undefined {
 export function useWhyNot(name: RouteName): string | undefined {
   return whyNot(useMe(), name);
 }
+
+/** Says what a push may contain. The process runtime does not build Dockerfiles. */
+export function useRecognised(): string {
+  const end = useMe().platform.runtime === "process" ? " and static pages" : ", static pages and Dockerfiles";
+  return `Node.js, Python, Go${end} are recognised.`;
+}

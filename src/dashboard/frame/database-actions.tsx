@@ -83,6 +83,7 @@ export const Promote = removal({
   submit: "Promote",
   label: "Database",
   useNames: useRestored,
+  typed: (slug) => slug,
   input: (slug, database) => ({ params: { slug }, body: { database } }),
   text: "The application restarts on it. The present one is kept, and promoting that goes back.",
   to: "backups",

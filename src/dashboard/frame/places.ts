@@ -45,14 +45,20 @@ export const projectTabs = [
   ["/projects/$slug/settings", "Settings", ","],
 ] as const;
 
-/** Returns how well a text matches a query: 2 if it contains it, 1 if it contains its letters in order, 0 if not. */
+/**
+ * Returns how well a text matches a query: 2 if it contains it, 1 if the query's letters begin words of the text and go on in them, such as
+ * `rb` or `rolb` for "Roll back"; 0 otherwise.
+ */
 export function matchRank(text: string, query: string): 0 | 1 | 2 {
   const [inText, wanted] = [text.toLowerCase(), query.trim().toLowerCase()];
   if (inText.includes(wanted)) return 2;
-  let from = 0;
+  const starts = Array.from(inText.matchAll(/[\p{L}\p{N}]+/gu), ({ index }) => index);
+  let next = starts;
   for (const letter of wanted.replaceAll(" ", "")) {
-    from = inText.indexOf(letter, from) + 1;
-    if (from === 0) return 0;
+    const found = next.filter((at) => inText[at] === letter).map((at) => at + 1);
+    if (found.length === 0) return 0;
+    const least = Math.min(...found);
+    next = [...new Set([...found, ...starts.filter((at) => at >= least)])];
   }
   return 1;
 }

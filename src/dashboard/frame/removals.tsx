@@ -16,6 +16,8 @@ interface Removal<N extends RouteName> {
   readonly label: string;
   /** Returns the names of the things; undefined until they are loaded. */
   readonly useNames: (slug: string) => readonly string[] | undefined;
+  /** The text to type instead of the thing's name. */
+  readonly typed?: (slug: string) => string;
   readonly input: (slug: string, name: string) => CallInput<N>;
   readonly text: string;
   /** The page that shows the result. */
@@ -23,7 +25,7 @@ interface Removal<N extends RouteName> {
 }
 
 /** Creates the dialog that removes one of several things. The user chooses it and types its name to confirm. */
-export function removal<N extends RouteName>({ label, useNames, input, text, to, ...rest }: Removal<N>) {
+export function removal<N extends RouteName>({ label, useNames, typed, input, text, to, ...rest }: Removal<N>) {
   return function RemovalDialog(props: OfProject) {
     const { slug, onClose } = props;
     const done = useDone(props);
@@ -37,7 +39,7 @@ export function removal<N extends RouteName>({ label, useNames, input, text, to,
           <p className="text-sm text-muted">{slug} has none.</p>
         </Dialog>
       );
-    const asked = { ...rest, typed: name, input: input(slug, name), onDone: () => done(to), onClose };
+    const asked = { ...rest, typed: typed?.(slug) ?? name, input: input(slug, name), onDone: () => done(to), onClose };
     return (
       <ConfirmAction {...asked} key={name}>
         <div className="flex flex-col gap-4">

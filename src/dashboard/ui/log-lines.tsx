@@ -149,9 +149,10 @@ function useKeepPlace(scroller: { readonly current: HTMLDivElement | null }, fir
 }
 
 const nameLength = 9;
-// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, a gap after each.
-const hanging = "pl-[calc(17ch+2.5rem)] indent-[calc(-17ch-1.5rem)]";
-const hangingWithoutName = "pl-[calc(8ch+1.75rem)] indent-[calc(-8ch-0.75rem)]";
+// Wrapped text starts below the first character of the text: 8 for the time, 9 for the name, a gap after each. On a phone, time and name
+// stand above it, so that the text has the whole width.
+const hanging = "sm:pl-[calc(17ch+2.5rem)] sm:indent-[calc(-17ch-1.5rem)]";
+const hangingWithoutName = "sm:pl-[calc(8ch+1.75rem)] sm:indent-[calc(-8ch-0.75rem)]";
 
 /** Returns a name of fixed length, so that the texts of all lines align. */
 function nameOf(process: string, replica: number): string {
@@ -231,6 +232,7 @@ function Row({ line, wraps, query, isHit }: RowProps) {
           {nameOf(process ?? "web", replica)}
         </span>
       )}
+      {wraps && at !== null && <br className="sm:hidden" />}
       <Ansi text={text === "" ? " " : text} query={query} />
     </div>
   );

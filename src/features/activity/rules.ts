@@ -121,7 +121,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "deployment.failed": (row) => `${deploymentName(row)} failed${because(row)}`,
   "deployment.requested": (row) => `Redeploy of ${short(row.detail["commit"])} requested${buildOf(row)}`,
   "deployment.rollback_requested": ({ detail }) =>
-    `Rollback requested; it is deployment ${word(detail["number"])}${branchAndVariables(detail)}`,
+    `Rollback${detail["to"] === undefined ? "" : ` from #${word(detail["from"])} to #${word(detail["to"])}`} requested; it is deployment ${word(detail["number"])}${branchAndVariables(detail)}`,
   "build.source_uploaded": (row) => `Source uploaded${buildOf(row)}`,
   "build.source_changed": (row) => `Files changed${buildOf(row)}`,
   "backup.requested": () => "Backup requested",

@@ -75,8 +75,13 @@ interface MadeDeployment {
   readonly outcome: "made";
   readonly id: string;
   readonly number: number;
-  /** For a rollback: the names of the project's variables that it changes. */
-  readonly changed_variables?: readonly string[];
+}
+
+/** A rollback: the numbers of the deployment that served and of the one it brings back, and the names of variables that it changes. */
+interface MadeRollback extends MadeDeployment {
+  readonly from: number;
+  readonly to: number;
+  readonly changed_variables: readonly string[];
 }
 
 /** A created deployment, or why none can be created now: for a general reason, or for one that is specific to the kind of deployment. */
@@ -172,7 +177,7 @@ export async function rollBack(
   tx: Tx,
   project: { org_id: string; project_id: string },
   number?: number,
-): Promise<CreateDeploymentResult<"nothing">> {
+): Promise<MadeRollback | Exclude<CreateDeploymentResult<"nothing">, MadeDeployment>> {
   const { org_id, project_id } = project;
   const locked = await lockProjectStatus(tx, org_id, project_id);
   if (locked.standing !== "living") return { outcome: locked.standing };
@@ -200,8 +205,9 @@ export async function rollBack(
     restored_from: target.restored_from ?? target.id,
     lease_owner: null,
   });
-  await setRestoredVariables(tx, made.id, sealVariables(dependencies.vault, project_id, variables));
-  return { ...made, changed_variables: differingKeys(await variablesOf(tx, dependencies.vault, project), variables) };
+  const changed_variables = differingKeys(await variablesOf(tx, dependencies.vault, project), variables);
+  await setRestoredVariables(tx, made.id, sealVariables(dependencies.vault, project_id, variables), changed_variables);
+  return { ...made, from: active.number, to: target.number, changed_variables };
 }
 
 /** Returns the names of variables that differ between the two sets. */

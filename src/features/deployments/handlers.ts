@@ -54,11 +54,12 @@ export const deployments: Handlers<"deployments"> = {
       case "nothing":
         return ctx.fail("nothing_to_roll_back", textOfNothing(body.deployment));
       case "made": {
-        const changed_variables = [...(made.changed_variables ?? [])];
+        const { from, to, number } = made;
+        const changed_variables = [...made.changed_variables];
         const newer_branch = await newerBranch(ctx.tx, ctx.project, made.id);
-        ctx.note({ target: made.id, detail: { number: made.number, branch: newer_branch, changed_variables } });
+        ctx.note({ target: made.id, detail: { number, from, to, branch: newer_branch, changed_variables } });
         const outcome = async (signal: AbortSignal) => ({
-          status: "rolled_back" as const,
+          ...{ status: "rolled_back" as const, from, to },
           deployment: await deploymentOutcome(ctx, made.id, { signal, unhealthy: "previous_unhealthy" }),
           changed_variables,
           newer_branch,

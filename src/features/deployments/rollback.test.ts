@@ -30,7 +30,7 @@ async function history() {
     numbers.set(id, number);
   };
   let pushed = 0;
-  const take = async (made: ReturnType<typeof rollBack>) => {
+  const take = async (made: ReturnType<typeof rollBack | typeof restartDeployment>) => {
     const result = await made;
     if (result.outcome !== "made") return result.outcome;
     await goLive(result.id, result.number);
@@ -158,7 +158,12 @@ test("the variables of the chosen deployment become the project's when it goes l
   assert.equal((await compare("?from=1&to=99"))["code"], "not_found");
   const back = await db.transaction().execute((tx) => rollBack(platform, tx, owner, 2));
   assert.ok(back.outcome === "made");
-  assert.deepEqual(back.changed_variables, ["COLOUR", "SHAPE"]);
+  assert.deepEqual([back.from, back.to, back.changed_variables], [3, 2, ["COLOUR", "SHAPE"]]);
+  const changedAt = async (key: string) => {
+    const query = db.selectFrom("project_variable").select("updated_at").where("project_id", "=", project_id);
+    return (await query.where("key", "=", key).executeTakeFirstOrThrow()).updated_at;
+  };
+  const kept = await changedAt("KEPT");
   assert.equal((await variablesOf(db, platform.vault, owner))["COLOUR"], "blue");
   await set("LATER", { value: "set meanwhile" });
   await goLive(back.id);
@@ -167,6 +172,7 @@ test("the variables of the chosen deployment become the project's when it goes l
     KEPT: "same",
     LATER: "set meanwhile",
   });
+  assert.equal(await changedAt("KEPT"), kept);
   assert.equal((await set("COLOUR", { from_deployment: 3 })).status, 204);
   assert.equal((await variablesOf(db, platform.vault, owner))["COLOUR"], "blue");
   const unknown = await set("COLOUR", { from_deployment: 9 });

@@ -1,6 +1,7 @@
 import type { RuntimeLine } from "../../ports/log-store.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { until } from "../../kit/until.ts";
 import { createLineBudgets, type LineBudget } from "./line-budget.ts";
 import type { Platform } from "../platform.ts";
 import type { IngestOutput, OutputSource } from "./output-source.ts";
@@ -39,11 +40,30 @@ async function ingestInstance(
   const redact = unread.lines.length === 0 ? (text: string) => text : await source.redactor();
   const at = platform.clock.now().toISOString();
   const { deployment, process } = source;
-  const texts = [...unread.notes, ...(await redactLines(unread.lines, redact))];
+  const isStopped = stopLine.test(unread.lines.at(-1) ?? "") && (await wasTerminated(platform, instance));
+  const own = isStopped ? unread.lines.slice(0, -1) : unread.lines;
+  const texts = [...unread.notes, ...(await redactLines(own, redact))];
   const lines = texts.map((text): RuntimeLine => ({ at, deployment, process, replica: instance.ordinal, text }));
   await logStore.appendRuntime(source.project_id, lines, { instance, cursor: unread.cursor });
   budget.spend(unread.lines.length);
   await runtime.discardOutput(instance, unread.cursor);
+}
+
+// The last words of a shell (dash, bash) whose program SIGTERM ended. Each switch stops the replaced replicas that way, so it is no news.
+const stopLine = /^(?:\S+: (?:line )?\d+: +\d+ )?Terminated\b/;
+const endMs = 2000;
+const sigterm = 128 + 15;
+
+/** Returns whether SIGTERM ended the instance. Waits for its end, because its last line may be read just before. */
+async function wasTerminated({ ports }: IngestPlatform, of: Instance): Promise<boolean> {
+  const look = async () => {
+    const all = await ports.runtime.observe();
+    const isSame = (each: Instance) => each.workload_id === of.workload_id && each.ordinal === of.ordinal;
+    const found = all.find((each) => isSame(each) && each.attempt === of.attempt);
+    if (found === undefined) return true;
+    return found.state === "exited" ? found.exit?.code === sigterm : undefined;
+  };
+  return (await until(look, { timeoutMs: endMs })) === true;
 }
 
 interface Unread {

@@ -33,13 +33,17 @@ function machine() {
   const written = new Map<string, string[]>();
   const broken = new Set<string>();
   const opened: string[] = [];
+  const exits = new Map<string, number>();
   let next = async () => {};
   let touched = 0;
   let reads = 0;
   const runtime = runtimeDouble({
     observe: async () =>
       [...written].map(([workload_id, lines]) => {
-        return instanceDouble({ workload_id, output_mark: `${touched}:${lines.length}` });
+        const code = exits.get(workload_id);
+        const end =
+          code !== undefined && ({ state: "exited", exit: { code, out_of_memory: false, at: new Date() } } as const);
+        return instanceDouble({ workload_id, output_mark: `${touched}:${lines.length}`, ...end });
       }),
     async readOutput({ workload_id }, cursor) {
       reads += 1;
@@ -63,6 +67,7 @@ function machine() {
   const task = logsTask({ ...whole, ingestOutput: createIngest(whole) });
   return {
     broken,
+    exits,
     opened,
     write: (of: CronProject, ...lines: string[]) =>
       void written.set(of.deployment_id, [...(written.get(of.deployment_id) ?? []), ...lines]),
@@ -155,4 +160,15 @@ test("an application whose output cannot be read does not keep the output of oth
   broken.clear();
   await run();
   assert.deepEqual(await log(first), ["said"]);
+});
+
+test("a shell's word that its program was terminated is not logged for a replica that was stopped, and is for any other", async () => {
+  const { write, run, log, exits } = machine();
+  const apps = [await deployedProject({ db: database.db, vault }), await deployedProject({ db: database.db, vault })];
+  for (const [index, app] of apps.entries()) {
+    write(app, "bye", "Terminated");
+    exits.set(app.deployment_id, index === 0 ? 143 : 1);
+  }
+  await run();
+  assert.deepEqual(await Promise.all(apps.map(log)), [["bye"], ["bye", "Terminated"]]);
 });

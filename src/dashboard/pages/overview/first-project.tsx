@@ -2,7 +2,7 @@ import { Plus } from "lucide-react";
 import { firstPush } from "../../../contract/first-push.ts";
 import { call, useClient } from "../../data/api.ts";
 import type { LocalFolder } from "../../data/folder.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useRecognised, useWhyNot } from "../../data/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
@@ -21,8 +21,7 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
       <div>
         <h2 className="text-lg font-semibold">Deploy your first application</h2>
         <p className="mt-1 max-w-[64ch] text-sm text-muted">
-          A project is an application with its repository, address, database and history. Node.js, Python, Go, static
-          pages and Dockerfiles are recognised.
+          A project is an application with its repository, address, database and history. {useRecognised()}
         </p>
       </div>
       <FolderDrop why={why} projectFor={projectFor} />

@@ -1,5 +1,5 @@
 import { firstPush } from "../../../contract/first-push.ts";
-import { useWhyNot } from "../../data/me.ts";
+import { useRecognised, useWhyNot } from "../../data/me.ts";
 import type { Project } from "../../data/project.ts";
 import { Command } from "../../ui/copy.tsx";
 import { FolderDrop } from "../../ui/folder-drop.tsx";
@@ -13,6 +13,7 @@ interface FirstDeploymentProps {
 /** Shows the commands for a push. The page shows the deployment by itself once the push arrives. */
 export function FirstDeployment({ project, isAgain = false }: FirstDeploymentProps) {
   const why = useWhyNot("builds.upload");
+  const recognised = useRecognised();
   return (
     <section className="flex max-w-[44rem] flex-col gap-4 rounded-md border border-line p-5">
       <div>
@@ -20,7 +21,7 @@ export function FirstDeployment({ project, isAgain = false }: FirstDeploymentPro
         <p className="mt-1 text-sm text-muted">
           {isAgain
             ? "In the repository that you pushed from; the first line is only needed in another one."
-            : "In the folder of your application, a git repository with a commit. Node.js, Python, Go, static pages and Dockerfiles are recognised."}
+            : `In the folder of your application, a git repository with a commit. ${recognised}`}
         </p>
       </div>
       <ol className="flex flex-col gap-3">

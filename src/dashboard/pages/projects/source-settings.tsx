@@ -8,7 +8,7 @@ import { Mono } from "../../ui/text.tsx";
 interface Setting {
   readonly name: string;
   readonly value: string;
-  readonly setBy: "this page" | "berth.json" | "default";
+  readonly setBy: "this page" | "berth.json" | "Procfile" | "default";
 }
 
 /** Fields of berth.json, each with the default that applies if neither the file nor the project sets it. */
@@ -20,7 +20,7 @@ const fields = [
   ["build", "what the language's files say"],
   ["start", "what the language's files say"],
   ["release", "none"],
-  ["processes", "the Procfile's"],
+  ["processes", "none beside web"],
   ["crons", "none"],
 ] as const;
 
@@ -31,17 +31,19 @@ export function SourceSettings({ project }: { readonly project: Project }) {
   const { slug } = project;
   const files = useCall("builds.source", { params: { slug } });
   const root = project.root ?? "";
-  const path = root === "" ? "berth.json" : `${root}/berth.json`;
-  const exists = files.data?.files.some((file) => file.path === path) === true;
-  const source = useCall("builds.source", { params: { slug }, query: { path } }, { enabled: exists });
+  const useText = (name: string) => {
+    const path = root === "" ? name : `${root}/${name}`;
+    const exists = files.data?.files.some((file) => file.path === path) === true;
+    return useCall("builds.source", { params: { slug }, query: { path } }, { enabled: exists }).data?.text ?? null;
+  };
   return (
     <Section
       title="Settings of the next deployment"
-      lead="A value set on this page wins over the repository's berth.json, and that over the default."
+      lead="A value set on this page wins over the repository's berth.json, that over its Procfile, and that over the default."
     >
       <Table
         caption="Settings in force"
-        rows={settingsOf(project, source.data?.text ?? null)}
+        rows={settingsOf(project, fieldsOf(useText("berth.json")), processesOf(useText("Procfile")))}
         columns={columns}
         keyOf={({ name }) => name}
       />
@@ -68,24 +70,34 @@ const columns: readonly Column<Setting>[] = [
   },
 ];
 
-function settingsOf(project: Project, text: string | null): Setting[] {
-  const own = project as unknown as Readonly<Record<string, unknown>>;
-  const file = fieldsOf(text);
+type Fields = Readonly<Record<string, unknown>>;
+
+function settingsOf(project: Project, file: Fields, procfile: Fields): Setting[] {
+  const own = project as unknown as Fields;
   return fields.map(([name, standard]) => {
     if (ofProject.includes(name) && own[name] !== null) return { name, value: shown(own[name]), setBy: "this page" };
     if (Object.hasOwn(file, name)) return { name, value: shown(file[name]), setBy: "berth.json" };
+    if (Object.hasOwn(procfile, name)) return { name, value: shown(procfile[name]), setBy: "Procfile" };
     return { name, value: standard, setBy: "default" };
   });
 }
 
 // The build reports what is wrong with the file, so here an invalid one counts as empty.
-function fieldsOf(text: string | null): Readonly<Record<string, unknown>> {
+function fieldsOf(text: string | null): Fields {
   try {
     const value: unknown = JSON.parse((text ?? "{}").replace(/^\uFEFF/, ""));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return typeof value === "object" && value !== null ? (value as Fields) : {};
   } catch {
     return {};
   }
+}
+
+/** Returns what a Procfile says, by the names of berth.json's fields. */
+function processesOf(text: string | null): Fields {
+  const lines = [...(text ?? "").matchAll(/^([\w-]+):[ \t]*(\S.*)$/gm)].map(([, type, command]) => [type, command]);
+  const { web, release, ...processes } = Object.fromEntries(lines) as Readonly<Record<string, string>>;
+  const others = Object.keys(processes).length > 0 && { processes };
+  return { ...(web && { start: web }), ...(release && { release }), ...others };
 }
 
 function shown(value: unknown): string {
