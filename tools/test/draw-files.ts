@@ -8,25 +8,34 @@ import type { TestFile } from "./test-files.ts";
 const drawnSeconds = 60;
 
 export interface Drawn {
+  /** Of the drawn files, those that the change can turn red. */
+  readonly reached: readonly TestFile[];
   readonly files: readonly TestFile[];
   /** The files that this run leaves out. */
   readonly others: readonly TestFile[];
 }
 
 /**
- * Returns all files that are in every run, and `count` shares of the others (test-files.ts). All shares take about the same CPU time, so
- * usual runs take about the same, and each file has the same chance. A file that takes longer than a share is a share of its own.
+ * Returns all files that are in every run, those that the change can turn red, and `count` shares of all others (test-files.ts). All shares
+ * take about the same CPU time, so usual runs take about the same, and each file has the same chance. A file that takes longer than a share
+ * is a share of its own.
  */
-export function drawFiles(files: readonly TestFile[], random: () => number, count = 1): Drawn {
+export function drawFiles(
+  files: readonly TestFile[],
+  random: () => number,
+  count = 1,
+  isReached: (file: TestFile) => boolean = () => false,
+): Drawn {
+  const reached = files.filter((file) => file.row !== "" && isReached(file));
   const shares = dealFiles(
     files.filter(({ row }) => row !== ""),
     random,
   );
-  const drawn = new Set<TestFile>();
+  const drawn = new Set(reached);
   for (let taken = 0; taken < count && shares.length > 0; taken += 1)
     for (const file of shares.splice(Math.floor(random() * shares.length), 1).flat()) drawn.add(file);
   const isChosen = (file: TestFile) => file.row === "" || drawn.has(file);
-  return { files: files.filter(isChosen), others: files.filter((file) => !isChosen(file)) };
+  return { reached, files: files.filter(isChosen), others: files.filter((file) => !isChosen(file)) };
 }
 
 /** Deals the costliest file first, each into the share that has the least so far. */

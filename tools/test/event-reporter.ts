@@ -6,7 +6,8 @@ import { explainError } from "./explain-failure.ts";
 
 /** What a test process reports to the runner, one JSON value per line. */
 export type Report =
-  | { readonly type: "passed" }
+  | { readonly type: "began"; readonly name: string }
+  | { readonly type: "passed"; readonly name: string }
   | { readonly type: "skipped"; readonly name: string; readonly reason: string }
   | { readonly type: "failed"; readonly name: string; readonly error: string }
   /** The last line of a process that ran to its end. */
@@ -25,12 +26,13 @@ export default async function* reportEvents(events: AsyncIterable<TestEvent>): A
 }
 
 function reportOf({ type, data }: TestEvent): Report | null {
+  if (type === "test:dequeue") return data.type === "suite" ? null : { type: "began", name: nameOf(data) };
   if (type === "test:fail") return failureOf(data);
   if (type === "test:summary") return { type: "ended", isGreen: data.success, processorSeconds: processorSeconds() };
   if (type !== "test:pass") return null;
   const reason = data.skip ?? data.todo;
   // Node.js does not report the tests in a skipped suite, so report the suite itself.
-  if (reason === undefined) return data.details.type === "suite" ? null : { type: "passed" };
+  if (reason === undefined) return data.details.type === "suite" ? null : { type: "passed", name: nameOf(data) };
   return { type: "skipped", name: nameOf(data), reason: typeof reason === "string" ? reason : "" };
 }
 

@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
 import { run } from "../../src/kit/exec.ts";
+import { reaches } from "./changed-files.ts";
 import { drawFiles } from "./draw-files.ts";
 import measuredFiles from "./measured-files.json" with { type: "json" };
 import { processorSecondsOf, secondsOf } from "./measured-files.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
+import { reachableModules } from "./reachable-modules.ts";
 import { runJob } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
+import { shownFolders } from "./shown-folders.ts";
 import { findTestFiles, type TestFile } from "./test-files.ts";
 
 const main = resolve(import.meta.dirname, "main.ts");
@@ -98,13 +102,27 @@ test("an argument that no file matches is red", async () => {
 test("a process that does not end is killed and red, although its tests passed", async () => {
   const file = join(checkout, "hangs.test.ts");
   await writeFile(file, `${head}test("good", () => { setInterval(() => {}, 1000); });`);
-  const result = await runJob({ name: "hangs", args: [file], isTest: true, weight: 1 }, { timeoutMs: 1000 });
+  const limits = { testSeconds: 60, fileSeconds: 1 };
+  const job = { name: "hangs", args: [file], isTest: true, weight: 1, limits };
+  const result = await runJob(job, { slowness: () => 1 });
   assert.equal(result.isGreen, false);
   assert.deepEqual(
     result.failed.map(({ name }) => name),
     ["hangs"],
   );
-  assert.match(result.failed[0]?.error ?? "", /Killed: it ran longer than 1 s\.$/);
+  assert.match(result.failed[0]?.error ?? "", /^Killed: the file took longer than 1 s in total; /);
+});
+
+test("a test that hangs is killed after the time for one test and named, and what failed before it is named, too", async () => {
+  const file = join(checkout, "stuck.test.ts");
+  const stuck = `test("stuck", () => new Promise(() => { setInterval(() => {}, 1000); }));`;
+  await writeFile(file, `${head}test("good", () => {}); test("bad", () => { throw new Error("no"); }); ${stuck}`);
+  const job = { name: "hangs", args: [file], isTest: true, weight: 1, limits: { testSeconds: 1, fileSeconds: 60 } };
+  const result = await runJob(job, { slowness: () => 2 });
+  assert.deepEqual(
+    result.failed.map(({ error }) => error.split("\n")[0]),
+    ["no", `Killed: the test "${relative(process.cwd(), file)}: stuck" took longer than 2 s.`],
+  );
 });
 
 test("no more runs at once than the capacity allows, and a file that must run alone does", async () => {
@@ -168,6 +186,54 @@ test("several shares are that many times the files of one, and more than there a
   const all = seconds(drawn(Infinity));
   assert.equal(drawFiles(found, Math.random, Infinity).others.length, 0);
   assert.ok(seconds(drawn(8)) > 0.2 * all && seconds(drawn(8)) < 0.5 * all, `${seconds(drawn(8))} of ${all} s`);
+});
+
+test("a run contains every drawn file that tests what was changed, by its imports or by the table of folders", () => {
+  const found = findTestFiles([]);
+  const reached = (...changed: string[]) =>
+    drawFiles(found, Math.random, 1, (file) => reaches(new Set(changed), file)).reached.map(({ file }) => file);
+  assert.ok(reached("src/reconcile/certificates/order.ts").includes("test/certificates.test.ts"));
+  assert.ok(reached("src/adapters/runtime-docker/docker-runtime.ts").includes("test/e2e/docker.test.ts"));
+  assert.ok(
+    reached("src/adapters/builder-docker/docker-builder.ts").includes("src/adapters/builder-docker/registries.test.ts"),
+  );
+  assert.ok(reached("src/dashboard/app.tsx").every((file) => file.includes("dashboard")));
+  assert.deepEqual(reached("test/e2e/cron.test.ts"), ["test/e2e/cron.test.ts"]);
+  assert.deepEqual(reached("docs/cron.md"), []);
+});
+
+test("the table of folders names existing drawn files and paths, and each folder with rules has a file", () => {
+  const found = findTestFiles([]);
+  const tracked = globSync(["README.md", "bin/*", "sql/*", "examples/**", "{src,tools}/**/*.*"]);
+  for (const [file, parts] of Object.entries(shownFolders)) {
+    assert.ok(
+      found.some((each) => each.file === file && each.row !== ""),
+      `${file} is not a drawn file`,
+    );
+    for (const part of parts)
+      assert.ok(
+        tracked.some((path) => path.includes(part)),
+        `no path contains ${part}`,
+      );
+  }
+  const drawn = found.filter(({ row }) => row !== "");
+  const wide = drawn.filter(
+    ({ file, kind }) => kind === "platform" || reachableModules(file).has("src/http/handlers.ts"),
+  );
+  assert.deepEqual(
+    wide.map(({ file }) => file).filter((file) => !(file in shownFolders)),
+    [],
+  );
+  const folders = new Set(
+    tracked.flatMap((path) => /^src\/(?:adapters|features|reconcile)\/[\w-]+\//.exec(path)?.[0] ?? []),
+  );
+  const isShown = (folder: string) => drawn.some((file) => reaches(new Set([`${folder}x.ts`]), file));
+  const imported = new Set(drawn.flatMap(({ file }) => (file in shownFolders ? [] : [...reachableModules(file)])));
+  const left = [...folders].filter(
+    (folder) => !isShown(folder) && ![...imported].some((module) => module.startsWith(folder)),
+  );
+  // Only --all runs a swarm.
+  assert.deepEqual(left, ["src/adapters/runtime-swarm/"]);
 });
 
 test("the same random numbers draw the same files", () => {

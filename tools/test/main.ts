@@ -1,8 +1,9 @@
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import { seededRandom } from "../../test/support/seeded-random.ts";
+import { changedFiles, reaches } from "./changed-files.ts";
 import { drawFiles, type Drawn } from "./draw-files.ts";
 import { capacity, planJobs, type Job } from "./plan-jobs.ts";
 import { printDraw, printResult, printSummary } from "./print.ts";
@@ -10,13 +11,18 @@ import { runJob, type JobResult } from "./run-job.ts";
 import { runJobs } from "./run-jobs.ts";
 import { findTestFiles } from "./test-files.ts";
 
-const timeoutMs = 15 * 60 * 1000;
-const checks: Job = { name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 };
+const checks: Job = {
+  ...{ name: "checks", args: ["tools/check/main.ts"], isTest: false, weight: 2 },
+  limits: { testSeconds: 600, fileSeconds: 600 },
+};
+
+/** Returns how much slower tests run than in a usual run, whose load is about four for each processor. */
+const slowness = () => Math.max(1, (loadavg()[0] ?? 0) / (4 * cpus().length));
 
 /** Runs the test files whose path contains one of the words. Without words, runs the checks and a draw of all files. */
 async function runAll(only: readonly string[], shares: number): Promise<boolean> {
-  const { files, others } = chooseFiles(only, shares);
-  printDraw(others);
+  const { files, ...draw } = chooseFiles(only, shares);
+  printDraw(draw);
   const tests = planJobs(files);
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
   const before = busySeconds();
@@ -24,14 +30,14 @@ async function runAll(only: readonly string[], shares: number): Promise<boolean>
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => stop.abort());
   const isLive = jobs.length === 1;
-  const limits = {
-    timeoutMs,
+  const options = {
+    slowness,
     signal: stop.signal,
     ...(isLive ? { onOutput: (text: string) => process.stdout.write(text) } : {}),
   };
   await runJobs(jobs, capacity, async (job) => {
     if (stop.signal.aborted) return;
-    const result = await runJob(job, limits);
+    const result = await runJob(job, options);
     results.push(result);
     printResult(result, isLive);
   });
@@ -43,7 +49,12 @@ async function runAll(only: readonly string[], shares: number): Promise<boolean>
 /** Returns the files to run. A file that is named always runs. */
 function chooseFiles(only: readonly string[], shares: number): Drawn {
   const found = findTestFiles(only);
-  return only.length > 0 ? { files: found, others: [] } : drawFiles(found, seededRandom(), shares);
+  if (only.length > 0) return { files: found, reached: [], others: [] };
+  const changed = changedFiles(process.env["BERTH_TEST_BASE"]);
+  if (changed === null)
+    console.log("No commit to compare with, so what was changed draws no files; BERTH_TEST_BASE names one.");
+  const paths = new Set(changed);
+  return drawFiles(found, seededRandom(), shares, (file) => reaches(paths, file));
 }
 
 /** Returns the CPU seconds that the machine has spent since its start, on all processes. */

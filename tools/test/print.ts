@@ -1,5 +1,5 @@
+import type { Drawn } from "./draw-files.ts";
 import type { JobResult } from "./run-job.ts";
-import type { TestFile } from "./test-files.ts";
 
 const slowestShown = 10;
 
@@ -10,9 +10,13 @@ export function printResult({ job, isGreen, output, seconds, processorSeconds }:
   console.log(isShown ? head : `${head}\n${indent(output)}`);
 }
 
-/** Prints which files a run leaves out (draw-files.ts). */
-export function printDraw(others: readonly TestFile[]): void {
+/** Prints which files the change added to a run, and which the run leaves out (draw-files.ts). */
+export function printDraw({ reached, others }: Pick<Drawn, "reached" | "others">): void {
   const lines = others.map(({ file, row }) => `${file} (${row})`);
+  printList(
+    `CHANGED: ${reached.length} drawn files test what was changed:`,
+    reached.map(({ file }) => file),
+  );
   printList(
     `NOT DRAWN: ${others.length} files run another time, more of them in .ci/run, and all with npm test -- --every-file:`,
     lines,

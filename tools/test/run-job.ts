@@ -6,6 +6,7 @@ import { run } from "../../src/kit/exec.ts";
 import type { Report } from "./event-reporter.ts";
 import { explainOutput } from "./explain-failure.ts";
 import type { Job } from "./plan-jobs.ts";
+import { watchProgress } from "./watch-progress.ts";
 
 export interface JobResult {
   readonly job: Job;
@@ -25,9 +26,9 @@ export interface Failure {
   readonly error: string;
 }
 
-export interface JobLimits {
-  /** A process that runs longer is killed and counts as failed. */
-  readonly timeoutMs: number;
+export interface RunJobOptions {
+  /** How much slower than without other load the machine may be now: a factor for the job's limits. */
+  readonly slowness: () => number;
   readonly signal?: AbortSignal;
   /** Receives output as it arrives. */
   readonly onOutput?: (text: string) => void;
@@ -35,17 +36,17 @@ export interface JobLimits {
 
 const reporter = resolve(import.meta.dirname, "event-reporter.ts");
 
-/** Runs one job until it ends. */
-export async function runJob(job: Job, limits: JobLimits): Promise<JobResult> {
+/** Runs one job until it ends. A process that exceeds the job's limits is killed and counts as failed. */
+export async function runJob(job: Job, options: RunJobOptions): Promise<JobResult> {
   const folder = mkdtempSync(join(tmpdir(), "berth-test-run-"));
   try {
-    return await runIn(folder, job, limits);
+    return await runIn(folder, job, options);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-async function runIn(folder: string, job: Job, { onOutput, ...limits }: JobLimits): Promise<JobResult> {
+async function runIn(folder: string, job: Job, { onOutput, slowness, signal }: RunJobOptions): Promise<JobResult> {
   const events = join(folder, "events");
   const startedAt = performance.now();
   let output = "";
@@ -55,15 +56,20 @@ async function runIn(folder: string, job: Job, { onOutput, ...limits }: JobLimit
   };
   const args = job.isTest ? [...reporterArgs(events), ...job.args] : job.args;
   const env = process.env as Record<string, string>;
-  const options = { cwd: process.cwd(), env, ownGroup: true, onStdout: keep, onStderr: keep, ...limits };
-  const { exitCode, signal, timedOut } = await run({ file: process.execPath, args }, options);
+  const watch = watchProgress(() => readReports(events), job.limits, slowness);
+  const options = {
+    ...{ cwd: process.cwd(), env, ownGroup: true, onStdout: keep, onStderr: keep },
+    signal: AbortSignal.any([watch.signal, ...(signal === undefined ? [] : [signal])]),
+  };
+  const ended = await run({ file: process.execPath, args }, options).finally(watch.stop);
   const seconds = (performance.now() - startedAt) / 1000;
-  if (timedOut) keep(Buffer.from(`\nKilled: it ran longer than ${limits.timeoutMs / 1000} s.\n`));
-  else if (signal !== null) keep(Buffer.from(`\nEnded by ${signal}.\n`));
+  if (watch.exceeded() !== "") keep(Buffer.from(`\n${watch.exceeded()}\n`));
+  else if (ended.signal !== null) keep(Buffer.from(`\nEnded by ${ended.signal}.\n`));
   const counted = job.isTest ? countReports(readReports(events)) : { ...nothing, isGreen: true };
-  const isGreen = exitCode === 0 && counted.isGreen;
-  const failed =
-    isGreen || counted.failed.length > 0 ? counted.failed : [{ name: job.name, error: explainOutput(output) }];
+  const isGreen = ended.exitCode === 0 && counted.isGreen;
+  const failed = [...counted.failed];
+  if (watch.exceeded() !== "") failed.push({ name: job.name, error: watch.exceeded() });
+  else if (!isGreen && failed.length === 0) failed.push({ name: job.name, error: explainOutput(output) });
   return { ...counted, job, isGreen, failed, seconds, output };
 }
 
