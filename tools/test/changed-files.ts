@@ -1,6 +1,6 @@
-import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
+import { runOk } from "../../src/kit/exec.ts";
 import { reachableModules } from "./reachable-modules.ts";
 import { shownFolders } from "./shown-folders.ts";
 import type { TestFile } from "./test-files.ts";
@@ -9,20 +9,19 @@ import type { TestFile } from "./test-files.ts";
  * Returns the files that differ from the commit `base`, those that git does not track included. Without a base, the merge base with the
  * branch that this one follows. Null when there is none to compare with.
  */
-export function changedFiles(base: string | undefined): readonly string[] | null {
+export async function changedFiles(base: string | undefined): Promise<readonly string[] | null> {
   try {
-    const since = base ?? git("merge-base", "HEAD", "@{upstream}").trim();
-    const untracked = git("ls-files", "-z", "--others", "--exclude-standard");
-    return `${git("diff", "-z", "--name-only", "--no-renames", since)}${untracked}`
-      .split("\0")
-      .filter((file) => file !== "");
+    const since = base ?? (await git("merge-base", "HEAD", "@{upstream}")).trim();
+    const tracked = await git("diff", "-z", "--name-only", "--no-renames", since);
+    const untracked = await git("ls-files", "-z", "--others", "--exclude-standard");
+    return `${tracked}${untracked}`.split("\0").filter((file) => file !== "");
   } catch {
     return null;
   }
 }
 
-function git(...args: string[]): string {
-  return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 64 << 20 });
+async function git(...args: string[]): Promise<string> {
+  return (await runOk({ file: "git", args }, { cwd: process.cwd(), maxOutputBytes: 64 << 20 })).stdout;
 }
 
 /** Whether a change of these files can turn the test file red, by what it imports or by the table of folders. */

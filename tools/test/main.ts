@@ -21,7 +21,7 @@ const slowness = () => Math.max(1, (loadavg()[0] ?? 0) / (4 * cpus().length));
 
 /** Runs the test files whose path contains one of the words. Without words, runs the checks and a draw of all files. */
 async function runAll(only: readonly string[], shares: number): Promise<boolean> {
-  const { files, ...draw } = chooseFiles(only, shares);
+  const { files, ...draw } = await chooseFiles(only, shares);
   printDraw(draw);
   const tests = planJobs(files);
   const jobs = only.length === 0 ? [checks, ...tests] : tests;
@@ -47,10 +47,10 @@ async function runAll(only: readonly string[], shares: number): Promise<boolean>
 }
 
 /** Returns the files to run. A file that is named always runs. */
-function chooseFiles(only: readonly string[], shares: number): Drawn {
+async function chooseFiles(only: readonly string[], shares: number): Promise<Drawn> {
   const found = findTestFiles(only);
   if (only.length > 0) return { files: found, reached: [], others: [] };
-  const changed = changedFiles(process.env["BERTH_TEST_BASE"]);
+  const changed = await changedFiles(process.env["BERTH_TEST_BASE"]);
   if (changed === null)
     console.log("No commit to compare with, so what was changed draws no files; BERTH_TEST_BASE names one.");
   const paths = new Set(changed);
