@@ -8,9 +8,11 @@ import { goodToken, Refusal, startScriptedPlatform, type SeenRequest } from "../
 import { mask } from "../contract/env.ts";
 
 const secret = "planted-secret";
-const sets = { "env.set": () => undefined };
+const sets = { "env.set": () => undefined, "env.import": () => ({ changed: [], unchanged: [] }) };
 const written = (seen: readonly SeenRequest[]) =>
-  seen.map(({ params, body }) => [params["key"], (body as { value: string }).value]);
+  seen.flatMap(({ name, body }) =>
+    name === "env.import" ? Object.entries((body as { variables: Record<string, string> }).variables) : [],
+  );
 
 test("variables come from arguments, from stdin and from a file", async () => {
   await using platform = await startScriptedPlatform(sets);
@@ -38,9 +40,9 @@ test("--wait ends with the deployment that the change leads to, and with its fai
   let made = [before];
   const failure = sampleFailure({ stage: "boot", code: "crash_on_boot" });
   await using platform = await startScriptedPlatform({
-    "env.set": () => {
+    "env.import": () => {
       made = [sampleDeployment({ id: "dep_5", number: 5, trigger: "variables", status: "failed", failure }), before];
-      return undefined;
+      return { changed: ["A"], unchanged: [] };
     },
     "deployments.list": () => ({ deployments: made, next_cursor: null }),
     "projects.get": () =>
@@ -77,7 +79,7 @@ test("unset names a variable that does not exist before it asks, and removes not
 });
 
 test("no error ever repeats a value", async () => {
-  await using platform = await startScriptedPlatform({ "env.set": () => new Refusal("project_deleted") });
+  await using platform = await startScriptedPlatform({ "env.import": () => new Refusal("project_deleted") });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const wrong = [
     ["env", "set", `A=${secret}`, "-p", "demo"],
@@ -103,28 +105,52 @@ test("nothing is sent when one of several variables is wrong", async () => {
   assert.equal(platform.seen.length, 0);
 });
 
-test("after an error in the middle, the keys that were set are named", async () => {
-  await using platform = await startScriptedPlatform({
-    "env.set": ({ params }) => (params["key"] === "B" ? new Refusal("variables_too_large") : undefined),
-  });
-  await using user = await cliUser({ url: platform.url, token: goodToken });
-  const { exitCode, stderr } = await user.berth(["env", "set", "A=1", "B=2", "-p", "demo"]);
-  assert.equal(exitCode, 1);
-  assert.match(stderr, /Set before the error: A\./);
-});
-
-test("export prints names alone, and import sets what has a value and names what has none", async () => {
-  const variable = { value: "••••••••", updated_at: null } as const;
+test("export prints names alone, and an exported file sets nothing until it is filled in", async () => {
+  const variable = { value: mask, updated_at: null } as const;
   const variables = [
     { ...variable, key: "API_KEY", system: false },
     { ...variable, key: "PORT", system: true },
   ];
   await using platform = await startScriptedPlatform({ ...sets, "env.list": () => ({ variables }) });
   await using user = await cliUser({ url: platform.url, token: goodToken });
-  assert.equal((await user.berth(["env", "export", "-p", "demo"])).stdout, "API_KEY=\n");
-  const stdin = "API_KEY=\nGREETING=hello\nNEW=\n";
-  const { exitCode, stderr } = await user.berth(["env", "import", "-", "-p", "demo"], { stdin });
-  assert.equal(exitCode, 0, stderr);
-  assert.match(stderr, /Neither the file nor the project has a value for NEW\./);
-  assert.deepEqual(written(platform.seen.filter(({ name }) => name === "env.set")), [["GREETING", "hello"]]);
+  const { stdout } = await user.berth(["env", "export", "-p", "demo"]);
+  assert.equal(stdout, "# API_KEY=\n");
+  const unfilled = await user.berth(["env", "import", "-", "-p", "demo"], { stdin: stdout });
+  assert.match(unfilled.stderr, /The input has no line KEY=VALUE/);
+  assert.deepEqual(written(platform.seen), []);
+});
+
+test("import sets the empty value, and asks before it empties a variable that the project has", async () => {
+  const variables = [{ key: "API_KEY", value: mask, updated_at: null, system: false } as const];
+  await using platform = await startScriptedPlatform({ ...sets, "env.list": () => ({ variables }) });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const fresh = await user.berth(["env", "import", "-", "-p", "demo"], { stdin: 'NEW=""\nGREETING=hello\n' });
+  assert.match(fresh.stderr, /Set NEW \(empty\), GREETING\./);
+  const expected = [
+    ["NEW", ""],
+    ["GREETING", "hello"],
+  ];
+  assert.deepEqual(written(platform.seen), expected);
+  const asked = await user.berth(["env", "import", "-", "-p", "demo"], { stdin: "API_KEY=\n" });
+  assert.match(asked.stderr, /This empties API_KEY of demo.*Add --yes/s);
+  assert.deepEqual(written(platform.seen), expected);
+  const sure = await user.berth(["env", "import", "-", "-p", "demo", "--yes"], { stdin: "API_KEY=\n" });
+  assert.equal(sure.exitCode, 0, sure.stderr);
+  assert.deepEqual(written(platform.seen), [...expected, ["API_KEY", ""]]);
+});
+
+test("a file with a line that cannot be read sets nothing, and each such line is named", async () => {
+  await using platform = await startScriptedPlatform(sets);
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  await writeFile(join(user.home, ".env"), `A=1\nJ="{\\"k\\":\\"${secret}\\"}"\nB="${secret}" x\nC='${secret}\n`);
+  for (const args of [
+    ["env", "import", ".env", "-p", "demo"],
+    ["env", "set", "--from-file", ".env", "-p", "demo"],
+  ]) {
+    const { exitCode, stdout, stderr } = await user.berth(args);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /\.env, line 2 \(J\).*line 3 \(B\).*line 4 \(C\).*Nothing was changed/s);
+    assert.ok(!`${stdout}${stderr}`.includes(secret));
+  }
+  assert.deepEqual(platform.seen, []);
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { envFileProblems, readEnvFile } from "./env-file.ts";
 import { ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
@@ -41,6 +42,19 @@ const variableValue = z
   )
   .refine((value) => !value.includes("\0"), "must not contain NUL");
 
+const envFile = z.string().superRefine((text, context) => {
+  const lines = readEnvFile(text);
+  const refused = [
+    ...envFileProblems(lines),
+    ...lines.flatMap(({ line, value }) => {
+      const issue = variableValue.safeParse(value).error?.issues[0];
+      return issue === undefined ? [] : [`line ${line}: the value ${issue.message}`];
+    }),
+    ...(lines.length === 0 ? ["has no line KEY=VALUE"] : []),
+  ];
+  for (const message of refused.slice(0, 20)) context.addIssue({ code: "custom", message });
+});
+
 export const rows = [
   row({
     ...ofProject,
@@ -78,6 +92,33 @@ export const rows = [
     errors: ["system_variable", "variables_too_large"],
     activity: "env.set",
     summary: "Set a variable and restart the active deployment with it",
+  }),
+  row({
+    ...ofProject,
+    name: "env.import",
+    method: "PATCH",
+    path: "/v1/projects/:slug/env",
+    access: "member",
+    scope: "env:write",
+    body: z
+      .strictObject({
+        variables: z.record(key, variableValue).optional(),
+        /** Instead of `variables`: a .env file. A line that Docker Compose and dotenv read differently is refused with its number. */
+        file: envFile.optional(),
+      })
+      .refine(({ variables, file }) => (file === undefined) !== (Object.keys(variables ?? {}).length === 0), {
+        path: ["variables"],
+        message: "must name a variable unless file is given; give exactly one of the two",
+      }),
+    result: z.object({
+      /** The variables that have another value now. */
+      changed: z.array(z.string()),
+      /** The variables that had this value already. */
+      unchanged: z.array(z.string()),
+    }),
+    errors: ["system_variable", "variables_too_large"],
+    activity: "env.imported",
+    summary: "Set several variables, or those of a .env file, at once and restart the active deployment with them",
   }),
   row({
     ...ofProject,

@@ -63,6 +63,14 @@ export function errorAnswers(subject: () => Subject): void {
     );
   });
 
+  it("PATCH env sets several variables or a .env file's at once; a file that cannot be read changes nothing", async () => {
+    const set = await subject().expect(200, "PATCH", "/v1/projects/fields/env", { body: { file: "ONE=1\nTWO=''\n" } });
+    assert.deepEqual(set.body, { changed: ["ONE", "TWO"], unchanged: [] });
+    const cut = await subject().expect(400, "PATCH", "/v1/projects/fields/env", { body: { file: 'ONE="2" 3' } });
+    assert.match(JSON.stringify(cut.body.details), /line 1 \(ONE\)/);
+    for (const key of ["ONE", "TWO"]) await subject().expect(204, "DELETE", `/v1/projects/fields/env/${key}`);
+  });
+
   it("409: env write of a system key; rollback with nothing to roll back to", async () => {
     for (const key of ["PORT", "DATABASE_URL", "PGHOST", "BERTH_URL"]) {
       const refused = await subject().expect(409, "PUT", `/v1/projects/shop/env/${key}`, { body: { value: "x" } });

@@ -162,6 +162,8 @@ test("a variable is set and a .env file pasted; the page shows no value again", 
   await page.keyboard.press("Enter");
   await page.getByRole("cell", { name: "GREETING", exact: true }).waitFor();
   await press("Paste a .env");
+  await page.getByLabel("Content of the file").fill("ONE='it\\'s'");
+  await page.getByText(/line 1: .*put the value into double quotes/).waitFor();
   await page.getByLabel("Content of the file").fill('ONE=1\n# comment\nexport TWO="a\\nb"\nPORT=1\n');
   await page.getByText("is set by the platform").waitFor();
   await press("Save 2 variables");

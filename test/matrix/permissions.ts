@@ -1,4 +1,5 @@
 import type { Things } from "../support/fixtures.ts";
+import { envPermissions } from "./env-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
 import { sourcePermissions } from "./source-permissions.ts";
@@ -194,23 +195,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ build }) => `/v1/builds/${build}/logs`,
     allowed: 200,
   },
-  "env.list": { ...ofProject, scope: "env:read", method: "GET", path: inProject("/env"), allowed: 200 },
-  "env.set": {
-    ...ofProject,
-    scope: "env:write",
-    method: "PUT",
-    path: inProject("/env/COLOUR"),
-    body: () => ({ value: "blue" }),
-    allowed: 204,
-  },
-  "env.delete": {
-    ...ofProject,
-    scope: "env:write",
-    approval: true,
-    method: "DELETE",
-    path: inProject("/env/COLOUR"),
-    allowed: 204,
-  },
+  ...envPermissions,
   "domains.attach": {
     ...ofProject,
     scope: "domains:write",

@@ -1,6 +1,6 @@
-import { parseEnv } from "node:util";
 import type { Command } from "commander";
 import { isSystemVariable } from "../../contract/env.ts";
+import { envFileProblems, readEnvFile } from "../../contract/env-file.ts";
 import { route } from "../../contract/routes.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
@@ -29,12 +29,13 @@ function addExport(env: Command, ctx: CliContext): void {
   rowCommand(env, ctx, {
     row: "env.list",
     usage: "export",
-    summary: "Print the names of your variables as lines KEY=, to fill in and import elsewhere; values are never shown",
-    examples: ["berth env export > .env.example", "berth env export -p shop | berth env import - -p shop-next"],
+    summary:
+      "Print the names of your variables as lines # KEY=, to fill in and import elsewhere; values are never shown",
+    examples: ["berth env export > .env.example"],
     text: ({ variables }) =>
       variables
         .filter(({ system }) => !system)
-        .map(({ key }) => `${key}=`)
+        .map(({ key }) => `# ${key}=`)
         .join("\n"),
   });
 }
@@ -42,23 +43,21 @@ function addExport(env: Command, ctx: CliContext): void {
 function addImport(env: Command, ctx: CliContext): void {
   addCommand(env, {
     usage: "import <file>",
-    summary: "Set the variables of a file with lines KEY=VALUE; a line without a value leaves its variable as it is",
-    examples: ["berth env import .env", "berth env import - < .env.example"],
+    summary: "Set the variables of a .env file with lines KEY=VALUE; KEY= is the empty value",
+    examples: ["berth env import .env", "berth env import - < .env.production"],
   })
+    .option("-y, --yes", "don't ask before a line KEY= empties a variable that the project has")
     .option("-w, --wait", waitText)
-    .action(async (file: string, options: { wait?: boolean }) => {
-      const all = parseFile(await readInput(ctx, file));
-      const given = all.filter(([, value]) => value !== "");
+    .action(async (file: string, options: { yes?: boolean; wait?: boolean }) => {
+      const given = parseFile(await readInput(ctx, file), file);
       const slug = await currentProject(ctx);
       checkVariables(slug, given);
+      const empty = given.flatMap(([key, value]) => (value === "" ? [key] : []));
       const { variables } = await (await ctx.client()).call("env.list", { params: { slug } });
-      const known = new Set([...variables.map(({ key }) => key), ...given.map(([key]) => key)]);
-      const missing = all.map(([key]) => key).filter((key) => !known.has(key));
-      if (missing.length > 0)
-        ctx.output.note(() => `Neither the file nor the project has a value for ${missing.join(", ")}.`);
-      if (given.length === 0) return ctx.output.note(() => "The file has no values, so nothing was changed.");
-      const said = `Set ${given.map(([key]) => key).join(", ")}.`;
-      await changeVariables(ctx, slug, { change: () => setAll(ctx, slug, given), said, wait: options.wait });
+      const emptied = empty.filter((key) => variables.some((each) => each.key === key));
+      if (emptied.length > 0)
+        await confirm(ctx, `This empties ${emptied.join(", ")} of ${slug}.`, { name: slug, yes: options.yes });
+      await setVariables(ctx, slug, given, options.wait);
     });
 }
 
@@ -97,15 +96,14 @@ function addSet(env: Command, ctx: CliContext): void {
       const variables = await readVariables(ctx, pairs, options.fromFile);
       const slug = await currentProject(ctx);
       checkVariables(slug, variables);
-      const said = `Set ${variables.map(([key]) => key).join(", ")}.`;
-      await changeVariables(ctx, slug, { change: () => setAll(ctx, slug, variables), said, wait: options.wait });
+      await setVariables(ctx, slug, variables, options.wait);
     });
 }
 
 const waitText = "wait until the application runs with the change; exit code 7 when it does not start";
 
 interface Change {
-  readonly change: () => Promise<void>;
+  readonly change: () => Promise<unknown>;
   readonly said: string;
   readonly wait: boolean | undefined;
 }
@@ -135,7 +133,7 @@ async function changeVariables(ctx: CliContext, slug: string, { change, said, wa
 
 async function readVariables(ctx: CliContext, pairs: readonly string[], file: string | undefined): Promise<Variables> {
   if (file !== undefined && pairs.length > 0) throw usageError("Give either --from-file or KEY=VALUE pairs.");
-  if (file !== undefined) return parseFile(await readInput(ctx, file));
+  if (file !== undefined) return parseFile(await readInput(ctx, file), file);
   if (pairs.length === 0) throw usageError("Which variables?", "berth env set KEY=VALUE …");
   if (pairs.length === 2 && pairs[1] === "-") {
     // Remove the line break that `echo value |` adds.
@@ -154,10 +152,17 @@ function parsePair(pair: string, index: number): readonly [string, string] {
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-function parseFile(text: string): Variables {
-  const variables = Object.entries(parseEnv(text)).map(([key, value]) => [key, value ?? ""] as const);
-  if (variables.length === 0) throw usageError("The file has no line KEY=VALUE.");
-  return variables;
+function parseFile(text: string, file: string): Variables {
+  const lines = readEnvFile(text);
+  const problems = envFileProblems(lines);
+  const name = file === "-" ? "The input" : file;
+  if (problems.length > 0)
+    throw usageError(
+      `${name}, ${problems.slice(0, 20).join("; ")}.`,
+      "Nothing was changed. Mend the file, then repeat.",
+    );
+  if (lines.length === 0) throw usageError(`${name} has no line KEY=VALUE.`);
+  return [...new Map(lines.map(({ key, value }) => [key as string, value]))];
 }
 
 // Checks all variables before the first is sent, so that a typo in the last one leaves nothing half done.
@@ -176,18 +181,13 @@ function checkVariables(slug: string, variables: Variables): void {
     });
 }
 
-async function setAll(ctx: CliContext, slug: string, variables: Variables): Promise<void> {
+/** Sets the variables in one call, and names those whose new value is empty. */
+async function setVariables(ctx: CliContext, slug: string, given: Variables, wait: boolean | undefined): Promise<void> {
   const client = await ctx.client();
-  const done: string[] = [];
-  try {
-    for (const [key, value] of variables) {
-      await client.call("env.set", { params: { slug, key }, body: { value } });
-      done.push(key);
-    }
-  } catch (fault) {
-    if (done.length > 0) ctx.output.note(() => `Set before the error: ${done.join(", ")}.`);
-    throw fault;
-  }
+  const variables = Object.fromEntries(given);
+  const change = () => client.call("env.import", { params: { slug }, body: { variables } });
+  const names = given.map(([key, value]) => (value === "" ? `${key} (empty)` : key));
+  await changeVariables(ctx, slug, { change, said: `Set ${names.join(", ")}.`, wait });
 }
 
 function addRestore(env: Command, ctx: CliContext): void {

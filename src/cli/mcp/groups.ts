@@ -64,7 +64,7 @@ export const groups: readonly Group[] = [
   {
     name: "env",
     about: "Environment variables. Values can be written, never read.",
-    actions: { list: "env.list", set: "env.set", delete: "env.delete" },
+    actions: { list: "env.list", set: "env.set", import: "env.import", delete: "env.delete" },
   },
   {
     name: "domains",

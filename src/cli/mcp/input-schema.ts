@@ -67,6 +67,7 @@ export const awaitedRows: readonly string[] = [
   "builds.change",
   "backups.create",
   "env.set",
+  "env.import",
   "env.delete",
   "projects.undelete",
 ];

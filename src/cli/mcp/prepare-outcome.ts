@@ -18,9 +18,9 @@ export async function prepareOutcome(
   params: Begun["params"],
 ): Promise<(document: unknown) => Promise<unknown>> {
   const slug = params["slug"] as string;
-  if (row.name === "env.set" || row.name === "env.delete") {
+  if (row.name.startsWith("env.")) {
     const deployed = await watchVariables(session, slug);
-    return async () => ({ deployment: await deployed() });
+    return async (changed) => ({ ...(changed as object | null), deployment: await deployed() });
   }
   if (row.name === "projects.undelete")
     return async (project) => ({ project, serving: await awaitServing(session, slug) });

@@ -9,7 +9,7 @@ export const projectActions = {
   scale: ["Scale …", "processes.set"],
   run: ["Run a command …", "runs.create"],
   variable: ["Set a variable …", "env.set"],
-  envFile: ["Paste a .env …", "env.set"],
+  envFile: ["Paste a .env …", "env.import"],
   removeVariable: ["Remove a variable …", "env.delete"],
   domain: ["Attach a domain …", "domains.attach"],
   detach: ["Detach a domain …", "domains.detach"],

@@ -172,6 +172,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "project.moved": ({ detail }) => `Move to the runtime ${word(detail["runtime"])} requested`,
   "project.settings_changed": ({ detail }) => `Settings changed: ${listed(detail["changed"])}`,
   "env.set": ({ target }) => `Variable ${target} set`,
+  "env.imported": ({ target }) => `Variables set: ${target}`,
   "env.deleted": ({ target }) => `Variable ${target} removed`,
   "domain.attached": ({ target }) => `Domain ${target} attached`,
   "domain.detached": ({ target }) => `Domain ${target} detached`,

@@ -14,6 +14,7 @@ async function newProject() {
   return {
     ...project,
     set: (key: string, value: unknown) => api.call("PUT", path(key), { token: org.member, body: { value } }),
+    import: (body: unknown) => api.call("PATCH", path(), { token: org.member, body }),
     unset: (key: string) => api.call("DELETE", path(key), { token: org.member }),
     list: async () =>
       (await api.call("GET", path(), { token: org.member })).body["variables"] as {
@@ -124,4 +125,38 @@ test("a change marks a project that runs, and only a change does", async () => {
   assert.equal(await project.changedAt(), null);
   await project.set("A", "2");
   assert.notEqual(await project.changedAt(), null);
+});
+
+test("several variables are set in one call, or a .env file's, all or none", async () => {
+  const project = await newProject();
+  const { status, body } = await project.import({ variables: { A: "1", B: "" } });
+  assert.deepEqual([status, body], [200, { changed: ["A", "B"], unchanged: [] }]);
+  const file = await project.import({ file: "A=1\nB='$x'\nexport C=\"two\\nlines\"\n" });
+  assert.deepEqual(file.body, { changed: ["B", "C"], unchanged: ["A"] });
+  assert.deepEqual(await project.values(), { A: "1", B: "$x", C: "two\nlines" });
+  const { db } = api.database;
+  const [newest] = await db
+    .selectFrom("activity")
+    .select(["action", "target"])
+    .where("project_id", "=", project.id)
+    .orderBy("id", "desc")
+    .execute();
+  assert.deepEqual(newest, { action: "env.imported", target: "B, C" });
+  const refused = [
+    { file: 'D=1\nJ="{\\"a\\":1}"' },
+    { file: "D='open" },
+    { file: "# nothing" },
+    { file: `D=${"x".repeat(33 * 1024)}` },
+    { variables: {} },
+    { variables: { D: "1" }, file: "D=1" },
+    { variables: { "D-1": "1" } },
+    {},
+  ];
+  for (const each of refused) assert.equal((await project.import(each)).status, 400, JSON.stringify(each).slice(0, 80));
+  const { body: numbered } = await project.import({ file: 'D=1\nE="a" b' });
+  assert.match(JSON.stringify(numbered["details"]), /line 2 \(E\): text follows the closing quote/);
+  assert.equal((await project.import({ variables: { D: "1", PORT: "1" } })).status, 409);
+  const large = Object.fromEntries(["D", "E", "F"].map((key) => [key, "x".repeat(30 * 1024)]));
+  assert.equal((await project.import({ variables: large })).status, 413);
+  assert.deepEqual(Object.keys(await project.values()), ["A", "B", "C"]);
 });

@@ -1,11 +1,12 @@
 import { isSystemVariable, mask } from "../../contract/env.ts";
+import { readEnvFile } from "../../contract/env-file.ts";
 import type { Context, Handlers } from "../context.ts";
 import { databaseOf } from "../database/database.ts";
 import { variablesOfDeployment } from "../deployments/deployments.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
-import { markVariablesChanged } from "./env.ts";
+import { markVariablesChanged, sealVariables } from "./env.ts";
 import { deleteVariable, selectVariables, upsertVariable } from "./queries.ts";
-import { fits, secretName, sizeOf, systemKeys } from "./rules.ts";
+import { fits, secretName, systemKeys } from "./rules.ts";
 
 export const env: Handlers<"env"> = {
   async list(ctx) {
@@ -19,38 +20,58 @@ export const env: Handlers<"env"> = {
 
   async set(ctx, { params, body }) {
     const { key } = params;
-    const project = await lockChangeable(ctx, params.key);
-    const others = await selectVariables(ctx.tx, project);
+    const project = await lockChangeable(ctx, [key]);
     const value = body.value ?? (await valueOfDeployment(ctx, key, body.from_deployment ?? 0));
-    const size_bytes = sizeOf(key, value);
-    if (!fits(others, key, size_bytes)) return ctx.fail("variables_too_large");
-    const { vault } = ctx.platform;
-    const old = others.find((other) => other.key === key);
-    const same = old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === value;
-    ctx.note({ silent: same });
-    if (same) return undefined;
-    await upsertVariable(ctx.tx, {
-      ...project,
-      key,
-      size_bytes,
-      sealed_value: vault.seal(project.project_id, secretName(key), value),
-    });
-    return announce(ctx, project, key);
+    await store(ctx, project, { [key]: value });
+    return undefined;
+  },
+
+  async import(ctx, { body }) {
+    const lines = readEnvFile(body.file ?? "");
+    const given = body.variables ?? Object.fromEntries(lines.map(({ key, value }) => [key ?? "", value] as const));
+    const project = await lockChangeable(ctx, Object.keys(given));
+    const changed = await store(ctx, project, given);
+    return { changed, unchanged: Object.keys(given).filter((key) => !changed.includes(key)) };
   },
 
   async delete(ctx, { params }) {
-    const project = await lockChangeable(ctx, params.key);
+    const project = await lockChangeable(ctx, [params.key]);
     if (!(await deleteVariable(ctx.tx, project, params.key))) return ctx.fail("not_found");
     return announce(ctx, project, params.key);
   },
 };
 
-type ChangeContext = Context<"env.set"> | Context<"env.delete">;
+type StoreContext = Context<"env.set"> | Context<"env.import">;
+type ChangeContext = StoreContext | Context<"env.delete">;
 
-async function lockChangeable(ctx: ChangeContext, key: string): Promise<ProjectKey> {
-  if (isSystemVariable(key)) return ctx.fail("system_variable", { error: `The platform sets ${key} itself.` });
+async function lockChangeable(ctx: ChangeContext, keys: readonly string[]): Promise<ProjectKey> {
+  const system = keys.filter(isSystemVariable);
+  if (system.length > 0)
+    return ctx.fail("system_variable", { error: `The platform sets ${system.join(", ")} itself.` });
   await lockProject(ctx.tx, ctx.project.key);
   return ctx.project.key;
+}
+
+/** Stores the variables whose value differs, and returns their names. */
+async function store(
+  ctx: StoreContext,
+  project: ProjectKey,
+  given: Readonly<Record<string, string>>,
+): Promise<string[]> {
+  const stored = await selectVariables(ctx.tx, project);
+  const sealed = sealVariables(ctx.platform.vault, project.project_id, given);
+  if (!fits(stored, sealed)) return ctx.fail("variables_too_large");
+  const { vault } = ctx.platform;
+  const isSame = (key: string) => {
+    const old = stored.find((each) => each.key === key);
+    return old !== undefined && vault.open(project.project_id, secretName(key), old.sealed_value) === given[key];
+  };
+  const changed = sealed.filter(({ key }) => !isSame(key));
+  ctx.note({ silent: changed.length === 0 });
+  for (const variable of changed) await upsertVariable(ctx.tx, { ...project, ...variable });
+  const keys = changed.map(({ key }) => key);
+  if (keys.length > 0) await announce(ctx, project, keys.join(", "));
+  return keys;
 }
 
 /** Returns the value that a variable had in a deployment. No response contains it. */
@@ -60,8 +81,8 @@ async function valueOfDeployment(ctx: Context<"env.set">, key: string, number: n
   return variables[key] ?? ctx.fail("not_found", { error: `Deployment ${number} has no variable ${key}.` });
 }
 
-async function announce(ctx: ChangeContext, project: ProjectKey, key: string): Promise<undefined> {
-  ctx.note({ target: key });
+async function announce(ctx: ChangeContext, project: ProjectKey, target: string): Promise<undefined> {
+  ctx.note({ target });
   await markVariablesChanged(ctx.platform.wakeups, ctx.tx, project);
   return undefined;
 }

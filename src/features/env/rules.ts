@@ -13,14 +13,12 @@ export function sizeOf(key: string, value: string): number {
   return Buffer.byteLength(key) + Buffer.byteLength(value);
 }
 
-/** Returns whether the variable fits within the limits, beside the others. */
-export function fits(
-  others: readonly { readonly key: string; readonly size_bytes: number }[],
-  key: string,
-  sizeBytes: number,
-): boolean {
-  const rest = others.filter((other) => other.key !== key).reduce((sum, other) => sum + other.size_bytes, 0);
-  return rest + sizeBytes <= limits.variables_bytes;
+type Sized = readonly { readonly key: string; readonly size_bytes: number }[];
+
+/** Returns whether the project's variables fit within the limits once the given ones are added to the stored ones. */
+export function fits(stored: Sized, given: Sized): boolean {
+  const sizes = new Map([...stored, ...given].map(({ key, size_bytes }) => [key, size_bytes]));
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0) <= limits.variables_bytes;
 }
 
 /** Returns the names of the variables that the platform sets for a project. */

@@ -28,7 +28,7 @@ export function EnvPage() {
   const close = () => setOpen(undefined);
   const actions = (
     <>
-      <Button row="env.set" onClick={() => setOpen({ kind: "paste" })}>
+      <Button row="env.import" onClick={() => setOpen({ kind: "paste" })}>
         Paste a .env
       </Button>
       <Button

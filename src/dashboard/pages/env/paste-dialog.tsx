@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { isSystemVariable } from "../../../contract/env.ts";
+import { readEnvFile } from "../../../contract/env-file.ts";
 import { useAction } from "../../data/api.ts";
 import { plural } from "../../data/format.ts";
 import { FormDialog } from "../../ui/action-dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Tag } from "../../ui/status.tsx";
 import { Mono } from "../../ui/text.tsx";
-import { parseEnvFile } from "./parse-env-file.ts";
 
 interface PasteProps {
   readonly slug: string;
@@ -17,41 +17,22 @@ interface PasteProps {
 /** Sets all variables of a pasted .env. Shows what happens to each key before it sends anything. */
 export function PasteDialog({ slug, known, onClose }: PasteProps) {
   const [text, setText] = useState("");
-  const [done, setDone] = useState(0);
-  const [error, setError] = useState<Error | null>(null);
-  const [busy, setBusy] = useState(false);
-  const set = useAction("env.set");
-  const lines = parseEnvFile(text).map((line) => ({
-    ...line,
-    problem: line.problem ?? (isSystemVariable(line.key) ? "is set by the platform" : undefined),
-  }));
-  const usable = [
-    ...new Map(lines.filter(({ problem }) => problem === undefined).map((line) => [line.key, line])).values(),
-  ];
-  const submit = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      // After a failure, the variables that are already stored are not sent again.
-      for (const [index, { key, value }] of usable.entries()) {
-        if (index < done) continue;
-        await set.mutateAsync({ params: { slug, key }, body: { value } });
-        setDone(index + 1);
-      }
-      onClose();
-    } catch (fault) {
-      setError(fault as Error);
-      setBusy(false);
-    }
-  };
+  const set = useAction("env.import");
+  const lines = readEnvFile(text);
+  const isRefused = lines.some(({ problem }) => problem !== undefined);
+  const own = lines.filter(({ key }) => !isSystemVariable(key ?? ""));
+  const variables = Object.fromEntries(own.map(({ key, value }) => [key ?? "", value] as const));
+  const count = Object.keys(variables).length;
+  const why = isRefused ? "Mend the lines that are named." : "Paste at least one KEY=value line.";
+  const submit = () => set.mutate({ params: { slug }, body: { variables } }, { onSuccess: onClose });
   return (
     <FormDialog
       title="Paste a .env"
-      submit={usable.length === 0 ? "Save" : `Save ${plural(usable.length, "variable")}`}
-      why={usable.length === 0 ? "Paste at least one KEY=value line." : undefined}
-      busy={busy}
-      error={error}
-      onSubmit={() => void submit()}
+      submit={count === 0 ? "Save" : `Save ${plural(count, "variable")}`}
+      why={isRefused || count === 0 ? why : undefined}
+      busy={set.isPending}
+      error={set.error}
+      onSubmit={submit}
       onClose={onClose}
     >
       <Field label="Content of the file" hint="It is read in this browser; only the values below are sent.">
@@ -60,20 +41,25 @@ export function PasteDialog({ slug, known, onClose }: PasteProps) {
             {...ids}
             rows={8}
             value={text}
-            onChange={(event) => (setText(event.target.value), setDone(0))}
+            onChange={(event) => setText(event.target.value)}
             placeholder={'STRIPE_KEY=sk_live_…\nMAIL_FROM="Shop <mail@shop.example>"'}
           />
         )}
       </Field>
       {lines.length > 0 && (
         <ul className="max-h-56 divide-y divide-line overflow-y-auto rounded-md border border-line text-sm">
-          {lines.map(({ key, problem }, index) => (
-            <li key={index} className="flex items-center justify-between gap-3 px-3 py-1.5">
-              <Mono className="truncate">{key}</Mono>
-              {problem === undefined ? (
-                <Tag>{known.includes(key) ? "replaces" : "new"}</Tag>
+          {lines.map(({ line, key, value, problem }) => (
+            <li key={line} className="flex items-center justify-between gap-3 px-3 py-1.5">
+              <Mono className="truncate">{key ?? `Line ${line}`}</Mono>
+              {problem === undefined && !isSystemVariable(key ?? "") ? (
+                <Tag>
+                  {known.includes(key ?? "") ? "replaces" : "new"}
+                  {value === "" && ", empty"}
+                </Tag>
               ) : (
-                <span className="text-xs text-bad">{problem}</span>
+                <span className="text-xs text-bad">
+                  {problem === undefined ? "is set by the platform" : `line ${line}: ${problem}`}
+                </span>
               )}
             </li>
           ))}
