@@ -52,6 +52,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
     createDatabase: of((host) => host.createDatabase),
     dropDatabase: of((host) => host.dropDatabase),
     endSession: of((host) => host.endSession),
+    limitSession: of((host) => host.limitSession),
     readerLogin: of((host) => host.readerLogin),
     openSessionRole: of((host) => host.openSessionRole),
     dropSessionRole: of((host) => host.dropSessionRole),

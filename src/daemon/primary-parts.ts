@@ -41,6 +41,7 @@ export async function createPrimaryParts(
     tenantDatabase: createPostgresTenantDatabase({
       connections: config.browserConnections,
       endSession: ({ spec }, processId) => instances.endSession(spec, processId),
+      limitSession: ({ spec }, processId) => instances.limitSession(spec, processId),
     }),
     repositories: await createLocalRepositories({
       dir: paths.repositories,

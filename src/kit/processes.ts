@@ -96,7 +96,10 @@ export function isKnownDead(word: string): boolean {
 }
 
 /** Reads a file of proc(5) of one process; empty when the process has exited, or is hidden because it belongs to another user. */
-export function readProcessFile(pid: number, file: "cmdline" | "environ" | "stat" | "status"): string {
+export function readProcessFile(
+  pid: number,
+  file: "cmdline" | "environ" | "limits" | "stat" | "status" | `task/${number}/children`,
+): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {

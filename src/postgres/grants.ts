@@ -10,13 +10,13 @@ export interface WantedDatabase {
 }
 
 /**
- * Creates the database if missing, owned by the platform (an owner could drop it), and grants access to the role alone. Idempotent.
+ * Creates the database if missing, owned by the platform (an owner could drop it), and grants access to the role alone. Idempotent. Throws if
+ * `owner` is given and does not own it.
  * `client` is connected to another database of the server.
  */
 export async function applyDatabase(client: Client, { database, role, owner }: WantedDatabase): Promise<void> {
-  const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [database]);
   const owned = owner === null ? "" : `OWNER ${name(owner)}`;
-  if (rowCount === 0)
+  if (!(await isExisting(client, database, owner)))
     await client.query(
       `CREATE DATABASE ${name(database)} ${owned} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'`,
     );
@@ -35,13 +35,19 @@ export async function applySchema(client: Client, role: string): Promise<void> {
 
 /** Terminates the database's connections and drops it. Idempotent. Throws if `owner` is given and does not own the database. */
 export async function dropDatabase(client: Client, database: string, owner: string | null): Promise<void> {
+  await isExisting(client, database, owner);
+  await client.query(`DROP DATABASE IF EXISTS ${name(database)} WITH (FORCE)`);
+}
+
+/** Returns whether the database exists. Throws if `owner` is given and does not own it. */
+async function isExisting(client: Client, database: string, owner: string | null): Promise<boolean> {
   const { rows } = await client.query<{ owner: string }>(
     "SELECT pg_get_userbyid(datdba) AS owner FROM pg_database WHERE datname = $1",
     [database],
   );
   if (owner !== null && rows.some((found) => found.owner !== owner))
     throw new Error(`the database ${database} does not belong to ${owner}`);
-  await client.query(`DROP DATABASE IF EXISTS ${name(database)} WITH (FORCE)`);
+  return rows.length > 0;
 }
 
 // $1: the role that owns the project's databases, or null when every database of the server is the project's.

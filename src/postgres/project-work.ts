@@ -1,12 +1,13 @@
 import type { Client } from "pg";
 import type { ServerAddress } from "../kit/server-address.ts";
-import type {
-  DatabaseSpec,
-  DumpOptions,
-  DumpSummary,
-  PostgresHost,
-  RestoreOptions,
-  RoleLogin,
+import {
+  DatabaseWorkFailed,
+  type DatabaseSpec,
+  type DumpOptions,
+  type DumpSummary,
+  type PostgresHost,
+  type RestoreOptions,
+  type RoleLogin,
 } from "../ports/postgres-host.ts";
 import { archiveAsText } from "./archive-as-text.ts";
 import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
@@ -15,7 +16,7 @@ import { withConnection, type ServerConnection } from "./connection.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
 import { endSession } from "./end-session.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases } from "./grants.ts";
-import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
+import { applyReaderRole, readerRoleOf, revokeReaderRights } from "./reader-role.ts";
 import { restoreDatabase } from "./restore.ts";
 import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
@@ -37,7 +38,7 @@ export interface ProjectServer {
 /** The operations on a project's databases, which are the same wherever the server runs. */
 export type ProjectWork = Omit<
   PostgresHost,
-  "ensure" | "observe" | "hasProcess" | "tlsOf" | "stop" | "destroy" | "list"
+  "ensure" | "observe" | "hasProcess" | "tlsOf" | "stop" | "destroy" | "list" | "limitSession"
 >;
 
 export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): ProjectWork {
@@ -74,7 +75,10 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
 
 /** Creates or updates the project's role, database and grants as `spec` says. Idempotent. */
 export async function applyProject(server: ProjectServer, spec: DatabaseSpec, verifier: string): Promise<void> {
-  await asSuperuser(server, (client) => applyRole(client, spec, verifier));
+  await asSuperuser(server, async (client) => {
+    await applyRole(client, spec, verifier);
+    await revokeReaderRights(client, readerRoleOf(spec));
+  });
   await makeDatabase(server, spec, spec.database_name);
 }
 
@@ -145,11 +149,18 @@ async function backupLogin(server: ProjectServer, spec: DatabaseSpec, database: 
 async function readerLogin(server: ProjectServer, spec: DatabaseSpec, database: string): Promise<RoleLogin> {
   const password = server.passwordOf("reader");
   try {
-    await asSuperuser(server, (client) => applyReaderRole(client, spec, { password, database }));
+    await asSuperuser(server, (client) => requireOwn(client, server, database));
+    await asSuperuser(server, (client) => applyReaderRole(client, spec, password), database);
   } catch (error) {
     throw failureOfQuery(error as Error);
   }
   return { role_name: readerRoleOf(spec), password };
+}
+
+/** A name that came from a request must lead the superuser to no other database, whatever the caller has checked. */
+async function requireOwn(client: Client, { owner }: ProjectServer, database: string): Promise<void> {
+  if (!(await listDatabases(client, owner)).includes(database))
+    throw new DatabaseWorkFailed("refused", `The project has no database ${database}.`);
 }
 
 async function dropSessionRole(server: ProjectServer, spec: DatabaseSpec, roleName: string): Promise<void> {

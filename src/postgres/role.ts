@@ -29,8 +29,8 @@ export async function applyRole(client: Client, spec: DatabaseSpec, verifier: st
   if (spec.access !== "open") await endSessions(client, spec.role_name);
 }
 
-/** Increase this when statements of this file or of grants.ts change, so that they are applied to existing instances, too. */
-export const grantsVersion = 2;
+/** Increase this when statements of this file, of grants.ts or of reader-role.ts change, so that they are applied to existing instances, too. */
+export const grantsVersion = 3;
 
 /** Applies the role's settings in one transaction, so that no session starts with half of them. */
 export async function resetSettings(client: Client, spec: DatabaseSpec): Promise<void> {

@@ -113,6 +113,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
     createDatabase: unexpected("postgresHost.createDatabase"),
     dropDatabase: unexpected("postgresHost.dropDatabase"),
     endSession: unexpected("postgresHost.endSession"),
+    limitSession: unexpected("postgresHost.limitSession"),
     readerLogin: unexpected("postgresHost.readerLogin"),
     openSessionRole: unexpected("postgresHost.openSessionRole"),
     dropSessionRole: unexpected("postgresHost.dropSessionRole"),

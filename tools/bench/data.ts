@@ -84,7 +84,9 @@ async function openGround(): Promise<Ground> {
   const host = createLocalPostgresHost(place.options);
   const endSession = (login: { spec: Parameters<typeof host.endSession>[0] }, processId: number) =>
     host.endSession(login.spec, processId);
-  const tenantDatabase = createPostgresTenantDatabase({ connections: 3, endSession });
+  const limitSession: Parameters<typeof createPostgresTenantDatabase>[0]["limitSession"] = (login, processId) =>
+    host.limitSession(login.spec, processId);
+  const tenantDatabase = createPostgresTenantDatabase({ connections: 3, endSession, limitSession });
   const api = await testApi({ ports: { postgresHost: host, tenantDatabase } });
   const org = await testOrganization(api.database.db, "bench");
   const project = await testProject(api.platform, org, "demo");

@@ -25,6 +25,12 @@ export function findProcesses(mark: string, uid: number): ServerProcesses {
   return { postmaster, others };
 }
 
+/** Finds the postmaster's child that has this process id in the server's PID namespace, which a sandbox gives it. */
+export function findSession(postmaster: number, processId: number): number | undefined {
+  const children = readProcessFile(postmaster, `task/${postmaster}/children`).split(" ").filter(Boolean).map(Number);
+  return children.find((pid) => /^NSpid:.*\t(\d+)$/m.exec(readProcessFile(pid, "status"))?.[1] === `${processId}`);
+}
+
 function roleOf(pid: number, mark: string, uid: number): "postmaster" | "child" | undefined {
   try {
     if (statSync(`/proc/${pid}`).uid !== uid) return undefined;

@@ -8,6 +8,7 @@ import { chooseConfinement } from "../../postgres/confinement.ts";
 import { withConnection } from "../../postgres/connection.ts";
 import { measureDatabases } from "../../postgres/grants.ts";
 import { applyProject, projectWork, type ProjectServer } from "../../postgres/project-work.ts";
+import { readingMemoryBytes } from "../../postgres/reader-role.ts";
 import { grantsVersion, isRoleIntact } from "../../postgres/role.ts";
 import { scramVerifier } from "../../postgres/scram.ts";
 import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
@@ -58,6 +59,10 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     stop: (id) => stop(options, id),
     destroy: (id) => destroy(options, id),
     list: async () => listInstances(options.dir),
+    async limitSession({ id }, processId) {
+      await existingInstance(options, id)?.server.limitSession(processId, readingMemoryBytes);
+      return () => false;
+    },
     ...projectWork((spec) => projectServer(options, runningInstance(options, spec.id))),
   };
 }

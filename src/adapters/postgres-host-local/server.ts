@@ -5,10 +5,11 @@ import { isAlive } from "../../kit/processes.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
 import type { ServerConnection } from "../../postgres/connection.ts";
 import type { ControlGroup } from "./control-groups.ts";
-import { findProcesses } from "./find-processes.ts";
+import { findProcesses, findSession } from "./find-processes.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { configure, engineVersionOf, initialise, isInitialised, requireSameVersion } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, readRunning, writeWhole } from "./instance-files.ts";
+import { limitMemory } from "./memory-limit.ts";
 import { startServer } from "./start-server.ts";
 import { stopServer } from "./stop-server.ts";
 import { askServer, superuserConnection } from "./superuser-connection.ts";
@@ -48,6 +49,8 @@ export interface LocalServer {
   observe(): Promise<"absent" | "stopped" | "running">;
   /** Returns whether its postmaster is alive, even if it is too busy to respond or recovers after a crash. */
   hasProcess(): boolean;
+  /** Limits the memory of one session, by its process id in PostgreSQL. A session that is gone is no error. */
+  limitSession(processId: number, memoryBytes: number): Promise<void>;
   /** Stops its processes and keeps its data. Idempotent. */
   stop(): Promise<void>;
   /** Returns the superuser's login, which holds a secret. Throws before the first `ensure`. */
@@ -63,6 +66,11 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
     ensure: (signal) => ensureServer(options, signal),
     observe: () => observeServer(options),
     hasProcess: () => isRunning(options),
+    async limitSession(processId, memoryBytes) {
+      const postmaster = readRunning(options.dir);
+      const session = postmaster && findSession(postmaster.pid, processId);
+      if (session !== undefined) await limitMemory({ pid: session, uid: uidOf(options) }, memoryBytes);
+    },
     stop: async () => {
       const { lock, mark, running } = instanceFiles(options.dir);
       if (!existsSync(mark)) return;

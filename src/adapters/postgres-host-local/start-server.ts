@@ -124,8 +124,8 @@ function dropStaleLockFile(data: string): void {
   rmSync(join(data, "postmaster.pid"), { force: true });
 }
 
-function remember(plan: StartPlan): void {
-  plan.group?.take(plan.mark, plan.uid);
+async function remember(plan: StartPlan): Promise<void> {
+  await plan.group?.take(plan.mark, plan.uid);
   const { postmaster } = findProcesses(plan.mark, plan.uid);
   if (postmaster) writeWhole(instanceFiles(plan.dir).running, JSON.stringify(postmaster));
 }

@@ -16,6 +16,7 @@ import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import { failureOfQuery } from "../../postgres/work-failure.ts";
 import { closeProject, destroyProject, ensureOwner, isOpen, listOwned, ownerOf } from "./ownership.ts";
 import { followPrimary, type Primary, type ServerLogin } from "./primary.ts";
+import { createSessionWatch } from "./session-watch.ts";
 import { createServerSocket } from "./server-socket.ts";
 
 export interface ServerPostgresHostOptions {
@@ -49,6 +50,7 @@ export function createServerPostgresHost(options: ServerPostgresHostOptions): Se
   /** Server and requested settings (hashed) of each database at its last `ensure`. */
   const ensured = new Map<string, { readonly at: ServerAddress; readonly mark: string }>();
   const runExclusive = createKeyedMutex();
+  const watch = createSessionWatch(async () => primary.connection(await primary.find()));
   const inServer = async <T>(work: (client: Client) => Promise<T>) =>
     withConnection(primary.connection(await primary.find()), work);
   const takeBack = (id: string, work: (client: Client, id: string) => Promise<void>) =>
@@ -98,6 +100,7 @@ export function createServerPostgresHost(options: ServerPostgresHostOptions): Se
     ...projectWork(projectServer),
     check: async () => void (await primary.find()),
     openDatabases: primary.openDatabases,
+    limitSession: async (spec, processId) => watch.start(spec.role_name, processId),
   };
 }
 

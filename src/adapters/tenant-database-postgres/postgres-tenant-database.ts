@@ -13,6 +13,7 @@ export interface PostgresTenantDatabaseOptions {
   readonly connections: number;
   /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: SessionOptions["endSession"];
+  readonly limitSession: SessionOptions["limitSession"];
   /** What the answers of all databases may take of the memory together. Default 256 MiB. */
   readonly answerBytes?: number;
 }
@@ -26,7 +27,7 @@ const slotWaitMs = 2000;
 export function createPostgresTenantDatabase(options: PostgresTenantDatabaseOptions): TenantDatabase {
   const slots = createSlots({ count: options.connections, waitMs: slotWaitMs });
   const memory = createAnswerMemory(options.answerBytes ?? defaultAnswerBytes);
-  const session: SessionOptions = { slots, memory, endSession: options.endSession };
+  const session: SessionOptions = { ...options, slots, memory };
   return {
     listTables: (login, query) => inSession(session, { login, mode: "READ ONLY" }, (open) => listTables(open, query)),
     readRows: (login, name, query) =>

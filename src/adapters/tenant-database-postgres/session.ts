@@ -5,7 +5,7 @@ import { tlsOptions } from "../../kit/server-tls.ts";
 import type { Looked, TenantLogin, Unable } from "../../ports/tenant-database.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 import type { Slots } from "./slots.ts";
-import { Stopped, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
+import { Stopped, tooMuchMemory, whyNoLogin, whyNot, type ServerError } from "./unable.ts";
 
 /** One connection as the project's role, for one call. */
 export interface Session {
@@ -36,6 +36,8 @@ export interface SessionOptions {
   readonly memory: AnswerMemory;
   /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: (login: TenantLogin, processId: number) => Promise<void>;
+  /** Limits a session's memory; resolves with a function that ends the watch and returns whether the session was ended. */
+  readonly limitSession: (login: TenantLogin, processId: number) => Promise<() => boolean>;
 }
 
 const statementTimeoutMs = 5000;
@@ -119,6 +121,7 @@ class TenantConnection implements Session {
   async #work<T>(mode: string, work: (session: Session) => Promise<T>): Promise<{ found: T }> {
     await this.#client.connect().catch((error: ServerError & Error) => stop(error, whyNoLogin(error)));
     this.#processId = (this.#client as unknown as { processID: number }).processID;
+    const endWatch = await this.#options.limitSession(this.#login, this.#processId);
     try {
       await this.#client.query(
         `BEGIN ISOLATION LEVEL ${mode === "READ ONLY" ? "REPEATABLE READ" : "READ COMMITTED"} ${mode}`,
@@ -129,7 +132,10 @@ class TenantConnection implements Session {
     } catch (error) {
       if (error instanceof Stopped) throw error;
       if (this.#flood !== null) throw new Stopped(this.#flood);
+      if (endWatch()) throw new Stopped(tooMuchMemory);
       return stop(error as Error, whyNot(error as ServerError & Error));
+    } finally {
+      endWatch();
     }
   }
 

@@ -52,7 +52,12 @@ export async function testTenant(
   client.on("error", () => {});
   await client.connect();
   return {
-    database: createPostgresTenantDatabase({ connections: 3, ...options, endSession }),
+    database: createPostgresTenantDatabase({
+      connections: 3,
+      ...options,
+      endSession,
+      limitSession: async () => () => false,
+    }),
     login,
     ended,
     sql: async (text) => (await client.query<Record<string, unknown>>(text)).rows ?? [],

@@ -38,12 +38,19 @@ export function whyNot(error: ServerError & Error): Unable | undefined {
   );
 }
 
+export const tooMuchMemory: Unable = {
+  outcome: "conflict",
+  problem: "The statement needs more memory than one statement may use.",
+  hint: "Read fewer rows at a time, and let PostgreSQL sort or group them instead of collecting them in one value.",
+};
+
 // SQLSTATE codes: PostgreSQL, appendix A.
 const exact: Readonly<Record<string, (error: ServerError) => Unable>> = {
   "57014": () => ({ outcome: "timeout" }),
   "55P03": () => unavailable("Another session holds a lock on the table."),
   "40001": () => unavailable("Another session changed the same rows."),
   "40P01": () => unavailable("Another session changed the same rows."),
+  "53200": () => tooMuchMemory,
   "53400": () => conflict("The statement needs more temporary space than a database may use."),
   "42P01": nameless,
   "3F000": nameless,

@@ -19,7 +19,7 @@ export {
   storedBackup,
 } from "./queries.ts";
 export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
-export { droppedDatabases, forgetRestored, insertRestored, restoredDatabases } from "./restored.ts";
+export { droppedDatabases, forgetRestored, hasDatabase, insertRestored, restoredDatabases } from "./restored.ts";
 export {
   beyondLimit,
   endedFinals,

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
+import type { DatabaseRow } from "../database/database.ts";
 
 /** An additional database of a project, beside the live one. */
 export interface RestoredDatabase {
@@ -25,6 +26,16 @@ export async function restoredDatabases(
     .whereRef("r.name", "<>", "d.database_name")
     .orderBy("r.created_at", "desc")
     .execute();
+}
+
+/** Returns whether the project has a database of this name, live or additional. Any other name behaves as missing everywhere. */
+export async function hasDatabase(
+  db: Db | Tx,
+  { org_id, project_id, database_name }: DatabaseRow,
+  name: string,
+): Promise<boolean> {
+  if (name === database_name) return true;
+  return (await restoredDatabases(db, org_id, project_id)).some(({ database }) => database === name);
 }
 
 export async function insertRestored(

@@ -13,6 +13,7 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../../../test/support/test-platform.ts";
+import { insertRestored } from "../backups/backups.ts";
 import { databaseOf, requestDatabase, specOf } from "../database/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 
@@ -31,6 +32,7 @@ describe("the table browser on a project's own instance", { skip: missingPart },
     const tenantDatabase = createPostgresTenantDatabase({
       connections: 3,
       endSession: (login, processId) => host.endSession(login.spec, processId),
+      limitSession: (login, processId) => host.limitSession(login.spec, processId),
     });
     api = await testApi({ ports: { postgresHost: host, tenantDatabase } });
     org = await testOrganization(api.database.db, "acme");
@@ -218,6 +220,13 @@ describe("the table browser on a project's own instance", { skip: missingPart },
 
   test("a further database of the project is read by its name, and only read", async () => {
     await host.createDatabase(spec, "restored_1");
+    assert.equal(
+      (await get("?database=restored_1")).status,
+      404,
+      "a name that no row knows, such as a scratch database",
+    );
+    const restored = { org_id: org.id, project_id: project.id, name: "restored_1", backup_id: null };
+    await api.database.db.transaction().execute((tx) => insertRestored(tx, restored));
     assert.deepEqual((await get("?database=restored_1")).body["tables"], []);
     assert.equal((await get("/public/notes?database=restored_1")).status, 404);
     await host.dropDatabase(spec, "restored_1");

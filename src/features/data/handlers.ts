@@ -1,6 +1,7 @@
 import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
 import type { TenantLogin } from "../../ports/tenant-database.ts";
 import type { Context, Handlers } from "../context.ts";
+import { hasDatabase } from "../backups/backups.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, serverOf, specOf } from "../database/database.ts";
 import { cutCells, foundIn, nextOffset } from "./rules.ts";
@@ -116,13 +117,11 @@ type DataContext =
   | Context<"data.insert">
   | Context<"data.delete">;
 
-/**
- * Returns the login to the project's database, or to another database of its instance. Databases that the role must not enter behave as
- * missing.
- */
+/** Returns the login to the project's database, or to another one of the project; any other name is missing. */
 async function enter(ctx: DataContext, database?: string): Promise<TenantLogin> {
   const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (row === undefined) return ctx.fail("no_database");
+  if (database !== undefined && !(await hasDatabase(ctx.tx, row, database))) return ctx.fail("not_found");
   const server = serverOf(row);
   if (server === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });

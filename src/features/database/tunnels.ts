@@ -10,6 +10,7 @@ import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host
 import {
   ArchiveDamaged,
   furtherName,
+  hasDatabase,
   insertRestored,
   restorableBackup,
   restoredDatabases,
@@ -42,7 +43,7 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   if (serverOf(row) === null)
     return ctx.fail("unavailable", { error: "The database is still being created. Try again in a moment." });
   const { database_name } = wanted;
-  if (database_name !== null && wanted.purpose !== "import" && !(await exists(ctx, database_name)))
+  if (database_name !== null && wanted.purpose !== "import" && !(await hasDatabase(ctx.tx, row, database_name)))
     return ctx.fail("not_found");
   if ((await livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
     return ctx.fail("conflict", {
@@ -86,12 +87,6 @@ export async function requestImport(ctx: Context<"database.import">, format: "cu
       hint: "Drop one that is no longer needed: DELETE /v1/projects/:slug/database/restored/:database.",
     });
   return requestTunnel(ctx, { purpose: "import", format, database_name: furtherName("imported") });
-}
-
-async function exists({ tx, project }: AskingContext, name: string): Promise<boolean> {
-  const { org_id, project_id } = project.key;
-  if ((await databaseOf(tx, org_id, project_id))?.database_name === name) return true;
-  return (await restoredDatabases(tx, org_id, project_id)).some(({ database }) => database === name);
 }
 
 /** Returns a tunnel, or opens it when the request is an upgrade. */
