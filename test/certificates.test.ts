@@ -27,7 +27,7 @@ import { edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import type { Edge } from "../src/ports/edge.ts";
 import { startDnsServer, type DnsRecord } from "./support/dns-server.ts";
-import { createTestEdge, edgeLacks } from "./support/edges.ts";
+import { createTestEdge, withoutHaproxy } from "./support/edges.ts";
 import { eventually } from "./support/eventually.ts";
 import { freePort } from "./support/free-port.ts";
 import { startLimitedAuthority } from "./support/limited-authority.ts";
@@ -38,12 +38,7 @@ import { readyReplica, testBuild, testDeployment, testProject } from "./support/
 import { platformBeside } from "./support/platform-double.ts";
 import { startVisits, visitOverTls } from "./support/visits.ts";
 
-for (const kind of ["builtin", "haproxy"] as const) {
-  const skip = withoutPebble || withoutKnot || edgeLacks(kind);
-  describe(`certificates on the edge ${kind}`, { skip }, () => certificates(kind));
-}
-
-function certificates(kind: Edge["kind"]): void {
+describe("certificates", { skip: withoutPebble || withoutKnot || withoutHaproxy }, () => {
   let dns: Knot;
   let dnsServer: string;
   let api: TestApi;
@@ -71,7 +66,7 @@ function certificates(kind: Edge["kind"]): void {
     api = await testApi({ ports: { dns: resolver }, http: { mounts: [mount] } });
     org = await testOrganization(api.database.db, "home");
     folder = await mkdtemp(join(tmpdir(), "berth-certificates-"));
-    edge = createTestEdge(kind, { listenPort: 0, listenTlsPort: 0, stateDir: folder });
+    edge = createTestEdge({ listenPort: 0, listenTlsPort: 0, stateDir: folder });
     app = createServer((_incoming, response) => response.end("the shop"));
     await new Promise<void>((done) => app.listen(0, "127.0.0.1", done));
     await deployedProject();
@@ -503,9 +498,7 @@ function certificates(kind: Edge["kind"]): void {
     const { ssl_status, ssl_detail } = await proceed("ended.example.com");
     assert.equal(ssl_status, "failed");
     assert.match(ssl_detail, /^The certificate expired at 2001-09-09T.*served over HTTP\. No certificate is ordered: /);
-    // The TLS alert of an edge that has no certificate for the name.
-    const refusal = kind === "builtin" ? /handshake failure/ : /unrecognized name/;
-    await assert.rejects(visit("ended.example.com"), refusal);
+    await assert.rejects(visit("ended.example.com"), /unrecognized name/);
     assert.deepEqual(await visitPlainly("ended.example.com"), { status: 200, body: "the shop" });
   });
 
@@ -550,4 +543,4 @@ function certificates(kind: Edge["kind"]): void {
       assert.equal(pebble.orders(), before);
     });
   }
-}
+});

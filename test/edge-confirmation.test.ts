@@ -12,9 +12,8 @@ import { until } from "../src/kit/until.ts";
 import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
-import { createTestEdge, drawEdges, edgeLacks, edgePid, servingPid } from "./support/edges.ts";
+import { createTestEdge, edgePid, servingPid, withoutHaproxy } from "./support/edges.ts";
 import { freePort } from "./support/free-port.ts";
-import { seededRandom } from "./support/seeded-random.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 import { guardMs } from "./support/eventually.ts";
 
@@ -29,108 +28,105 @@ let hostname: string;
 let targets = "";
 let atSwitch: (() => Promise<void>) | undefined;
 
-for (const kind of drawEdges(seededRandom())) {
-  describe(`on the edge ${kind}`, { skip: edgeLacks(kind) }, () => {
-    before(async () => {
-      folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
-      port = await freePort();
-      edge = createTestEdge(kind, { listenPort: port, stateDir: folder });
-      platform = await startReleasePlatform({ edge: trapped(edge) });
-    });
-    after(async () => {
-      await platform.close();
-      await edge.stop(0);
-      await rm(folder, { recursive: true, force: true });
-    });
-    beforeEach(async () => {
-      confirmWithin(5000);
-      project = await platform.servingProject();
-      const row = await platform.platform.db
-        .selectFrom("project")
-        .select("hostname")
-        .where("id", "=", project.owner.project_id)
-        .executeTakeFirstOrThrow();
-      hostname = row.hostname;
-      await agrees();
-    });
+describe("a switch", { skip: withoutHaproxy }, () => {
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "berth-edge-confirmation-"));
+    port = await freePort();
+    edge = createTestEdge({ listenPort: port, stateDir: folder });
+    platform = await startReleasePlatform({ edge: trapped(edge) });
+  });
+  after(async () => {
+    await platform.close();
+    await edge.stop(0);
+    await rm(folder, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    confirmWithin(5000);
+    project = await platform.servingProject();
+    const row = await platform.platform.db
+      .selectFrom("project")
+      .select("hostname")
+      .where("id", "=", project.owner.project_id)
+      .executeTakeFirstOrThrow();
+    hostname = row.hostname;
+    await agrees();
+  });
 
-    /** Wraps the edge: runs `atSwitch` just before the edge receives a table that moves the project's requests to other replicas. */
-    function trapped(real: Edge): Edge {
-      return Object.assign(Object.create(real) as Edge, {
-        async apply(table: RouteTable) {
-          const now = JSON.stringify(table.routes.find((route) => route.hostname === hostname)?.targets ?? []);
-          const moves = now !== "[]" && targets !== "[]" && now !== targets;
-          targets = now;
-          const trap = atSwitch;
-          if (moves && trap !== undefined) {
-            atSwitch = undefined;
-            await trap();
-          }
-          return real.apply(table);
-        },
-        applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
-        openRequests: () => real.openRequests(),
-        measure: () => real.measure(),
-      });
-    }
-
-    test("a frozen edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
-      atSwitch = async () => void process.kill(servingPid(kind, folder), "SIGSTOP");
-      await pushAndCompare();
+  /** Wraps the edge: runs `atSwitch` just before the edge receives a table that moves the project's requests to other replicas. */
+  function trapped(real: Edge): Edge {
+    return Object.assign(Object.create(real) as Edge, {
+      async apply(table: RouteTable) {
+        const now = JSON.stringify(table.routes.find((route) => route.hostname === hostname)?.targets ?? []);
+        const moves = now !== "[]" && targets !== "[]" && now !== targets;
+        targets = now;
+        const trap = atSwitch;
+        if (moves && trap !== undefined) {
+          atSwitch = undefined;
+          await trap();
+        }
+        return real.apply(table);
+      },
+      applyCertificates: (table: CertificateTable) => real.applyCertificates(table),
+      openRequests: () => real.openRequests(),
+      measure: () => real.measure(),
     });
+  }
 
-    test("a killed edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
-      atSwitch = async () => void process.kill(edgePid(folder), "SIGKILL");
-      await pushAndCompare();
-    });
+  test("a frozen edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
+    atSwitch = async () => void process.kill(servingPid(folder), "SIGSTOP");
+    await pushAndCompare();
+  });
 
-    test("an edge that cannot start: the push fails with edge_unavailable, the previous deployment stays active and is served again", async () => {
-      const squatter = createServer((socket) => socket.destroy());
-      atSwitch = async () => {
-        process.kill(edgePid(folder), "SIGKILL");
-        const listening = await until(() => listen(squatter), { timeoutMs: guardMs, atMostMs: 5 });
-        assert.ok(listening, "the test could not listen on the edge's port");
-      };
-      const { accepted } = await project.push();
-      assert.equal(accepted, false);
+  test("a killed edge: a push reports live only if the edge serves the deployment, and edge and rows agree within 30 seconds", async () => {
+    atSwitch = async () => void process.kill(edgePid(folder), "SIGKILL");
+    await pushAndCompare();
+  });
+
+  test("an edge that cannot start: the push fails with edge_unavailable, the previous deployment stays active and is served again", async () => {
+    const squatter = createServer((socket) => socket.destroy());
+    atSwitch = async () => {
+      process.kill(edgePid(folder), "SIGKILL");
+      const listening = await until(() => listen(squatter), { timeoutMs: guardMs, atMostMs: 5 });
+      assert.ok(listening, "the test could not listen on the edge's port");
+    };
+    const { accepted } = await project.push();
+    assert.equal(accepted, false);
+    const [failed, kept] = await project.deployments();
+    assert.deepEqual([failed?.status, failed?.failure?.code, kept?.status], ["failed", "edge_unavailable", "active"]);
+    await new Promise<void>((resolve) => squatter.close(() => resolve()));
+    assert.equal(await agrees(), kept?.id);
+    confirmWithin(guardMs);
+    assert.equal((await project.push()).accepted, true);
+    assert.equal(await visit(), (await project.deployments())[0]?.id);
+  });
+
+  test("two edges on one database: a push fails while one edge is behind, and succeeds once both serve the deployment", async () => {
+    const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
+    const secondPort = await freePort();
+    const second = createTestEdge({ listenPort: secondPort, stateDir: secondFolder });
+    const rows = platform.platform;
+    const secondPlatform = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
+    const newDriver = () => createDriver({ tasks: [edgeTask(secondPlatform)], wakeups: rows.wakeups, log: silentLog });
+    const [absent, present] = [newDriver(), newDriver()];
+    try {
+      await absent.start();
+      await absent.stop();
+      assert.equal((await project.push()).accepted, false, "the second edge did not confirm");
       const [failed, kept] = await project.deployments();
-      assert.deepEqual([failed?.status, failed?.failure?.code, kept?.status], ["failed", "edge_unavailable", "active"]);
-      await new Promise<void>((resolve) => squatter.close(() => resolve()));
-      assert.equal(await agrees(), kept?.id);
+      assert.deepEqual([failed?.failure?.code, kept?.status], ["edge_unavailable", "active"]);
+      await present.start();
       confirmWithin(guardMs);
       assert.equal((await project.push()).accepted, true);
-      assert.equal(await visit(), (await project.deployments())[0]?.id);
-    });
-
-    test("two edges on one database: a push fails while one edge is behind, and succeeds once both serve the deployment", async () => {
-      const secondFolder = await mkdtemp(join(tmpdir(), "berth-second-edge-"));
-      const secondPort = await freePort();
-      const second = createTestEdge(kind, { listenPort: secondPort, stateDir: secondFolder });
-      const rows = platform.platform;
-      const secondPlatform = { ...rows, machine: "second", ports: { ...rows.ports, edge: second } };
-      const newDriver = () =>
-        createDriver({ tasks: [edgeTask(secondPlatform)], wakeups: rows.wakeups, log: silentLog });
-      const [absent, present] = [newDriver(), newDriver()];
-      try {
-        await absent.start();
-        await absent.stop();
-        assert.equal((await project.push()).accepted, false, "the second edge did not confirm");
-        const [failed, kept] = await project.deployments();
-        assert.deepEqual([failed?.failure?.code, kept?.status], ["edge_unavailable", "active"]);
-        await present.start();
-        confirmWithin(guardMs);
-        assert.equal((await project.push()).accepted, true);
-        const [live] = await project.deployments();
-        assert.deepEqual([await visit(), await visit(secondPort)], [live?.id, live?.id]);
-      } finally {
-        await present.stop();
-        await second.stop(0);
-        await removeEdge(rows.db, edgeId("second", second));
-        await rm(secondFolder, { recursive: true, force: true });
-      }
-    });
+      const [live] = await project.deployments();
+      assert.deepEqual([await visit(), await visit(secondPort)], [live?.id, live?.id]);
+    } finally {
+      await present.stop();
+      await second.stop(0);
+      await removeEdge(rows.db, edgeId("second", second));
+      await rm(secondFolder, { recursive: true, force: true });
+    }
   });
-}
+});
 
 /** Sets the time limit of confirmations: short in tests without a confirmation, long in others because a busy machine is slow. */
 function confirmWithin(edgeConfirmMs: number): void {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { createBuiltinEdge, type BuiltinEdge } from "../src/adapters/edge-builtin/builtin-edge.ts";
+import type { HaproxyEdge } from "../src/adapters/edge-haproxy/haproxy-edge.ts";
 import type { Result } from "../src/contract/routes.ts";
 import { prometheusText } from "../src/daemon/prometheus.ts";
 import { createHttpServer } from "../src/http/server.ts";
@@ -18,6 +18,7 @@ import { metricsTask } from "../src/reconcile/metrics/metrics-task.ts";
 import { pageProbesTask } from "../src/reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../src/reconcile/platform.ts";
 import { makeCertificate } from "../src/ports/edge-stage.suite.ts";
+import { createTestEdge, edgePid } from "./support/edges.ts";
 import { readyReplica, testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { testApi, testOrganization, type TestApi, type TestOrganization } from "./support/test-platform.ts";
 import { guardMs } from "./support/eventually.ts";
@@ -26,7 +27,7 @@ import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
 
 let api: TestApi;
 let org: TestOrganization;
-let edge: BuiltinEdge;
+let edge: HaproxyEdge;
 let app: Server;
 let platform: Platform;
 let folder: string;
@@ -59,9 +60,8 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-function makeEdge(drainLimitMs?: number): BuiltinEdge {
-  const options = { listenHost: "127.0.0.1", listenPort: 0, listenTlsPort: 0, stateDir: folder, log: silentLog };
-  return createBuiltinEdge({ ...options, ...(drainLimitMs === undefined ? {} : { drainLimitMs }) });
+function makeEdge(options: { readonly drainLimitMs?: number } = {}): HaproxyEdge {
+  return createTestEdge({ stateDir: folder, listenTlsPort: 0, ...options });
 }
 
 async function deployedProject(): Promise<string> {
@@ -112,20 +112,20 @@ test("a replaced edge loses no counts, and a killed edge starts counting again f
   const before = (await shown()).total.requests;
   for (let i = 0; i < 4; i += 1) await visit();
   edge.detach();
-  edge = makeEdge(1000);
+  edge = makeEdge({ drainLimitMs: 1000 });
   platform = { ...platform, ports: { ...platform.ports, edge } };
   await edgeTask(platform).run(running);
   for (let i = 0; i < 3; i += 1) await visit();
   await task.run(running);
   await metricsTask(platform).run(running);
   assert.equal((await shown()).total.requests, before + 7);
-  const pid = await currentPid();
+  const pid = edgePid(folder);
   process.kill(pid, "SIGKILL");
   const back = await until(async () => ((await visit().catch(() => 0)) === 200 ? true : undefined), {
     timeoutMs: guardMs,
   });
   assert.equal(back, true);
-  assert.notEqual(await currentPid(), pid);
+  assert.notEqual(edgePid(folder), pid);
   await metricsTask(platform).run(running);
   const after = (await shown()).total.requests;
   assert.ok(after >= before + 8, `${after} after ${before}`);
@@ -207,11 +207,6 @@ test("only the operator can read all metrics in Prometheus format", async () => 
   }
   await server.close();
 });
-
-async function currentPid(): Promise<number> {
-  const record = JSON.parse(await readFile(join(folder, "current.json"), "utf8")) as { identity: { pid: number } };
-  return record.identity.pid;
-}
 
 test("workers of one HAProxy that count for the same project have different labels", async () => {
   const { id } = await testProject(api.platform, org);

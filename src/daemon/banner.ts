@@ -19,9 +19,7 @@ export async function banner(running: RunningPlatform): Promise<string> {
     ...(config.roles.length < roles.length ? [`  roles            ${config.roles.join(", ")}`] : []),
     ...(has("api") ? [`  dashboard        ${await dashboardAddress(running)}`, `  API              ${api}/v1`] : []),
     `  applications     ${platform.appUrl(`<project>.${config.domain}`)}`,
-    ...(has("edge")
-      ? [`  edge             ${edgeNames[platform.ports.edge.kind]} on ${config.listen}, port ${ports(config)}`]
-      : []),
+    ...(has("edge") ? [`  edge             HAProxy on ${config.listen}, port ${ports(config)}`] : []),
     ...(git === null ? [] : await linesOfPrimary(running, git)),
     `  data             ${config.dataDir}`,
   ];
@@ -46,8 +44,6 @@ async function linesOfPrimary({ config, platform }: RunningPlatform, git: GitSer
     ...missing.map(({ part, effect, remedy }) => `  ! missing        ${part}: ${effect} ${remedy}`),
   ];
 }
-
-const edgeNames = { builtin: "built in", haproxy: "HAProxy" } as const;
 
 function ports(config: Config): string {
   return hasHttps(config) ? `${config.edgePort} and ${config.edgeTlsPort} (HTTPS)` : `${config.edgePort}`;

@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
-import { list, optionalChoice, wholeNumber } from "./settings.ts";
+import { list, optionalText, wholeNumber } from "./settings.ts";
 
-/** Settings of the edge: which kind carries the traffic, and which proxies it trusts. */
+/** Settings of the edge: which HAProxy carries the traffic, the limit of bodies, and which proxies it trusts. */
 export const edgeSettings = {
-  edge: optionalChoice(
-    "BERTH_EDGE",
-    ["haproxy", "builtin"],
-    "What receives the traffic to applications. Default: HAProxy where it is installed (2.6 or later) and Berth runs as root, else the built-in edge.",
+  haproxy: optionalText(
+    "BERTH_HAPROXY",
+    "The HAProxy (2.6 or later) that carries the traffic to applications; default: the machine's, else one that Berth fetches into its data folder.",
   ),
+  edge: optionalText("BERTH_EDGE", "No effect: HAProxy is the only edge. Accepted until Berth 2.0."),
   maxBodyMib: wholeNumber(
     "BERTH_MAX_BODY_MIB",
     1024,

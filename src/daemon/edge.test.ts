@@ -1,23 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLog } from "../kit/log.ts";
 import { readConfig } from "./config.ts";
-import { edgeKind } from "./edge.ts";
+import { createEdge, type EdgeFoundation } from "./edge.ts";
 
-const config = (environment: Record<string, string>, isRoot = true) => ({ ...readConfig(environment), isRoot });
-const installed = { haproxy: "/usr/sbin/haproxy", setpriv: "/usr/bin/setpriv" };
 const lacking = { haproxy: null, setpriv: null };
+const advice = { part: "HAProxy 2.6 or newer", effect: "", command: "sudo apt-get install haproxy", required: true };
 
-test("HAProxy carries the traffic by itself where it is installed and Berth runs as root", () => {
-  assert.equal(edgeKind({ config: config({}), parts: installed }), "haproxy");
-  assert.equal(edgeKind({ config: config({}), parts: lacking }), "builtin");
-  assert.equal(edgeKind({ config: config({}, false), parts: installed }), "builtin");
+function refusalOf(environment: Record<string, string>, missing: EdgeFoundation["parts"]["missing"]): string {
+  const config = { ...readConfig(environment), isRoot: false };
+  try {
+    createEdge({ config, parts: { ...lacking, missing }, log: silentLog });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "";
+}
+
+test("a machine without HAProxy is told how to get it", () => {
+  assert.match(
+    refusalOf({}, [advice]),
+    /could not be fetched\. Run: sudo apt-get install haproxy\. Or set BERTH_HAPROXY/,
+  );
 });
 
-test("a setting chooses the edge, and a missing HAProxy is named with its remedy", () => {
-  assert.equal(edgeKind({ config: config({ BERTH_EDGE: "haproxy" }, false), parts: installed }), "haproxy");
-  assert.equal(edgeKind({ config: config({ BERTH_EDGE: "builtin" }), parts: installed }), "builtin");
-  assert.throws(
-    () => edgeKind({ config: config({ BERTH_EDGE: "haproxy" }), parts: lacking }),
-    /apt-get install haproxy/,
-  );
+test("a BERTH_HAPROXY that is no HAProxy 2.6 or newer is named", () => {
+  assert.match(refusalOf({ BERTH_HAPROXY: "/bin/true" }, [advice]), /^BERTH_HAPROXY=\/bin\/true is not a HAProxy/);
 });

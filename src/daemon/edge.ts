@@ -1,5 +1,3 @@
-import { createBuiltinEdge } from "../adapters/edge-builtin/builtin-edge.ts";
-import { readRecord } from "../adapters/edge-builtin/edge-record.ts";
 import { createHaproxyEdge } from "../adapters/edge-haproxy/haproxy-edge.ts";
 import { readHaproxyRecord } from "../adapters/edge-haproxy/haproxy-process.ts";
 import type { Log } from "../kit/log.ts";
@@ -7,82 +5,25 @@ import { isAlive } from "../kit/processes.ts";
 import type { Edge } from "../ports/edge.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { hasHttps } from "./certificate-settings.ts";
+import { earlierEdgeProcesses, endEarlierEdge } from "./earlier-edge.ts";
 import type { MachineParts } from "./setup/machine.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** What the choice of the edge depends on. */
+/** What the edge depends on. */
 export interface EdgeFoundation {
   readonly config: Config;
-  readonly parts: Pick<MachineParts, "haproxy" | "setpriv">;
+  readonly parts: Pick<MachineParts, "haproxy" | "setpriv" | "missing">;
   readonly log: Log;
 }
 
-/**
- * Creates the edge that `BERTH_EDGE` or this machine calls for. An edge of the other kind that an earlier start left running is stopped
- * first, which frees the ports.
- */
-export async function createEdge(foundation: EdgeFoundation): Promise<Edge> {
-  const kind = edgeKind(foundation);
-  const other = kind === "haproxy" ? builtin(foundation) : haproxy(foundation);
-  if (isRunning(foundation.config, other.kind)) {
-    foundation.log.warn({ edge: other.kind }, "Berth stops this edge because another one replaces it.");
-    await other.stop(handOverMs);
-  }
-  return kind === "haproxy" ? haproxy(foundation) : builtin(foundation);
-}
-
-const handOverMs = 2000;
 const mib = 1024 * 1024;
 
-/**
- * Returns which edge carries the traffic: `BERTH_EDGE`, else HAProxy if it is installed and Berth runs as root. Throws `StartRefused` if
- * `BERTH_EDGE` names HAProxy and it is missing.
- */
-export function edgeKind({ config, parts }: Pick<EdgeFoundation, "config" | "parts">): Edge["kind"] {
-  if (config.edge === "haproxy" && parts.haproxy === null)
-    throw new StartRefused(
-      "BERTH_EDGE=haproxy, but HAProxy 2.6 or later was not found on this machine. Install it: apt-get install haproxy",
-    );
-  if (config.edge !== null) return config.edge;
-  return parts.haproxy !== null && config.isRoot ? "haproxy" : "builtin";
-}
-
-/** Returns whether an edge of this data folder already listens on the edge port. */
-export function edgeListens(config: Config): boolean {
-  const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
-  const records = [readRecord(edge), readHaproxyRecord(haproxyDir)];
-  return records.some((record) => record?.listen_port === config.edgePort && isAlive(record.identity));
-}
-
-/** Returns the ports that visitors connect to. */
-export function edgePortsOf(config: Config): readonly number[] {
-  return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
-}
-
-function isRunning(config: Config, kind: Edge["kind"]): boolean {
-  const { edge, haproxy: haproxyDir } = pathsIn(config.dataDir);
-  const record = kind === "builtin" ? readRecord(edge) : readHaproxyRecord(haproxyDir);
-  return record !== undefined && isAlive(record.identity);
-}
-
-function builtin({ config, parts, log }: EdgeFoundation): Edge {
-  return createBuiltinEdge({
-    listenHost: config.listen,
-    listenPort: config.edgePort,
-    listenTlsPort: hasHttps(config) ? config.edgeTlsPort : null,
-    stateDir: pathsIn(config.dataDir).edge,
-    nodeBin: process.execPath,
-    // Projects are numbered from 1, so no project uses this uid.
-    uid: config.uidBase,
-    setpriv: parts.setpriv,
-    maxBodyBytes: config.maxBodyMib * mib,
-    log,
-  });
-}
-
-function haproxy({ config, parts, log }: EdgeFoundation): Edge {
+/** Creates the edge. Throws `StartRefused` if this machine has no HAProxy. */
+export function createEdge({ config, parts, log }: EdgeFoundation): Edge {
+  if (config.edge !== null)
+    log.warn({}, "BERTH_EDGE has no effect: HAProxy is the only edge. Remove the setting; Berth 2.0 refuses it.");
   return createHaproxyEdge({
-    haproxyBin: parts.haproxy ?? "haproxy",
+    haproxyBin: requireHaproxy(config, parts),
     listenHost: config.listen,
     listenPort: config.edgePort,
     listenTlsPort: hasHttps(config) ? config.edgeTlsPort : null,
@@ -91,6 +32,32 @@ function haproxy({ config, parts, log }: EdgeFoundation): Edge {
     setpriv: parts.setpriv,
     maxBodyBytes: config.maxBodyMib * mib,
     trustedProxies: config.trustedProxies,
+    freePorts: () => endEarlierEdge(pathsIn(config.dataDir).edge, edgePortsOf(config), { host: config.listen, log }),
     log,
   });
+}
+
+function requireHaproxy({ haproxy: named }: Config, { haproxy, missing }: EdgeFoundation["parts"]): string {
+  if (haproxy !== null) return haproxy;
+  if (named !== null)
+    throw new StartRefused(
+      `BERTH_HAPROXY=${named} is not a HAProxy 2.6 or newer that this user can run. Name another one, or remove the setting.`,
+    );
+  const command = missing.find(({ part }) => part.startsWith("HAProxy"))?.command ?? "apt-get install haproxy";
+  throw new StartRefused(
+    `Berth serves applications with HAProxy 2.6 or newer, which was not found on this machine and could not be fetched. Run: ${command}. Or set BERTH_HAPROXY to the path of one.`,
+  );
+}
+
+/** Returns whether an edge of this data folder already listens on the edge port. */
+export function edgeListens(config: Config): boolean {
+  const { edge, haproxy } = pathsIn(config.dataDir);
+  const record = readHaproxyRecord(haproxy);
+  const isHaproxy = record?.listen_port === config.edgePort && isAlive(record.identity);
+  return isHaproxy || earlierEdgeProcesses(edge).length > 0;
+}
+
+/** Returns the ports that visitors connect to. */
+export function edgePortsOf(config: Config): readonly number[] {
+  return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
 }

@@ -30,7 +30,7 @@ export function partsOfPrimary(db: Db) {
 /** Returns an edge that carries no traffic, for a process without the role `edge`. */
 export function noEdge(): Edge {
   return absent<Edge>("The edge", {
-    kind: "builtin",
+    kind: "haproxy",
     openRequests: async () => new Map(),
     measure: async () => [],
     entrance: async () => null,

@@ -1,15 +1,14 @@
 import { createServer } from "node:net";
 import { hasHttps } from "./certificate-settings.ts";
 import type { Config } from "./config.ts";
-import { edgeListens } from "./edge.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /**
  * Throws `StartRefused`, before anything is changed, if another program uses one of the ports. The edge of an earlier start may keep its
- * own.
+ * own (`edgeListens`).
  */
-export async function requireFreePorts(config: Config): Promise<void> {
-  const opensEdge = config.roles.includes("edge") && !edgeListens(config);
+export async function requireFreePorts(config: Config, edgeListens: boolean): Promise<void> {
+  const opensEdge = config.roles.includes("edge") && !edgeListens;
   const wanted = [
     { port: config.httpPort, name: "BERTH_HTTP_PORT" },
     { port: config.roles.includes("git") ? config.sshPort : 0, name: "BERTH_SSH_PORT" },
@@ -31,7 +30,8 @@ export async function requireFreePorts(config: Config): Promise<void> {
   }
 }
 
-function tryPort(host: string, port: number): Promise<string | undefined> {
+/** Returns the code of the error that listening on the port causes, or undefined. */
+export function tryPort(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));

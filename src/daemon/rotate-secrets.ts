@@ -14,6 +14,7 @@ export async function rotateSecrets(config: Config, say: (line: string) => void)
     install: false,
     environment: config.toolEnvironment,
     postgres: config.databaseUrl === null,
+    edge: false,
   });
   const own = await openOwnDatabase(config, parts, log);
   const database = openDatabase({ connection: own.connection, log });

@@ -62,16 +62,6 @@ export function flag(name: Setting<boolean>["name"], standard: boolean, meaning:
   return { name, standard: standard ? "1" : "0", meaning, read };
 }
 
-/** A setting of one of several values; null if it is not set. */
-export function optionalChoice<const T extends string>(
-  name: Setting<T>["name"],
-  choices: readonly [T, ...T[]],
-  meaning: string,
-): Setting<T | null> {
-  const { read } = choice(name, choices, meaning);
-  return { name, standard: "", meaning, read: (given) => (given === undefined ? null : read(given)) };
-}
-
 export function choice<const T extends string>(
   name: Setting<T>["name"],
   choices: readonly [T, ...T[]],

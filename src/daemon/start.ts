@@ -23,6 +23,7 @@ import { addressesOf } from "./addresses.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { prepareDashboard } from "./prepare-dashboard.ts";
 import { holdDataFolder } from "./data-folder.ts";
+import { edgeListens } from "./edge.ts";
 import { endEdge, endTenants } from "./end-tenants.ts";
 import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -66,7 +67,7 @@ export async function startPlatform(
   await makeRoom(config);
   const folder = holdDataFolder(config.dataDir);
   shutdown.onEnd("the data folder", async () => folder.release());
-  await requireFreePorts(config);
+  await requireFreePorts(config, edgeListens(config));
   const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
   const parts = await partsOf(config, log);
   say("Starting the control plane's database");
@@ -113,12 +114,15 @@ export async function startPlatform(
 }
 
 function partsOf(config: Config, log: ReturnType<typeof createLog>): Promise<MachineParts> {
+  const [hasTenants, hasEdge] = [config.roles.includes("git"), config.roles.includes("edge")];
   return ensureMachine({
     dataDir: config.dataDir,
     log,
-    install: config.install && config.roles.includes("git"),
+    install: config.install && (hasTenants || hasEdge),
     environment: config.toolEnvironment,
     postgres: config.databaseUrl === null,
+    edge: hasEdge && !hasTenants ? "only" : hasEdge,
+    haproxy: config.haproxy,
   });
 }
 

@@ -48,7 +48,7 @@ export async function wire(foundation: Foundation): Promise<Wired> {
     ports: {
       ...(primary?.ports ?? partsOfPrimary(database.db)),
       dataDisk,
-      edge: config.roles.includes("edge") ? await createEdge(foundation) : noEdge(),
+      edge: config.roles.includes("edge") ? createEdge(foundation) : noEdge(),
       certificateIssuer: await certificateIssuerOf(config),
       dnsProvider: dnsProviderOf(config),
       storages: storagesOf(config, paths.backups),

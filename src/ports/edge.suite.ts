@@ -3,7 +3,6 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { after, describe, test } from "node:test";
-import { drawCases } from "../../test/support/draw-cases.ts";
 import { counting } from "./edge-counting.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
 import { bodyLimit } from "./edge-limits.suite.ts";
@@ -27,12 +26,9 @@ export function edgeSuite(
     if (over === "https") encryption(stage);
     const hostile = () => hostility(stage, peakMemoryMb);
     const parts = [routing, pages, forwarding, streaming, bodyLimit, changes, refusals, counting, hostile, ending];
-    for (const part of over === "http" ? parts : drawCases(parts, partsOverTls)) part(stage);
+    for (const part of parts) part(stage);
   });
 }
-
-/** After decryption, an edge handles a request like any other, so over TLS some parts suffice. */
-const partsOverTls = 4;
 
 function routing(stage: Stage): void {
   test("a request goes to the project its host names, whatever its case, port or trailing dot", async () => {

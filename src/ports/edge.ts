@@ -4,7 +4,7 @@
  */
 export interface Edge {
   /** Identifies the adapter in database rows and in the status. */
-  readonly kind: "builtin" | "haproxy";
+  readonly kind: "haproxy";
   /**
    * Starts the edge if necessary and serves `routes`; resolves when new requests follow them. A table older than the last one is ignored.
    */
@@ -118,7 +118,7 @@ export interface EdgeUsage {
   readonly requests: number;
   /** By first digit of the status: `"2"` … `"5"`. */
   readonly by_class: Readonly<Record<string, number>>;
-  /** Bytes of bodies and tunnels. HAProxy includes headers. */
+  /** Bytes of requests with their heads, and of tunnels. */
   readonly bytes_in: number;
   readonly bytes_out: number;
   /**
@@ -126,7 +126,7 @@ export interface EdgeUsage {
    * all requests.
    */
   readonly latency_buckets: readonly number[];
-  /** Estimated from the buckets when the edge is HAProxy. */
+  /** Estimated from the buckets. */
   readonly latency_sum_ms: number;
 }
 

@@ -4,7 +4,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
-import { edgeLacks } from "../support/edges.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { createApp, launch, layGround, nodeApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { startMember, type Member } from "./members.ts";
@@ -24,9 +23,6 @@ const receiver = createServer((request, response) => {
   response.end();
 });
 
-/** The edge of the second control plane; the primary uses the built-in edge. */
-const otherEdge = edgeLacks("haproxy") === false ? "haproxy" : "builtin";
-
 const calls = `const calls = []; require("node:http").createServer((request, response) => {
   if (request.url === "/tick") calls.push(request.headers["x-berth-run"] ?? "run");
   console.log("asked " + request.url);
@@ -39,7 +35,7 @@ before(async () => {
   const shared = { BERTH_DATABASE_URL: urlOf(database.connection), BERTH_OUTGOING_NETWORKS: "127.0.0.0/8" };
   primary = await startPlatform(shared);
   const settings = { ...shared, BERTH_KEY_FILE: `${primary.dataDir}/secrets.key` };
-  second = await startMember("api,reconcile,edge", { ...settings, BERTH_EDGE: otherEdge });
+  second = await startMember("api,reconcile,edge", settings);
   apiOnly = await startMember("api", settings);
   app = await createApp({ ...through(apiOnly), token: primary.token }, "demo", {
     ...nodeApp("x"),

@@ -113,8 +113,8 @@ inEachWay(
     });
 
     test("a killed edge comes back by itself", async () => {
-      const stateDir = join(platform.dataDir, way.edge === "builtin" ? "edge" : "haproxy");
-      const [main, serving] = [edgePid(stateDir), servingPid(way.edge, stateDir)];
+      const stateDir = join(platform.dataDir, "haproxy");
+      const [main, serving] = [edgePid(stateDir), servingPid(stateDir)];
       const running = listProcesses().find(({ pid }) => pid === main);
       assert.ok(running, "the edge is a process of its own");
       assert.notEqual(running.uid, 0, "and never root's");

@@ -4,7 +4,6 @@ import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { run, start } from "../../src/kit/exec.ts";
-import { edgeLacks } from "../support/edges.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { withoutPebble } from "../support/pebble.ts";
@@ -20,8 +19,7 @@ test(
   "the commands that the HTTPS demo prints attach a name and request it over HTTPS with a verified certificate",
   { skip: withoutPebble, timeout: 600_000 },
   async (t) => {
-    const edge = edgeLacks("haproxy") === false ? "haproxy" : "builtin";
-    const settings = { BERTH_EDGE: edge, BERTH_EDGE_TLS_PORT: `${await freePort()}`, BERTH_EXAMPLE: "1" };
+    const settings = { BERTH_EDGE_TLS_PORT: `${await freePort()}`, BERTH_EXAMPLE: "1" };
     const { dataDir, env, ports } = await layGround(settings);
     const demo = start({ file: process.execPath, args: ["tools/demo/main.ts"] }, { env, cwd: checkout });
     const closed = once(demo, "close");

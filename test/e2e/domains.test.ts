@@ -5,7 +5,6 @@ import type { Result } from "../../src/contract/routes.ts";
 import { until } from "../../src/kit/until.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { cliUser } from "../support/cli.ts";
-import { edgeLacks } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
 import { startKnot, withoutKnot } from "../support/knot.ts";
 import { startPebble, withoutPebble } from "../support/pebble.ts";
@@ -70,7 +69,7 @@ test(
     const dnsServer = `127.0.0.1:${knot.port}`;
     const pebble = closing.adopt(await startPebble({ dnsServer, httpPort: edgePort }), (authority) => authority.stop());
     const settings = {
-      ...{ BERTH_EDGE: edgeLacks("haproxy") === false ? "haproxy" : "builtin", BERTH_PUBLIC_ADDRESSES: "127.0.0.1" },
+      BERTH_PUBLIC_ADDRESSES: "127.0.0.1",
       ...{ BERTH_EDGE_PORT: `${edgePort}`, BERTH_EDGE_TLS_PORT: `${tlsPort}`, BERTH_ACME_HTTP_PORT: `${edgePort}` },
       ...{ BERTH_DNS_SERVERS: dnsServer, BERTH_ACME_DIRECTORY: pebble.directory, BERTH_ACME_CA_FILE: pebble.caFile },
     };

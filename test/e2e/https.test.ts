@@ -12,7 +12,7 @@ import type { EdgeCertificate } from "../../src/ports/edge.ts";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.ts";
 import { runsAll } from "../support/draw-cases.ts";
 import { eventually } from "../support/eventually.ts";
-import { edgeLacks, edgePid, servingPid } from "../support/edges.ts";
+import { edgePid, servingPid, withoutHaproxy } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
 import { liveApp } from "./apps.ts";
 import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
@@ -29,7 +29,7 @@ const outageSeconds = Number(process.env["BERTH_TEST_OUTAGE_SECONDS"] ?? (runsAl
 // A project can have at most a hundred hostnames, so the names are spread over projects.
 const projects = ["calm", "hasty", "still"] as const;
 
-describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
+describe("on HAProxy, over HTTPS", { skip: withoutHaproxy }, () => {
   let dns: TestDnsServer;
   let folder: string;
   let certificates: readonly [EdgeCertificate, EdgeCertificate];
@@ -47,7 +47,7 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
     edge = { port: await freePort(), ca: certificates.map(({ chain_pem }) => chain_pem) };
     installCertificate(certificates[0]);
     platform = await startPlatform({
-      ...{ BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: join(folder, "pem") },
+      ...{ BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: join(folder, "pem") },
       ...{ BERTH_DNS_SERVERS: dns.address, BERTH_PUBLIC_ADDRESSES: "127.0.0.1" },
       ...{ BERTH_READS_PER_MINUTE: "1000000", BERTH_WRITES_PER_MINUTE: "1000000" },
     });
@@ -71,18 +71,18 @@ describe("on HAProxy, over HTTPS", { skip: edgeLacks("haproxy") }, () => {
       const traffic = startTraffic(edge, projects, perSecond);
       t.after(() => traffic.stop());
       const open = await openTalk(edge, "still");
-      const worker = servingPid("haproxy", join(platform.dataDir, "haproxy"));
+      const worker = servingPid(join(platform.dataDir, "haproxy"));
       const names = Array.from({ length: hostnames }, (_, i) => `name-${i}.shop.test`);
       const half = hostnames / 2;
       await Promise.all([attach(names.slice(0, half)), pushTimes(deploys / 2), changeCertificate()]);
       assert.equal(
-        servingPid("haproxy", join(platform.dataDir, "haproxy")),
+        servingPid(join(platform.dataDir, "haproxy")),
         worker,
         "hostnames, deploys or a certificate reloaded HAProxy",
       );
       await platform.end("SIGKILL");
       await platform.restart({ BERTH_TRUSTED_PROXIES: "192.0.2.1" });
-      const isReloaded = () => servingPid("haproxy", join(platform.dataDir, "haproxy")) !== worker;
+      const isReloaded = () => servingPid(join(platform.dataDir, "haproxy")) !== worker;
       await eventually(isReloaded, "the changed setting has reloaded HAProxy");
       await Promise.all([attach(names.slice(half)), detach(names.slice(0, half)), pushTimes(deploys / 2)]);
       await detach(names.slice(half));

@@ -71,7 +71,7 @@ export interface Ground {
   readonly env: Record<string, string>;
 }
 
-/** Chooses ports and, unless `given`, creates a folder. `settings` are further BERTH_… variables. The default edge is the built-in one. */
+/** Chooses ports and, unless `given`, creates a folder. `settings` are further BERTH_… variables. */
 export async function layGround(settings: Record<string, string> = {}, given?: string): Promise<Ground> {
   const dataDir = given ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
   const ports = { http: await freePort(), edge: await freePort(), ssh: await freePort() };
@@ -80,7 +80,6 @@ export async function layGround(settings: Record<string, string> = {}, given?: s
     ...inherited(),
     BERTH_DATA: dataDir,
     BERTH_EXAMPLE: "0",
-    BERTH_EDGE: "builtin",
     ...named,
     ...settings,
   };

@@ -71,7 +71,7 @@ describe("a disk that turns read-only", { skip: process.getuid?.() !== 0 && "onl
 
   it("does not prevent applications, databases and the edge from ending with the platform", async () => {
     const running = processesNaming(dataDir);
-    for (const part of [/^node server.js/, /bin\/postgres /, /edge-builtin/])
+    for (const part of [/^node server.js/, /bin\/postgres /, /haproxy /])
       assert.ok(
         running.some(({ commandLine }) => part.test(commandLine)),
         String(part),

@@ -73,7 +73,7 @@ function assertTour(steps: Awaited<ReturnType<typeof type>>): void {
 
 const asThisUser = () => takeTour(startPlatform());
 
-const inContainers = () => takeTour(startVisitedPlatform({ runtime: "docker", edge: "builtin", over: "http" }, []));
+const inContainers = () => takeTour(startVisitedPlatform({ runtime: "docker", over: "http" }, []));
 
 const takeTour = async (starting: Promise<TestPlatform>) => {
   const platform = await starting;

@@ -7,7 +7,6 @@ import { run, systemPath } from "../../src/kit/exec.ts";
 import { cliUser, type CliUser } from "../support/cli.ts";
 import { withoutDocker } from "../support/docker-engine.ts";
 import { runsAll } from "../support/draw-cases.ts";
-import { edgeLacks } from "../support/edges.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { startMachines, type TestMachine, type TestMachines } from "../support/machines.ts";
@@ -34,7 +33,6 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
       ...{ BERTH_RUNTIME: "swarm", BERTH_DOCKER_SOCKET: machine(0).socket },
       BERTH_NODE_IMAGE: await provideImage(machine(0).socket, "node"),
       BERTH_SWARM_REGISTRY_PORT: String(await freePort()),
-      BERTH_EDGE: edgeLacks("haproxy") === false ? "haproxy" : "builtin",
     });
     operator = await cliUser({ url: platform.api, token: platform.token });
     live = await createApp(platform, "live", liveApp({ version: "v1" }));

@@ -9,7 +9,7 @@ import { createApp, type TestApp } from "./platform.ts";
 import { failures, startTraffic, summary } from "./traffic.ts";
 import { startVisitedPlatform, wayLacks, type VisitedPlatform } from "./ways.ts";
 
-const way = { runtime: "swarm", edge: "builtin", over: "http" } as const;
+const way = { runtime: "swarm", over: "http" } as const;
 const skip = wayLacks(way) || (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
 
 describe("a platform with all three runtimes, on a swarm of one machine", { skip }, () => {

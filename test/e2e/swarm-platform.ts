@@ -6,7 +6,7 @@ import type { Result } from "../../src/contract/routes.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
 import { runsAll } from "../support/draw-cases.ts";
 import { withoutDocker } from "../support/docker-engine.ts";
-import { edgeLacks } from "../support/edges.ts";
+import { withoutHaproxy } from "../support/edges.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { enginePort, startMachines, type TestMachine, type TestMachines } from "../support/machines.ts";
@@ -22,7 +22,7 @@ export const swarmLacks =
   withoutDocker ||
   withoutRegistry ||
   missingCluster ||
-  edgeLacks("haproxy") ||
+  withoutHaproxy ||
   (!runsAll && "SKIPPED: a Docker Swarm takes minutes; npm test -- --all runs it");
 
 export const replicas = 4;
@@ -58,7 +58,6 @@ export function swarmOfThree() {
     await server.query("create database berth");
     const shared = {
       BERTH_DATABASE_URL: `postgresql://${user}:${password}@${server.host}:${server.port}/berth`,
-      BERTH_EDGE: "haproxy",
     };
     primary = await startPlatform({
       ...{ ...shared, BERTH_LISTEN: machine(0).address },

@@ -5,11 +5,10 @@ import { describe } from "node:test";
 import type { SwarmAttempt } from "../../src/adapters/runtime-swarm/swarm-api.ts";
 import { labels } from "../../src/containers/container-labels.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
-import type { Edge } from "../../src/ports/edge.ts";
 import { provideImage } from "../../tools/images/provide-image.ts";
 import { startTestEngine, withoutDocker, type TestEngine } from "../support/docker-engine.ts";
 import { drawCases, runsAll } from "../support/draw-cases.ts";
-import { edgeLacks } from "../support/edges.ts";
+import { withoutHaproxy } from "../support/edges.ts";
 import { freePort } from "../support/free-port.ts";
 import { startMachines, type TestMachine } from "../support/machines.ts";
 import { withoutRegistry } from "../support/registry.ts";
@@ -17,10 +16,9 @@ import { seededRandom } from "../support/seeded-random.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { hostnameOf, type EdgeAddress } from "./traffic.ts";
 
-/** One combination of runtime, edge and protocol. */
+/** One combination of runtime and protocol. */
 export interface Way {
   readonly runtime: "process" | "docker" | "swarm";
-  readonly edge: Edge["kind"];
   readonly over: "http" | "https";
 }
 
@@ -33,18 +31,19 @@ export interface VisitedPlatform extends TestPlatform {
   liveWorkloads(): Promise<readonly string[]>;
 }
 
-const edges = ["builtin", "haproxy"] as const;
 const allWays: readonly Way[] = [
-  ...edges.flatMap((edge) => (["http", "https"] as const).map((over): Way => ({ runtime: "process", edge, over }))),
+  { runtime: "process", over: "http" },
   // HTTPS depends on the edge alone, so the other runtimes are only tested over HTTP.
-  ...edges.flatMap((edge) => (["docker", "swarm"] as const).map((runtime): Way => ({ runtime, edge, over: "http" }))),
+  { runtime: "process", over: "https" },
+  { runtime: "docker", over: "http" },
+  { runtime: "swarm", over: "http" },
 ];
 
-const nameOf = ({ runtime, edge, over }: Way): string => `${runtime}, on the edge ${edge} over ${over}`;
+const nameOf = ({ runtime, over }: Way): string => `${runtime}, over ${over}`;
 
 /** Returns why tests with this combination are skipped, or false. */
-export function wayLacks({ runtime, edge }: Way): string | false {
-  return edgeLacks(edge) || (runtime !== "process" && withoutDocker) || (runtime === "swarm" && withoutRegistry);
+export function wayLacks({ runtime }: Way): string | false {
+  return withoutHaproxy || (runtime !== "process" && withoutDocker) || (runtime === "swarm" && withoutRegistry);
 }
 
 interface Choice {
@@ -56,7 +55,7 @@ interface Choice {
 
 /**
  * Returns the combinations that a file tests. A usual run draws one of `usual` that needs no swarm and whose parts are installed.
- * `npm test -- --all` selects all; BERTH_TEST_WAY selects those that contain all of its words, such as `swarm,haproxy`.
+ * `npm test -- --all` selects all; BERTH_TEST_WAY selects those that contain all of its words, such as `process,https`.
  */
 function drawWays(random: () => number, { possible = () => true, usual = () => true }: Choice = {}): readonly Way[] {
   const named = process.env["BERTH_TEST_WAY"]?.split(",") ?? [];
@@ -74,16 +73,14 @@ export function inEachWay(choice: Choice, suite: (way: Way) => void, random = se
 
 /** Starts a platform that serves these projects or hostnames; over HTTPS, it uses a certificate of the operator. */
 export async function startVisitedPlatform(
-  way: Pick<Way, "edge" | "over"> & Partial<Way>,
+  way: Pick<Way, "over"> & Partial<Way>,
   slugs: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<VisitedPlatform> {
   const engine =
     way.runtime === "docker" ? await startEngine() : way.runtime === "swarm" ? await startSwarm() : undefined;
-  const { over, edge } = way;
-  const https = over === "https" ? await ownCertificate(slugs) : undefined;
+  const https = way.over === "https" ? await ownCertificate(slugs) : undefined;
   const platform = await startPlatform({
-    BERTH_EDGE: edge,
     ...engine?.settings,
     ...https?.settings,
     ...settings,

@@ -85,7 +85,7 @@ export function builderDouble(given: Partial<Builder> = {}): Builder {
 /** An edge that accepts every route table and has no traffic. */
 export function edgeDouble(given: Partial<Edge> = {}): Edge {
   return {
-    kind: "builtin",
+    kind: "haproxy",
     apply: done,
     applyCertificates: done,
     openRequests: async () => new Map(),

@@ -3,12 +3,10 @@ import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { pathsIn } from "../../src/daemon/config.ts";
 import type { EdgeAddress } from "../../src/ports/edge-attack.suite.ts";
-import type { Edge } from "../../src/ports/edge.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
-import { edgeLacks, servingPid } from "../../test/support/edges.ts";
-import { p99, peakMemoryMb } from "./edge-attack.ts";
+import { servingPid } from "../../test/support/edges.ts";
 import type { AttackPlan } from "./edge-attacker.ts";
-import { visitFromOwnThread } from "./visitor.ts";
+import { p99, visitFromOwnThread } from "./visitor.ts";
 import { countRow, memoryRow, timeRow, type BenchRow } from "./row.ts";
 
 const readers = 200;
@@ -19,38 +17,33 @@ const memoryGoalMb = 300;
 
 /**
  * Sends 50 requests a second to an application of a whole platform, alone and beside three attacking projects: one sends hostile responses,
- * one floods 200 clients that do not read, one is pushed repeatedly and leaves a file of 12 TiB in its build. Measures both edges.
+ * one floods 200 clients that do not read, one is pushed repeatedly and leaves a file of 12 TiB in its build.
  */
 export async function measureCombinedAttack(): Promise<BenchRow[]> {
-  const rows: BenchRow[] = [];
-  for (const kind of ["builtin", "haproxy"] as const) if (!edgeLacks(kind)) rows.push(...(await attack(kind)));
-  return rows;
-}
-
-async function attack(kind: Edge["kind"]): Promise<BenchRow[]> {
-  const platform = await startPlatform({ BERTH_EDGE: kind });
+  const platform = await startPlatform();
   const plan: AttackPlan = { readers, hosts: { bad: "bad.localhost", flood: "flood.localhost" } };
   const attacker = new Worker(new URL("edge-attacker.ts", import.meta.url), { workerData: plan });
   try {
     await once(attacker, "message");
     const huge = await startApps(platform);
     const edge: EdgeAddress = { host: "127.0.0.1", port: platform.edgePort, over: "http" };
-    const pid = servingPid(kind, edgeFolder(kind, platform.dataDir));
+    const { haproxy } = pathsIn(platform.dataDir);
+    const pid = servingPid(haproxy);
     const quiet = await visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: quietMs });
     attacker.postMessage(edge);
     const [attacked, builds] = await Promise.all([
       visitFromOwnThread({ edge, host: "neighbour.localhost", forMs: attackedMs }),
       buildUntil(huge, performance.now() + attackedMs),
     ]);
-    if (servingPid(kind, edgeFolder(kind, platform.dataDir)) !== pid) throw new Error("The edge was started again.");
+    if (servingPid(haproxy) !== pid) throw new Error("The edge was started again.");
     const beside = `hostile answers, ${readers} clients that do not read and ${builds} builds of 12 TiB`;
     const asked = attacked.latenciesMs.length + attacked.failures.length;
     return [
-      countRow(`edge ${kind}, failed requests of a neighbour beside ${beside}`, `${asked}`, attacked.failures.length),
-      timeRow(`edge ${kind}, its p99 beside them`, "its quiet p99", {
+      countRow(`edge, failed requests of a neighbour beside ${beside}`, `${asked}`, attacked.failures.length),
+      timeRow(`edge, its p99 beside them`, "its quiet p99", {
         ...{ ours: p99(attacked), theirs: p99(quiet), goal: p99Goal },
       }),
-      memoryRow(`edge ${kind}, peak memory beside them`, `${memoryGoalMb} MB`, {
+      memoryRow(`edge, peak memory beside them`, `${memoryGoalMb} MB`, {
         ...{ ours: peakMemoryMb(pid), theirs: memoryGoalMb, goal: 1 },
       }),
     ];
@@ -60,10 +53,8 @@ async function attack(kind: Edge["kind"]): Promise<BenchRow[]> {
   }
 }
 
-/** Returns the state folder of a platform's edge. */
-export function edgeFolder(kind: Edge["kind"], dataDir: string): string {
-  const { edge, haproxy } = pathsIn(dataDir);
-  return kind === "builtin" ? edge : haproxy;
+function peakMemoryMb(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
 /** Pushes the neighbour and both attackers; resolves with the project for the builds. */

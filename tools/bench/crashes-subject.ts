@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { testParts } from "../../src/sandbox/test-parts.ts";
 import { startDetached } from "../../src/kit/exec.ts";
-import type { Edge } from "../../src/ports/edge.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { createTestEdge } from "../../test/support/edges.ts";
 
@@ -26,13 +25,13 @@ const visitors = 8;
 const edgeLateMs = 300;
 const server = `require("node:http").createServer((q, r) => r.end("own")).listen(Number(process.env.PORT), "0.0.0.0")`;
 
-async function main(folder: string, kills: number, kind: Edge["kind"]): Promise<CrashCounts> {
+async function main(folder: string, kills: number): Promise<CrashCounts> {
   const app = join(folder, "app");
   mkdirSync(app);
   writeFileSync(join(app, "server.js"), server);
   const parts = testParts();
   const sandbox = await createSandbox({ parts, stateDir: join(folder, "sandbox"), nodeBin: process.execPath });
-  const edge = createTestEdge(kind, { listenPort: 0, stateDir: join(folder, "edge") });
+  const edge = createTestEdge({ stateDir: join(folder, "edge") });
   const fleet = new Map<string, { readonly host: string; readonly port: number }>();
   let version = 0;
   const sync = () => {
@@ -113,7 +112,7 @@ function ask(port: number): Promise<{ status: number; body: string }> {
 }
 
 if (import.meta.main) {
-  const [folder = "", kills = "0", kind = "builtin"] = process.argv.slice(2);
-  const counts = await main(folder, Number(kills), kind as Edge["kind"]);
+  const [folder = "", kills = "0"] = process.argv.slice(2);
+  const counts = await main(folder, Number(kills));
   process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit());
 }

@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run, runOk, start, type Command } from "../../src/kit/exec.ts";
 import type { CrashCounts } from "./crashes-subject.ts";
-import type { Edge } from "../../src/ports/edge.ts";
-import { edgeLacks } from "../../test/support/edges.ts";
 import { countRow, type BenchRow } from "./row.ts";
 import { benchSize } from "./size.ts";
 
@@ -18,16 +16,10 @@ export function crashBenchLacks(): string | undefined {
 }
 
 /**
- * Kills an application's replicas while visitors send requests, on each edge. A network behind the machine's gateway also has every address
+ * Kills an application's replicas while visitors send requests. A network behind the machine's gateway also has every address
  * of the sandboxes and answers there, so it sees every request that leaves the machine.
  */
 export async function measureCrashes(): Promise<readonly BenchRow[]> {
-  const rows: BenchRow[] = [];
-  for (const kind of ["builtin", "haproxy"] as const) if (!edgeLacks(kind)) rows.push(...(await crashOn(kind)));
-  return rows;
-}
-
-async function crashOn(kind: Edge["kind"]): Promise<BenchRow[]> {
   const [machine, world] = [`bmachine${process.pid}`, `bworld${process.pid}`];
   const folder = mkdtempSync(join(tmpdir(), "berth-crashes-"));
   const stranger = `require("node:http").createServer((q, r) => r.end("stranger")).listen(3000, "0.0.0.0", () => console.log("ready"))`;
@@ -37,10 +29,10 @@ async function crashOn(kind: Edge["kind"]): Promise<BenchRow[]> {
     server = start(within(world, [process.execPath, "-e", stranger]));
     for await (const _ of server.stdout) break;
     const subject = fileURLToPath(new URL("crashes-subject.ts", import.meta.url));
-    const { stdout } = await runOk(within(machine, [process.execPath, subject, folder, String(kills), kind]));
+    const { stdout } = await runOk(within(machine, [process.execPath, subject, folder, String(kills)]));
     const counts = JSON.parse(stdout) as CrashCounts;
     const left = await packetsThatLeft(world);
-    const against = `edge ${kind}, ${counts.requests.toLocaleString("en")} requests during ${counts.kills} kills (${counts.refused} refused by the edge, ${counts.own} answered)`;
+    const against = `${counts.requests.toLocaleString("en")} requests during ${counts.kills} kills (${counts.refused} refused by the edge, ${counts.own} answered)`;
     return [
       countRow("answers from elsewhere", against, counts.strange),
       countRow("packets that left the machine", against, left),

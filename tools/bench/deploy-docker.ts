@@ -27,7 +27,7 @@ export function dockerBenchLacks(): string | undefined {
  * another engine (push to a bare repository, checkout, `docker build`, `docker run`, first 200).
  */
 export async function measureDockerDeploys(): Promise<BenchRow[]> {
-  const platform = await startVisitedPlatform({ runtime: "docker", edge: "builtin", over: "http" }, []);
+  const platform = await startVisitedPlatform({ runtime: "docker", over: "http" }, []);
   const engine = await startTestEngine();
   try {
     const parent = await provideImage(engine.socket, "node");

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { findProgram } from "../../src/daemon/setup/find-program.ts";
 import { start } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import type { Edge } from "../../src/ports/edge.ts";
+import { pathsIn } from "../../src/daemon/config.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
-import { edgeLacks, servingPid } from "../../test/support/edges.ts";
-import { edgeFolder } from "./combined-attack.ts";
+import { servingPid } from "../../test/support/edges.ts";
 import { goalRow, median, type BenchRow } from "./row.ts";
 
 const rounds = 5;
@@ -18,16 +17,10 @@ const gdb = findProgram("gdb", "");
 
 /**
  * Freezes the process that serves visitors while they send 50 requests a second: by SIGSTOP, and by a debugger that holds it (if gdb is
- * installed), which no SIGCONT ends. Measures both edges of a whole platform.
+ * installed), which no SIGCONT ends.
  */
 export async function measureFrozenEdge(): Promise<BenchRow[]> {
-  const rows: BenchRow[] = [];
-  for (const kind of ["builtin", "haproxy"] as const) if (!edgeLacks(kind)) rows.push(...(await freezeEdge(kind)));
-  return rows;
-}
-
-async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
-  const platform = await startPlatform({ BERTH_EDGE: kind });
+  const platform = await startPlatform();
   try {
     const app = await createApp(platform, "frozen", nodeApp("fine"));
     const pushed = await app.push();
@@ -40,11 +33,11 @@ async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
     for (const { name, freeze } of ways) {
       const outages: Outage[] = [];
       for (let round = 0; round < rounds; round += 1)
-        outages.push(await measureOutage(platform, async () => freeze(await findServing(kind, platform))));
+        outages.push(await measureOutage(platform, async () => freeze(await findServing(platform))));
       const failed = outages.reduce((sum, each) => sum + each.failed, 0);
       const asked = outages.reduce((sum, each) => sum + each.asked, 0);
       const typical = Math.round(median(outages.map(({ ms }) => ms)));
-      const what = `edge ${kind}, ${name}: longest of ${rounds} outages (median ${typical} ms, ${failed} of ${asked} requests failed)`;
+      const what = `edge, ${name}: longest of ${rounds} outages (median ${typical} ms, ${failed} of ${asked} requests failed)`;
       rows.push(goalRow(what, Math.max(...outages.map(({ ms }) => ms)), { goal: outageGoalMs, unit: "ms" }));
     }
     return rows;
@@ -54,10 +47,10 @@ async function freezeEdge(kind: Edge["kind"]): Promise<BenchRow[]> {
 }
 
 /** Resolves with the process that serves visitors. Its record may appear a moment after its first response. */
-async function findServing(kind: Edge["kind"], { dataDir }: TestPlatform): Promise<number> {
+async function findServing({ dataDir }: TestPlatform): Promise<number> {
   const find = () => {
     try {
-      return servingPid(kind, edgeFolder(kind, dataDir)) || undefined;
+      return servingPid(pathsIn(dataDir).haproxy) || undefined;
     } catch {
       return undefined;
     }

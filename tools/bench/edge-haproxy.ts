@@ -9,7 +9,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../../src/kit/until.ts";
 import { readHaproxyRecord } from "../../src/adapters/edge-haproxy/haproxy-process.ts";
 import { runFolder } from "../../src/kit/run-folder.ts";
-import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./edge.ts";
+import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
 import { costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
 import { benchSizes } from "./size.ts";

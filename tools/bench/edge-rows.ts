@@ -1,9 +1,7 @@
 import { sql } from "kysely";
 import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import { until } from "../../src/kit/until.ts";
-import type { Edge } from "../../src/ports/edge.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
-import { edgeLacks } from "../../test/support/edges.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
 import { addedDeployment, addProjects } from "./scale-rows.ts";
@@ -17,23 +15,19 @@ const confirmMs = 30_000;
 
 /**
  * Measures the time from the commit of one route's change in the control plane's database to the edge's confirmation, with 10,000 hosts as
- * rows, on both edges.
+ * rows.
  */
 export async function measureEdgeRows(): Promise<BenchRow[]> {
-  const grown = await startGrownPlatform(() => startPlatform({ BERTH_EDGE: "builtin" }));
+  const grown = await startGrownPlatform(() => startPlatform());
   try {
     await addProjects({ ...grown, machine: "elsewhere" }, 1, hosts, null);
-    const rows = [await measureOn(grown, "builtin")];
-    if (edgeLacks("haproxy") !== false) return rows;
-    await grown.platform.end("SIGINT");
-    await grown.platform.restart({ BERTH_EDGE: "haproxy" });
-    return [...rows, await measureOn(grown, "haproxy")];
+    return [await measureChanges(grown)];
   } finally {
     await grown.close();
   }
 }
 
-async function measureOn(grown: GrownPlatform, kind: Edge["kind"]): Promise<BenchRow> {
+async function measureChanges(grown: GrownPlatform): Promise<BenchRow> {
   await confirmed(grown, firstTableMs);
   const times: number[] = [];
   for (let each = 0; each < changes; each += 1) {
@@ -46,7 +40,7 @@ async function measureOn(grown: GrownPlatform, kind: Edge["kind"]): Promise<Benc
   times.sort((one, other) => one - other);
   const spread = `least ${times[0]?.toFixed(1)}, most ${times.at(-1)?.toFixed(1)}`;
   return timeRow(
-    `edge ${kind}, from the commit of a change to its confirmation, ${hosts} hosts (${spread})`,
+    `edge, from the commit of a change to its confirmation, ${hosts} hosts (${spread})`,
     `the goal of ${goalMs} ms`,
     {
       ...{ ours: median(times), theirs: goalMs, goal: 1 },

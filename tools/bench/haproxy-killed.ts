@@ -11,7 +11,7 @@ import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
 import { ask, startTraffic, type EdgeAddress } from "../../test/e2e/traffic.ts";
-import { edgeLacks, edgePid, servingPid } from "../../test/support/edges.ts";
+import { edgePid, servingPid, withoutHaproxy } from "../../test/support/edges.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { countRow, median, timeRow, type BenchRow } from "./row.ts";
@@ -27,8 +27,7 @@ const confirmMs = 600_000;
 
 /** Returns what the machine lacks for `measureKilledHaproxy`, as a sentence; undefined if nothing. */
 export function haproxyKilledLacks(): string | undefined {
-  const lacks = edgeLacks("haproxy");
-  return lacks === false ? undefined : `A killed HAProxy is not measured: ${lacks}.`;
+  return withoutHaproxy === false ? undefined : `A killed HAProxy is not measured: ${withoutHaproxy}.`;
 }
 
 /**
@@ -44,7 +43,7 @@ export async function measureKilledHaproxy(): Promise<BenchRow[]> {
   // A certificate of the operator's: without one, and without an authority, the platform does not listen for HTTPS.
   const file = join(folder, "own.pem");
   await writeFile(file, `${certificate.chain_pem}\n${certificate.key_pem}`, { mode: 0o600 });
-  const settings = { BERTH_EDGE: "haproxy", BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: file };
+  const settings = { BERTH_EDGE_TLS_PORT: `${edge.port}`, BERTH_CERTIFICATE_FILES: file };
   const grown = await startGrownPlatform(() => startPlatform(settings));
   try {
     const rows: BenchRow[] = [];
@@ -84,7 +83,7 @@ async function measureKills({ platform }: GrownPlatform, edge: EdgeAddress, host
   const rows: BenchRow[] = [];
   let unanswered = 0;
   for (const [what, pidOf] of [
-    ["worker", () => servingPid("haproxy", stateDir)],
+    ["worker", () => servingPid(stateDir)],
     ["main process", () => edgePid(stateDir)],
   ] as const) {
     const times: number[] = [];

@@ -1,8 +1,7 @@
 import type { Visits } from "../../src/ports/edge-attack.suite.ts";
 import { createApp, nodeApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
-import { p99 } from "./edge-attack.ts";
 import { timeRow, type BenchRow } from "./row.ts";
-import { visitFromOwnThread } from "./visitor.ts";
+import { p99, visitFromOwnThread } from "./visitor.ts";
 
 const quietMs = 10_000;
 const attackedMs = 30_000;

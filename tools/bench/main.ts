@@ -3,12 +3,10 @@ import { backupBenchLacks, measureBackups } from "./backup.ts";
 import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCombinedAttack } from "./combined-attack.ts";
 import { measureCron } from "./cron.ts";
-import { edgeBenchLacks, measureEdge } from "./edge.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
 import { measureEdgeRows } from "./edge-rows.ts";
 import { haproxyKilledLacks, measureKilledHaproxy } from "./haproxy-killed.ts";
-import { measureEdgeUnderAttack } from "./edge-attack.ts";
 import { measureFrozenEdge } from "./edge-frozen.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
 import { dataBenchLacks, measureData } from "./data.ts";
@@ -30,18 +28,16 @@ interface Bench {
   readonly measure: () => Promise<readonly BenchRow[]>;
 }
 
-const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", edge: "builtin", over: "http" }, []);
+const startOnSwarm = () => startVisitedPlatform({ runtime: "swarm", over: "http" }, []);
 
 const benches: readonly Bench[] = [
   { name: "deploy", measure: measureDeploys },
   { name: "deploy-docker", lacks: dockerBenchLacks, measure: measureDockerDeploys },
   { name: "growth-swarm", lacks: dockerBenchLacks, measure: () => measureRows(startOnSwarm) },
-  { name: "edge", lacks: edgeBenchLacks, measure: measureEdge },
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
   { name: "edge-rows", measure: measureEdgeRows },
   { name: "haproxy-killed", lacks: haproxyKilledLacks, measure: measureKilledHaproxy },
-  { name: "edge-attack", measure: measureEdgeUnderAttack },
   { name: "edge-frozen", measure: measureFrozenEdge },
   { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },

@@ -31,11 +31,11 @@ export async function measureMemory(): Promise<BenchRow> {
   }
 }
 
-/** Returns the control plane and the Node processes whose arguments contain its data folder: the edge. */
+/** Returns the control plane and the HAProxy processes whose arguments contain its data folder. */
 function processesOf(dataDir: string, controlPlane: number): number[] {
   const others = readdirSync("/proc").filter((name) => {
     const words = /^\d+$/.test(name) ? readText(`/proc/${name}/cmdline`).split("\0") : [];
-    return words[0]?.endsWith("node") && words.some((word) => word.startsWith(`${dataDir}/`));
+    return words[0]?.endsWith("haproxy") && words.some((word) => word.startsWith(`${dataDir}/`));
   });
   return [...new Set([controlPlane, ...others.map(Number)])];
 }

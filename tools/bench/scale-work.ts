@@ -75,7 +75,7 @@ function workOfAll(): readonly PeriodicWork[] {
 }
 
 function workOfEdges(): readonly PeriodicWork[] {
-  const report = { id: "measured", machine: "measured", kind: "builtin", route_version: 1, certificate_version: 1 };
+  const report = { id: "measured", machine: "measured", kind: "haproxy", route_version: 1, certificate_version: 1 };
   const looked = {
     http_status: 200,
     failure: null,

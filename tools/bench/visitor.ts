@@ -23,6 +23,10 @@ export async function visitFromOwnThread(plan: VisitPlan): Promise<Visits> {
   }
 }
 
+export function p99({ latenciesMs }: Visits): number {
+  return latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
+}
+
 if (!isMainThread) {
   // Changes only the calling thread's priority (setpriority(2), Linux).
   if (process.geteuid?.() === 0) setPriority(-19);

@@ -6,17 +6,15 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Stage } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge } from "./haproxy-edge.ts";
-import { haproxyBin, testOptions } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
 
-describe("projects with many requests", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+describe("projects with many requests", { skip: withoutHaproxy }, () => {
   let stateDir = "";
   let stage: Stage;
 
   before(async () => {
     stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
-    stage = new Stage(async () =>
-      createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir, busyAbovePerSecond: 3 }),
-    );
+    stage = new Stage(async () => createHaproxyEdge({ ...testOptions, stateDir, busyAbovePerSecond: 3 }));
   });
   after(async () => {
     await stage.close();
@@ -50,13 +48,13 @@ describe("projects with many requests", { skip: haproxyBin === undefined && "hap
   });
 });
 
-describe("projects with few requests", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+describe("projects with few requests", { skip: withoutHaproxy }, () => {
   let stateDir = "";
   let stage: Stage;
 
   before(async () => {
     stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
-    stage = new Stage(async () => createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir }));
+    stage = new Stage(async () => createHaproxyEdge({ ...testOptions, stateDir }));
   });
   after(async () => {
     await stage.close();

@@ -10,6 +10,8 @@ export interface HaproxyEdgeOptions {
   /** A folder for this edge alone, created if missing. Two edges must not share one. */
   readonly stateDir: string;
   readonly log: Log;
+  /** Called before each start of HAProxy, when something else of the data folder may still use the ports. */
+  readonly freePorts?: () => Promise<void>;
   /** For root: the user that HAProxy runs as; nothing else may run as that user. If missing, it runs as the current user. */
   readonly uid?: number;
   /** The path of setpriv(1), which switches HAProxy to that user. */

@@ -1,4 +1,3 @@
-// Drawn with other edge files: what an edge promises is shown by the built-in one in every run.
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,30 +6,28 @@ import { after, test } from "node:test";
 import { edgeSuite } from "../../ports/edge.suite.ts";
 import { suiteMaxBodyBytes } from "../../ports/edge-stage.suite.ts";
 import { createHaproxyEdge } from "./haproxy-edge.ts";
-import { haproxyBin, testOptions } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
 
-if (haproxyBin === undefined) test("the edge suite on HAProxy", { skip: "haproxy is not installed" });
-else runSuite(haproxyBin);
+if (withoutHaproxy !== false) test("the edge suite on HAProxy", { skip: withoutHaproxy });
+else for (const over of ["http", "https"] as const) runSuite(over);
 
-function runSuite(bin: string): void {
+function runSuite(over: "http" | "https"): void {
   const folders: string[] = [];
   after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
-  for (const over of ["http", "https"] as const) {
-    let stateDir = "";
-    const makeEdge = async () => {
-      stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
-      folders.push(stateDir);
-      return createHaproxyEdge({ ...testOptions(bin), stateDir, maxBodyBytes: suiteMaxBodyBytes });
-    };
-    const allows = {
-      closesKeptOnFailure: true,
-      readsChunksBesideLength: true,
-      passesBrokenHeads: true,
-      cutsEarlyAnswers: true,
-      passesLongChunks: true,
-    };
-    edgeSuite("HAProxy", makeEdge, { peakMemoryMb: async () => peakMemoryMb(stateDir), over, allows });
-  }
+  let stateDir = "";
+  const makeEdge = async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
+    folders.push(stateDir);
+    return createHaproxyEdge({ ...testOptions, stateDir, maxBodyBytes: suiteMaxBodyBytes });
+  };
+  const allows = {
+    closesKeptOnFailure: true,
+    readsChunksBesideLength: true,
+    passesBrokenHeads: true,
+    cutsEarlyAnswers: true,
+    passesLongChunks: true,
+  };
+  edgeSuite("HAProxy", makeEdge, { peakMemoryMb: async () => peakMemoryMb(stateDir), over, allows });
 }
 
 function peakMemoryMb(stateDir: string): number {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { ProcessWatch } from "../../kit/process-watch.ts";
 import { identify, isAlive } from "../../kit/processes.ts";
 import { runFolder } from "../../kit/run-folder.ts";
@@ -70,7 +71,7 @@ class ControlledHaproxy implements HaproxyEdge {
   #saved: readonly Route[] = [];
   readonly #unsaved = new Set<string>();
   #saving: NodeJS.Timeout | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #exclusive = createKeyedMutex();
   readonly #watch: ProcessWatch;
   #current: HaproxyRecord | undefined;
 
@@ -289,6 +290,7 @@ class ControlledHaproxy implements HaproxyEdge {
   async #start(table: RouteTable): Promise<void> {
     const haproxy = await this.#haproxy();
     const pool = this.#poolFor(haproxy, table, this.#options.firstBackends ?? 64);
+    await this.#options.freePorts?.();
     this.#current = await haproxy.start(pool);
     await this.#rememberPool(haproxy, pool);
   }
@@ -393,8 +395,6 @@ class ControlledHaproxy implements HaproxyEdge {
   }
 
   #runExclusive<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work, work);
-    this.#last = turn.catch(() => {});
-    return turn;
+    return this.#exclusive("", work);
   }
 }

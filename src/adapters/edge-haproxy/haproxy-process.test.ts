@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { freePort } from "../../../test/support/free-port.ts";
-import { start } from "../../kit/exec.ts";
+import { run, start } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
 import { makeCertificate, say, silenceSocket, Stage, startLoad, text } from "../../ports/edge-stage.suite.ts";
@@ -16,9 +17,9 @@ import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { HaproxyProcess, readHaproxyRecord, type HaproxyRecord } from "./haproxy-process.ts";
 import { adminSocket } from "./haproxy-settings.ts";
 import { emptyPool } from "./route-pool.ts";
-import { haproxyBin, testOptions } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
 
-describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+describe("HAProxy's process", { skip: withoutHaproxy }, () => {
   let stateDir = "";
   let edges: HaproxyEdge[] = [];
   let stage: Stage;
@@ -34,7 +35,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
   });
 
   function make(options: Partial<HaproxyEdgeOptions> = {}): HaproxyEdge {
-    const edge = createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir, firstBackends: 3, ...options });
+    const edge = createHaproxyEdge({ ...testOptions, stateDir, firstBackends: 3, ...options });
     edges.push(edge);
     return edge;
   }
@@ -115,7 +116,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
   test("a start that waits for a processor has as long as it takes, and one that does not is given up", async () => {
     await stage.serve({ "slow.test": [await stage.app(say("slow"))] });
     const slow = join(stateDir, "slow-haproxy");
-    await writeFile(slow, `#!/bin/sh\nsleep 1\nexec ${haproxyBin} "$@"\n`, { mode: 0o755 });
+    await writeFile(slow, `#!/bin/sh\nsleep 1\nexec ${testOptions.haproxyBin} "$@"\n`, { mode: 0o755 });
     const dir = join(stateDir, "slow");
     const settings = {
       ...{ listen_host: "127.0.0.1", listen_port: await freePort(), listen_tls_port: null, max_body_bytes: 0 },
@@ -223,6 +224,33 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
     assert.equal((await stage.ask({ host: "other-8.test" })).body, "here");
   });
 
+  test("a replica that sends nothing for too long is answered with 504, and an open request of the worker before goes on", async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = await stage.app(async (_req, res) => (await gate.promise, res.end("late")));
+    await stage.serve({ "slow.test": [slow] });
+    const held = stage.ask({ host: "slow.test", agent: stage.newAgent() });
+    await stage.until(async () => (await stage.open(slow)) === 1);
+    restart({ upstreamTimeoutMs: 200 });
+    await stage.serve({ "slow.test": [slow] });
+    const { status, headers } = await stage.ask({ host: "slow.test", agent: stage.newAgent() });
+    assert.deepEqual([status, headers["x-berth-error"]], [504, "app_timeout"]);
+    gate.resolve();
+    assert.equal((await held).body, "late");
+  });
+
+  test("a port in use is named with its setting", async () => {
+    const squatter = createServer().listen(0, "127.0.0.1");
+    await once(squatter, "listening");
+    const { port } = squatter.address() as AddressInfo;
+    const dir = join(stateDir, "squatted");
+    const edge = createHaproxyEdge({ ...testOptions, stateDir: dir, listenPort: port, listenTlsPort: null });
+    edges.push(edge);
+    const named = new RegExp(`cannot listen on 127.0.0.1:${port}: .* or set BERTH_EDGE_PORT to a free port`);
+    await assert.rejects(edge.apply({ version: 1, routes: [], challenge: null }), named);
+    await edge.stop(0);
+    squatter.close();
+  });
+
   test("counts go on over a reload, under a new counter", async () => {
     const count = async () => {
       const usages = await (await stage.edge()).measure();
@@ -252,7 +280,13 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
         assert.match(status, /^Uid:\s+29301\s+29301\s+29301\s+29301$/m);
         // Only CAP_NET_BIND_SERVICE.
         assert.match(status, /^CapBnd:\s+0000000000000400$/m);
+        assert.match(status, /^Groups:\s*$/m);
+        assert.match(status, /^NoNewPrivs:\s+1$/m);
       }
+      const asApp = { uid: 29_302, gid: 29_302 };
+      const signal = await run({ file: "kill", args: ["-TERM", `${await worker()}`] }, asApp);
+      assert.match(signal.stderr, /not permitted/, "an application's user cannot signal it");
+      assert.equal((await stat(stateDir)).mode & 0o077, 0, "nor can HAProxy's user open the data folder");
     },
   );
 
@@ -268,7 +302,7 @@ describe("HAProxy's process", { skip: haproxyBin === undefined && "haproxy is no
       const enter = `#!/bin/sh\nexec nsenter --net=/proc/${network.pid}/ns/net setpriv "$@"\n`;
       await writeFile(setpriv, enter, { mode: 0o700 });
       const low = { stateDir: join(folder, "state"), listenPort: 80, listenTlsPort: 443, setpriv };
-      const edge = createHaproxyEdge({ ...testOptions(haproxyBin as string), ...low });
+      const edge = createHaproxyEdge({ ...testOptions, ...low });
       try {
         await edge.apply({ version: 1, routes: [], challenge: null });
         const listening = await readFile(`/proc/${network.pid}/net/tcp`, "utf8");

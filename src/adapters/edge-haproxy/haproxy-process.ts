@@ -129,7 +129,16 @@ export class HaproxyProcess {
   async start(pool: RoutePool): Promise<HaproxyRecord> {
     this.#writeFiles(pool);
     rmSync(this.path(adminSocket), { force: true });
-    const words = ["-W", "-S", `${this.path(masterSocket)},mode,600`, "-f", this.path("haproxy.cfg")];
+    // `-L` names the data folder in the list of processes.
+    const words = [
+      "-W",
+      "-L",
+      this.#stateDir,
+      "-S",
+      `${this.path(masterSocket)},mode,600`,
+      "-f",
+      this.path("haproxy.cfg"),
+    ];
     const [file, ...args] = [...(await this.#confinement()), this.#programs.haproxy, ...words] as [string, ...string[]];
     writeFileSync(this.#logPath, "", { mode: 0o600 });
     const pid = await startDetached({ file, args }, this.#logPath);

@@ -13,9 +13,9 @@ import { certificateFiles, type CertificateFile } from "./certificates.ts";
 import { createHaproxyEdge, type HaproxyEdge } from "./haproxy-edge.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import { callHaproxy } from "./runtime-socket.ts";
-import { haproxyBin, testOptions } from "./test-haproxy.ts";
+import { testOptions, withoutHaproxy } from "./test-haproxy.ts";
 
-describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not installed" }, () => {
+describe("HAProxy alone", { skip: withoutHaproxy }, () => {
   let app: Server;
   let edge: HaproxyEdge;
   let stateDir: string;
@@ -25,7 +25,7 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
     stateDir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
     app = createServer((request, response) => response.end(JSON.stringify(request.headers)));
     await once(app.listen(0, "127.0.0.1"), "listening");
-    edge = createHaproxyEdge({ ...testOptions(haproxyBin as string), stateDir, trustedProxies: ["127.0.0.1/32"] });
+    edge = createHaproxyEdge({ ...testOptions, stateDir, trustedProxies: ["127.0.0.1/32"] });
     await edge.applyCertificates({ version: 1, certificates: [await makeCertificate(["app.test"])] });
     const target = { host: "127.0.0.1", port: (app.address() as AddressInfo).port };
     const redirected = { ...route("app.test", [target]), https: "redirect" } as const;
@@ -88,7 +88,7 @@ describe("HAProxy alone", { skip: haproxyBin === undefined && "haproxy is not in
   });
 
   test("without HTTPS, certificates wait for it, and routes are served", async () => {
-    const options = { ...testOptions(haproxyBin as string), listenTlsPort: null };
+    const options = { ...testOptions, listenTlsPort: null };
     const dir = await mkdtemp(join(tmpdir(), "berth-haproxy-"));
     const plain = createHaproxyEdge({ ...options, stateDir: dir });
     const table = (version: number) => ({ version, routes: [route("app.test", [])], challenge: null });

@@ -66,10 +66,16 @@ function installCommand(packages: readonly string[]): Command {
 }
 
 /**
- * Unpacks packages into `target` without installing them, which needs no root. Returns whether it succeeded. If the machine's package lists
- * don't have the packages, fetches lists into a scratch folder, because only root may refresh the machine's.
+ * Unpacks packages, and those of their libraries that this machine lacks, into `target` without installing them, which needs no root.
+ * Returns whether it succeeded. If the machine's package lists don't have the packages, fetches lists into a scratch folder, because only
+ * root may refresh the machine's. `finish` completes the folder before it gets its name.
  */
-export async function aptUnpack(context: SetupContext, packages: readonly string[], target: string): Promise<boolean> {
+export async function aptUnpack(
+  context: SetupContext,
+  packages: readonly string[],
+  target: string,
+  finish: (folder: string) => Promise<void> = async () => {},
+): Promise<boolean> {
   context.log.info({ packages, target }, `fetching ${packages.join(", ")} for Berth only`);
   await mkdir(context.toolchain, { recursive: true });
   const lists = await mkdtemp(join(context.toolchain, "apt-"));
@@ -79,6 +85,7 @@ export async function aptUnpack(context: SetupContext, packages: readonly string
       for (const name of await readdir(lists)) {
         if (name.endsWith(".deb")) await runOk({ file: "dpkg-deb", args: ["-x", join(lists, name), folder] });
       }
+      await finish(folder);
     });
     return true;
   } catch (cause) {
@@ -91,12 +98,22 @@ export async function aptUnpack(context: SetupContext, packages: readonly string
 
 async function download(context: SetupContext, packages: readonly string[], folder: string): Promise<void> {
   const options = { cwd: folder, env: aptEnvironment(context), timeoutMs: aptTimeoutMs };
-  const command = (own: readonly string[]) => ({ file: "apt-get", args: [...own, "-q", "download", ...packages] });
-  const first = await run(command([]), options);
-  if (first.exitCode === 0) return;
+  const aptGet = (args: readonly string[]) => run({ file: "apt-get", args }, options);
+  const fetchWith = async (own: readonly string[]) => {
+    const planned = await aptGet([...own, "-q", "--simulate", "--no-install-recommends", "install", ...packages]);
+    return aptGet([...own, "-q", "download", ...new Set([...packages, ...librariesIn(planned.stdout)])]);
+  };
+  if ((await fetchWith([])).exitCode === 0) return;
   const own = await ownState(folder);
   await runOk({ file: "apt-get", args: [...own, "-q", "update"] }, options);
-  await runOk(command(own), options);
+  const { exitCode, stderr } = await fetchWith(own);
+  if (exitCode !== 0) throw new Error(`apt-get download failed: ${stderr.trim().slice(-500)}`);
+}
+
+/** Returns the libraries in the plan of a simulated installation, which names what this machine lacks. libc must be the machine's own. */
+function librariesIn(plan: string): readonly string[] {
+  const names = Array.from(plan.matchAll(/^Inst (\S+)/gm), ([, name]) => name as string);
+  return names.filter((name) => name.startsWith("lib") && !name.startsWith("libc6"));
 }
 
 async function ownState(folder: string): Promise<readonly string[]> {

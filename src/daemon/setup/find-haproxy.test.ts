@@ -17,7 +17,7 @@ for (const [version, isNewEnough] of [
     await writeFile(file, `#!/bin/sh\necho "HAProxy version ${version} 2023/12/16 - https://haproxy.org/"\n`, {
       mode: 0o755,
     });
-    assert.equal(await findHaproxy(folder), isNewEnough ? file : null);
+    assert.equal(await findHaproxy([null, join(folder, "missing"), file]), isNewEnough ? file : null);
     await rm(folder, { recursive: true });
   });
 }

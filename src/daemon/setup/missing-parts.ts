@@ -41,6 +41,8 @@ function programParts(found: FoundParts, facts: MachineFacts): readonly MissingP
   const lacking: MissingPart[] = [];
   const add = (part: string, required: boolean, effect: string, packages: readonly string[]) =>
     lacking.push({ part, effect, command: installAdvice(packages, facts), required });
+  if (found.haproxy === null && found.wantsHaproxy)
+    add("HAProxy 2.6 or newer", true, "Berth cannot serve applications without it", ["haproxy"]);
   if (found.git === null) add("git", true, "nothing can be pushed", ["git"]);
   if (found.bwrap === null) {
     add("bubblewrap", false, "builds and applications are not isolated from this machine", ["bubblewrap"]);

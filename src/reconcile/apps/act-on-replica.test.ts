@@ -33,7 +33,7 @@ test("a replica of a lost machine starts elsewhere before an edge that is behind
   const ingestOutput = async ({ instances }: { instances: readonly Instance[] }) =>
     void ingested.push(instances.map(({ ordinal }) => ordinal));
   const platform = platformDouble({ db, vault, ingestOutput, ports: { runtime } });
-  const edge = { id: "edge", machine: "lost", kind: "builtin", certificate_version: 0, open_requests: {} } as const;
+  const edge = { id: "edge", machine: "lost", kind: "haproxy", certificate_version: 0, open_requests: {} } as const;
   await saveEdge(db, { ...edge, route_version: 0 });
   // Keeps the edge live for the length of this test.
   await sql`update edge set seen_at = now() + interval '1 hour'`.execute(db);

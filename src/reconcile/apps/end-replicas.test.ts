@@ -16,7 +16,7 @@ after(drop);
 async function saveServing({ version, openRequests = 0 }: { version: number; openRequests?: number }): Promise<void> {
   const open_requests = { "127.0.0.1:1": openRequests };
   const serves = { route_version: version, certificate_version: 0, open_requests };
-  await saveEdge(db, { id: "edge", machine: "here", kind: "builtin", ...serves });
+  await saveEdge(db, { id: "edge", machine: "here", kind: "haproxy", ...serves });
   // Keeps the edge live for the length of this test.
   await sql`update edge set seen_at = now() + interval '1 hour'`.execute(db);
 }
