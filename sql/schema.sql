@@ -390,6 +390,8 @@ CREATE TABLE public.certificate (
     steps jsonb DEFAULT '[]'::jsonb NOT NULL,
     confirmed_at timestamp with time zone,
     org_id text,
+    zone text,
+    first_issued_at timestamp with time zone,
     CONSTRAINT certificate_challenge_check CHECK ((challenge = ANY (ARRAY['http-01'::text, 'dns-01'::text]))),
     CONSTRAINT certificate_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'issuing'::text, 'active'::text, 'failed'::text])))
 );
@@ -617,7 +619,8 @@ CREATE TABLE public.domain_claim (
     proof text NOT NULL,
     held_at timestamp with time zone,
     verified_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    asked_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.earlier_name (
@@ -1281,6 +1284,8 @@ CREATE INDEX certificate_due ON public.certificate USING btree (next_attempt_at)
 
 CREATE INDEX certificate_ending ON public.certificate USING btree (not_after) WHERE (wanted AND (chain_pem IS NOT NULL));
 
+CREATE INDEX certificate_of_zone ON public.certificate USING btree (zone, first_issued_at);
+
 CREATE INDEX certificate_ordered ON public.certificate USING btree (ordered_at);
 
 CREATE INDEX change_by_org ON public.change USING btree (org_id, xid);
@@ -1337,7 +1342,7 @@ CREATE INDEX deployment_rolled_back_from ON public.deployment USING btree (rolle
 
 CREATE INDEX disk_use_due ON public.disk_use USING btree (next_at);
 
-CREATE INDEX domain_claim_held ON public.domain_claim USING btree (hostname) WHERE (held_at IS NOT NULL);
+CREATE INDEX domain_claim_hostname ON public.domain_claim USING btree (hostname);
 
 CREATE INDEX domain_claim_verified ON public.domain_claim USING btree (zone) WHERE (verified_at IS NOT NULL);
 

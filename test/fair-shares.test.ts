@@ -3,8 +3,15 @@ import { test } from "node:test";
 import { sql } from "kysely";
 import { insertOperation, takeOperation } from "../src/features/backups/operations.ts";
 import { takeQueued } from "../src/features/builds/lifecycle-queries.ts";
-import { claimDue, recentOrders, saveAttempt, syncWanted } from "../src/features/certificates/queries.ts";
-import { whyNoOrder } from "../src/features/certificates/rules.ts";
+import {
+  changedHostnames,
+  claimDue,
+  recentFirsts,
+  recentOrders,
+  saveAttempt,
+  syncWanted,
+} from "../src/features/certificates/queries.ts";
+import { whyNoFirst, whyNoOrder } from "../src/features/certificates/rules.ts";
 import { takeDeployment } from "../src/features/deployments/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
@@ -159,12 +166,63 @@ test("an organization can use half of the remaining certificate orders, and deta
   assert.equal((await db.selectFrom("certificate").select("id").execute()).length, 0, "old orders are deleted");
 });
 
+test("the new certificates of a week below one registered domain are shared, and the text says when the next one is due", async () => {
+  const { db } = api.platform;
+  const [one, other] = [await testOrganization(db, "firsts-one"), await testOrganization(db, "firsts-other")];
+  const issue = async (org: TestOrganization, count: number, zone = "apps.test") => {
+    await sql`insert into certificate (id, hostname, challenge, org_id, zone, chain_pem, first_issued_at)
+      select 'crt_' || gen_random_uuid(), gen_random_uuid() || '.' || ${zone}::text, 'http-01', ${org.id}, ${zone}, '', now() - interval '6 days'
+      from generate_series(1, ${count}::int)`.execute(db);
+  };
+  const waits = async (org_id: string | null, zone = "apps.test") =>
+    whyNoFirst(await recentFirsts(db, { id: "crt_new", zone, org_id }), { org_id, zone }, 10, Date.now());
+  await sql`delete from certificate`.execute(db);
+  await issue(one, 4);
+  assert.equal(await waits(one.id), null);
+  await issue(one, 1);
+  const share = await waits(one.id);
+  const tomorrow = new Date(Date.now() + 24 * 3_600_000).toISOString().slice(0, 10);
+  assert.match(share?.detail ?? "", /^The organization's share of the 10 new certificates .* names below apps\.test /);
+  assert.ok(share?.detail.includes(`the next is due at ${tomorrow}`), share?.detail);
+  assert.ok(Math.abs((share?.nextMs ?? 0) - 24 * 3_600_000) < 60_000);
+  assert.equal(await waits(other.id), null, "another organization has its own share");
+  assert.equal(await waits(one.id, "one.test"), null, "another registered domain has its own limit");
+  await issue(other, 2);
+  await sql`insert into certificate (id, hostname, challenge, org_id, zone, status, lease_until)
+    select 'crt_' || n, n || '.apps.test', 'http-01', ${other.id}, 'apps.test', 'issuing', now() + interval '30 seconds'
+    from generate_series(1, 3) as t(n)`.execute(db);
+  assert.match((await waits(null))?.detail ?? "", /^The 10 new certificates /, "orders in progress count");
+  await sql`update certificate set wanted = false, not_after = now() - interval '1 day', lease_until = null`.execute(
+    db,
+  );
+  await syncWanted(db, []);
+  assert.match((await waits(one.id))?.detail ?? "", /^The organization's share/, "deleted names still count");
+  await sql`update certificate set first_issued_at = now() - interval '8 days'`.execute(db);
+  assert.equal(await waits(one.id), null);
+});
+
+test("a project's default name needs a certificate once the project has been live", async () => {
+  const org = await testOrganization(api.platform.db, "never-live");
+  const never = await projectOf(org);
+  const live = await activeDeployment(org, "active");
+  const { db } = api.platform;
+  await db
+    .updateTable("deployment")
+    .set({ activated_at: sql<string>`now()` })
+    .where("id", "=", live.deployment_id)
+    .execute();
+  const { projects } = await changedHostnames(db, null, true);
+  const namesOf = ({ project_id }: { project_id: string }) =>
+    projects.find((each) => each.project_id === project_id)?.hostnames.length;
+  assert.deepEqual([namesOf(never), namesOf(live)], [0, 1]);
+});
+
 test("an order counts for the organization that owns the name, and detaching the name does not reset the pause after a failure", async () => {
   const { db } = api.platform;
   const org = await testOrganization(db, "failing");
   const hostname = "www.failing.test";
   await testDomain(api.platform, await projectOf(org), hostname);
-  const wanted = [{ hostname, org_id: org.id, challenge: "http-01" as const }];
+  const wanted = [{ hostname, zone: "failing.test", org_id: org.id, challenge: "http-01" as const }];
   await syncWanted(db, wanted);
   const due = await claimDue(db, owner, nothingInProgress);
   assert.deepEqual([due?.hostname, due?.org_id], [hostname, org.id]);

@@ -11,6 +11,7 @@ import { StartRefused } from "./start-refused.ts";
 export function certificateSettingsOf(config: Config, log: Log): CertificateSettings {
   return {
     directory: directoryOf(config),
+    weeklyFirsts: config.acmeWeeklyFirsts,
     httpPort: config.acmeHttpPort,
     probe: config.acmeProbe,
     // Tests set port 0 (any free port) and have no control plane behind the edge.

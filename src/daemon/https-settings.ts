@@ -33,6 +33,12 @@ export const httpsSettings = {
     true,
     "Request each name over HTTP before a certificate is ordered; switch it off where the machine cannot reach its own public address.",
   ),
+  acmeWeeklyFirsts: wholeNumber(
+    "BERTH_ACME_WEEKLY_LIMIT",
+    40,
+    [1, 100_000],
+    "How many new certificates Berth orders in seven days for names below one registered domain. Let's Encrypt issues 50; renewals do not count.",
+  ),
   dnsUpdateServer: optionalText(
     "BERTH_DNS_UPDATE_SERVER",
     "The primary DNS server of the zone that holds `BERTH_DOMAIN`, such as `192.0.2.1` or `192.0.2.1:5353`: Berth orders one certificate for `*.<BERTH_DOMAIN>` and publishes the proof there by signed updates (RFC 2136).",

@@ -8,7 +8,7 @@ import { router } from "./routes.tsx";
 const root = document.getElementById("root");
 const fontsTimeoutMs = 3000;
 
-// A one-time link replaces an earlier sign-in.
+// A one-time link replaces an earlier sign-in, after a question.
 const isSigningIn = location.pathname === "/sign-in";
 const resumed = isSigningIn ? Promise.resolve(undefined) : resumeSession();
 resumed.catch(() => {});

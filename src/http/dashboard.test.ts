@@ -46,6 +46,39 @@ test("a one-time link signs in once, and a token that is none not at all", async
   assert.equal((await api.call("POST", "/session/link", { token: "berth_o_none" })).status, 401);
 });
 
+test("a link never replaces a session, or starts one from another site, without a question", async () => {
+  const other = await testOrganization(api.database.db, "other");
+  const codeOf = async (token: string) =>
+    String((await api.call("POST", "/session/link", { token })).body["url"]).split("#")[1];
+  const first = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
+  const cookie = (first.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const open = (body: object, headers: object = { cookie }) =>
+    api.call("POST", "/session", { headers: { ...ownPage(), ...headers }, body });
+  const code = await codeOf(other.member);
+  const asked = await open({ code });
+  assert.deepEqual(asked.body["question"], { organization: other.slug, token: "test", present: org.slug });
+  assert.deepEqual([asked.body["token"], asked.headers.get("set-cookie")], [undefined, null]);
+  assert.equal((await open({ code, agreed: true })).body["token"], other.member);
+  assert.equal(
+    (await open({ code: await codeOf(org.member), elsewhere: true })).body["token"],
+    org.member,
+    "the same token",
+  );
+  const away = await open({ code: await codeOf(org.member), elsewhere: true }, {});
+  assert.deepEqual(away.body["question"], { organization: org.slug, token: "test", present: null });
+});
+
+test("the page learns whether another site has opened it", async () => {
+  const timing = async (site: string) =>
+    (await api.call("GET", "/sign-in", { headers: { ...asksHtml, "sec-fetch-site": site } })).headers.get(
+      "server-timing",
+    );
+  assert.deepEqual(
+    [await timing("cross-site"), await timing("none"), await timing('x"')],
+    ['site;desc="cross-site"', 'site;desc="none"', null],
+  );
+});
+
 test("a session's cookie goes to /session alone, is no script's to read, and never authenticates the API", async () => {
   const { headers } = await api.call("POST", "/session", { headers: ownPage(), body: { token: org.member } });
   const set = headers.get("set-cookie") ?? "";

@@ -59,6 +59,9 @@ function asksForPage({ method, url, headers }: FastifyRequest): boolean {
 function sendPage(state: BundleState, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const page = typeof state === "string" ? undefined : state.files.get("/index.html");
   if (page === undefined) return sendWaitPage(state === "failed" ? "failed" : "building", reply);
+  // The page of a sign-in link asks first if the person came from another site; scripts can't read this header of their own request.
+  const site = /^[a-z-]+$/.exec(String(request.headers["sec-fetch-site"]))?.[0];
+  if (site !== undefined) reply.header("server-timing", `site;desc="${site}"`);
   return send(request, reply.headers(pageHeaders(page.bytes.toString())).header("cache-control", "no-store"), page);
 }
 

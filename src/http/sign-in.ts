@@ -21,6 +21,8 @@ export interface SignIn {
 export interface SignInLinks {
   /** Creates a URL that signs in with this token, once and within 15 minutes. */
   create(token: string): string;
+  /** Returns the token behind a link's code, which stays valid. */
+  peek(code: string): string | undefined;
   /** Returns the token behind a link's code and invalidates the code. */
   redeem(code: string): string | undefined;
 }
@@ -44,6 +46,7 @@ export function createSignInLinks(baseUrl: () => string): SignInLinks {
       // In the URL's fragment, so that it reaches neither server logs nor a Referer.
       return `${baseUrl()}/sign-in#${code}`;
     },
+    peek: (code) => tokens.get(code),
     redeem(code) {
       const token = tokens.get(code);
       tokens.delete(code);
@@ -69,11 +72,37 @@ export function addSignIn(app: FastifyInstance, signIn: SignIn): void {
 
 async function open(signIn: SignIn, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireOwnPage(signIn, request);
-  const { code, token: given } = (request.body ?? {}) as { readonly code?: unknown; readonly token?: unknown };
+  const { code, token: given, ...how } = (request.body ?? {}) as OpenBody;
+  const question =
+    typeof code === "string" && how.agreed !== true ? await questionBefore(signIn, request, code, how) : null;
+  if (question !== null) return answer(reply, 200, { question });
   const token = typeof code === "string" ? signIn.links.redeem(code) : given;
   if (typeof token !== "string") throw refusedSignIn(signIn, request, "The link was used or has expired.");
   await requireToken(signIn, request, token);
   return startSession(signIn, request, reply, token);
+}
+
+interface OpenBody {
+  readonly code?: unknown;
+  readonly token?: unknown;
+  /** Whether the person has confirmed the question. */
+  readonly agreed?: unknown;
+  /** Whether the person did not open the link directly, as a program or the address bar does. */
+  readonly elsewhere?: unknown;
+}
+
+/**
+ * Returns what the page asks before a link signs in: a link of another organization must not replace a session, or start one from a foreign
+ * page, unnoticed, because what the person types next would go there. Null if there is nothing to ask, or the code is not valid.
+ */
+async function questionBefore(signIn: SignIn, request: FastifyRequest, code: string, { elsewhere }: OpenBody) {
+  const token = signIn.links.peek(code);
+  const next = token === undefined ? undefined : (await signIn.authenticator.authenticate(token))?.caller;
+  if (next === undefined) return null;
+  const present = await sessionOf(signIn, request);
+  const isOther = present !== undefined && present.token_id !== next.token_id;
+  if (!isOther && (elsewhere !== true || present !== undefined)) return null;
+  return { organization: next.org_name, token: next.token_name, present: present?.org_name ?? null };
 }
 
 /** Returns who is signed in in the browser that sent this request, which must be below `/session`. Suspended organizations have no session. */

@@ -250,6 +250,8 @@ export interface CertificateTable {
   steps: Generated<Json<unknown>>;
   confirmed_at: Timestamp | null;
   org_id: string | null;
+  zone: string | null;
+  first_issued_at: Timestamp | null;
 }
 
 export interface CertificateMarkTable {
@@ -403,6 +405,7 @@ export interface DomainClaimTable {
   held_at: Timestamp | null;
   verified_at: Timestamp | null;
   created_at: Generated<Timestamp>;
+  asked_at: Generated<Timestamp>;
 }
 
 export interface EarlierNameTable {

@@ -29,6 +29,16 @@ test(
     await headingOf(visitor, "Overview").waitFor();
     await visitor.reload();
     await headingOf(visitor, "Overview").waitFor();
+    const other = await platform.call("POST", "/v1/orgs", { slug: "stranger", name: "Stranger" });
+    const stranger = await cliUser({ url: platform.api, token: String(other.body["token"]) });
+    const foreign =
+      /http[^\s"]+\/sign-in#[^\s"]+/.exec((await stranger.berth(["open", "--dashboard"])).stdout)?.[0] ?? "";
+    await stranger[Symbol.asyncDispose]();
+    await visitor.goto(foreign);
+    await headingOf(visitor, "Sign in to Stranger?").waitFor();
+    await looksRight(visitor);
+    await visitor.getByRole("button", { name: "Stay in" }).click();
+    await headingOf(visitor, "Overview").waitFor();
     await visitor.context().close();
     const second = await openPage();
     await faults.during([/^401 \/session$/], async () => {

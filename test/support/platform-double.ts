@@ -57,7 +57,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
     domains: testDomains,
     certificates: {
       ...{ directory: null, control: null, controlHost: null, appsDomain: null },
-      ...{ httpPort: 80, probe: true, hsts: false, own: () => [] },
+      ...{ weeklyFirsts: 40, httpPort: 80, probe: true, hsts: false, own: () => [] },
     },
     httpsNames: new HttpsNames(),
     appUrl: (hostname) => `http://${hostname}`,

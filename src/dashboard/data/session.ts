@@ -18,12 +18,38 @@ async function askForSession(): Promise<{ readonly token?: string | null }> {
   return (await response.json().catch(() => ({}))) as { token?: string | null };
 }
 
-/** Signs in with a token, or with the code of a one-time link. Throws a sentence for the user. */
-export async function signIn(body: { readonly token: string } | { readonly code: string }): Promise<Session> {
+/** What signs in: a token, or the code of a one-time link, with the person's consent if the platform has asked for it. */
+export type Credential =
+  | { readonly token: string }
+  | { readonly code: string; readonly agreed: boolean; readonly elsewhere: boolean };
+
+/** What the page asks before a link signs in. `present`: the organization of the session that it would replace. */
+export interface SignInQuestion {
+  readonly organization: string;
+  readonly token: string;
+  readonly present: string | null;
+}
+
+/** Signs in, or returns what to ask first. Throws a sentence for the user. */
+export async function signIn(body: Credential): Promise<Session | { readonly question: SignInQuestion }> {
   const response = await fetch("/session", { method: "POST", headers, body: JSON.stringify(body) }).catch(unreachable);
-  const answer = (await response.json().catch(() => ({}))) as { token?: string; error?: string };
+  const answer = (await response.json().catch(() => ({}))) as Partial<SignInAnswer>;
+  if (answer.question !== undefined) return { question: answer.question };
   if (!response.ok || answer.token === undefined) throw new Error(answer.error ?? "Signing in did not work.");
   return sessionOf(answer.token);
+}
+
+interface SignInAnswer {
+  readonly token: string;
+  readonly question: SignInQuestion;
+  readonly error: string;
+}
+
+/** Whether another site may have opened this page. Browsers tell the server (`Sec-Fetch-Site`) over HTTPS and on this machine. */
+export function isOpenedElsewhere(): boolean {
+  const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  const site = navigation?.serverTiming?.find(({ name }) => name === "site")?.description;
+  return site !== "none" && site !== "same-origin";
 }
 
 /** Forgets the token in this browser. The token itself stays valid. */

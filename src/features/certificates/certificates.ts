@@ -20,6 +20,7 @@ export {
   nextLookMs,
   renewalTime,
   validText,
+  whyNoFirst,
   whyNoOrder,
 } from "./rules.ts";
 export {
@@ -32,6 +33,7 @@ export {
   forwardRenewal,
   insertChallenge,
   plannedRenewals,
+  recentFirsts,
   recentOrders,
   saveAccountUrl,
   saveAttempt,

@@ -6,7 +6,7 @@ import { syncWanted } from "./queries.ts";
 const { db, drop } = await testDatabase();
 after(drop);
 
-const wanted = [{ hostname: "shop.test", challenge: "http-01", org_id: null }] as const;
+const wanted = [{ hostname: "shop.test", zone: "shop.test", challenge: "http-01", org_id: null }] as const;
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const rows = () => db.selectFrom("certificate").select(["id", "wanted"]).execute();
 const change = (values: { not_after?: Date; ordered_at?: Date }) => db.updateTable("certificate").set(values).execute();

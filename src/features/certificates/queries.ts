@@ -9,6 +9,8 @@ import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease }
 export interface WantedName {
   readonly hostname: string;
   readonly challenge: ChallengeKind;
+  /** The registered domain, for which authorities limit new certificates. */
+  readonly zone: string;
   /** The organization that the name belongs to; null for the platform's own names. */
   readonly org_id: string | null;
 }
@@ -25,7 +27,7 @@ export interface HostnameChanges {
 
 /**
  * Returns the hostnames of the projects that changed since the snapshot, or of all projects when `since` is null. Includes the attached
- * hostnames of living projects and, with `defaults`, their default ones.
+ * hostnames of living projects and, with `defaults`, the default ones of those that have been live.
  */
 export async function changedHostnames(db: Db, since: string | null, defaults: boolean): Promise<HostnameChanges> {
   const { rows } = await sql<HostnameChanges>`
@@ -35,15 +37,19 @@ export async function changedHostnames(db: Db, since: string | null, defaults: b
     from changed c join project owned on owned.id = c.project_id cross join lateral (select array(
       select d.hostname from domain d join project p on p.id = d.project_id and p.org_id = d.org_id
         where p.id = c.project_id and p.deleted_at is null
-      union select hostname from project where id = c.project_id and ${defaults} and deleted_at is null and purged_at is null
+      union select hostname from project where id = c.project_id and ${defaults} and deleted_at is null and purged_at is null and ${wasLive}
       union select e.hostname from earlier_name e join project p on p.id = e.project_id
-        where p.id = c.project_id and ${defaults} and p.deleted_at is null) as hostnames offset 0) n`.execute(db);
+        where p.id = c.project_id and ${defaults} and p.deleted_at is null and ${wasLive}) as hostnames offset 0) n`.execute(
+    db,
+  );
   return rows[0] as HostnameChanges;
 }
 
+const wasLive = sql`exists (select from deployment where project_id = c.project_id and org_id = owned.org_id and activated_at is not null)`;
+
 /** Creates a row for each wanted name, marks the names that are no longer wanted, and deletes rows that are of no further use. */
 export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise<void> {
-  const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text, org_id text)`;
+  const given = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as g(hostname text, challenge text, zone text, org_id text)`;
   const { rows } = await sql<WantedName>`
     select g.* from ${given} where not exists (select from certificate c where c.hostname = g.hostname)`.execute(db);
   if (rows.length > 0)
@@ -52,16 +58,15 @@ export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise
       .values(rows.map((row) => ({ ...row, id: newId("crt") })))
       .onConflict((on) => on.column("hostname").doNothing())
       .execute();
-  await sql`update certificate c set wanted = g.hostname is not null, org_id = case when g.hostname is null then c.org_id else g.org_id end
+  await sql`update certificate c set wanted = g.hostname is not null, zone = coalesce(g.zone, c.zone),
+      org_id = case when g.hostname is null then c.org_id else g.org_id end
     from certificate earlier left join ${given} on g.hostname = earlier.hostname
-    where earlier.id = c.id and (c.wanted <> (g.hostname is not null) or (g.hostname is not null and c.org_id is distinct from g.org_id))`.execute(
-    db,
-  );
-  // A row with a recent order stays, so that detaching its name neither hides the order from `recentOrders` nor ends a pause.
+    where earlier.id = c.id and (c.wanted <> (g.hostname is not null)
+      or (g.hostname is not null and (c.org_id, c.zone) is distinct from (g.org_id, g.zone)))`.execute(db);
+  // A row with a recent order stays, so that detaching its name neither hides the order from `recentOrders` and `recentFirsts` nor ends a pause.
   await sql`delete from certificate where not wanted and (not_after is null or not_after < now())
-    and (ordered_at is null or ordered_at < now() - ${orderWindow}) and (lease_until is null or lease_until < now())`.execute(
-    db,
-  );
+    and (ordered_at is null or ordered_at < now() - ${orderWindow}) and (lease_until is null or lease_until < now())
+    and (first_issued_at is null or first_issued_at < now() - ${firstsWindow})`.execute(db);
   await sql`delete from acme_challenge where created_at < now() - interval '1 day'`.execute(db);
 }
 
@@ -71,6 +76,8 @@ export interface DueCertificate extends WantedName {
   readonly fence: number;
   readonly failures: number;
   readonly not_after: string | null;
+  /** Null: the name never had a certificate. */
+  readonly first_issued_at: string | null;
   readonly created_at: string;
 }
 
@@ -80,7 +87,9 @@ export async function claimDue(db: Db, owner: string, inProgress: InProgress): P
     update certificate set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
     where id = (select id from certificate c where wanted and next_attempt_at <= now() and (lease_until is null or lease_until <= now())
       and ${mayBegin(inProgress, "c")} order by ${servedLater(inProgress, "c")}, next_attempt_at limit 1 for update skip locked)
-    returning id, hostname, challenge, org_id, fence, failures, not_after, created_at`.execute(db);
+    returning id, hostname, challenge, coalesce(zone, hostname) as zone, org_id, fence, failures, not_after, first_issued_at, created_at`.execute(
+    db,
+  );
   return rows[0];
 }
 
@@ -132,11 +141,18 @@ export interface IssuedCertificate {
 
 /** Replaces the old certificate with a new one. */
 export async function saveIssued(db: Db, lease: Lease, issued: IssuedCertificate): Promise<void> {
-  await db.updateTable("certificate").set(issued).where(holds(lease)).execute();
+  const first_issued_at = sql<string>`coalesce(first_issued_at, now())`;
+  await db
+    .updateTable("certificate")
+    .set({ ...issued, first_issued_at })
+    .where(holds(lease))
+    .execute();
 }
 
 // Let's Encrypt's window for its limit of orders.
 const orderWindow = sql`interval '3 hours'`;
+// Let's Encrypt's window for its limit of new certificates for a registered domain. Renewals do not count.
+const firstsWindow = sql`interval '7 days'`;
 
 /** How many orders were started in the last three hours; authorities limit that number. */
 export interface RecentOrders {
@@ -154,6 +170,28 @@ export async function recentOrders(db: Db, orgId: string | null): Promise<Recent
       exists (select from organization where id <> ${orgId} and suspended_at is null) as others
     from certificate where ordered_at > now() - ${orderWindow}`.execute(db);
   return rows[0] as RecentOrders;
+}
+
+/** The first certificates of names below one registered domain within seven days, those being ordered included. */
+export interface RecentFirsts extends RecentOrders {
+  /** When the oldest of all, and the oldest of the organization, will be seven days old; null if there is none. */
+  readonly all_until: string | null;
+  readonly own_until: string | null;
+}
+
+/** Counts first certificates below the name's registered domain, without the name itself. */
+export async function recentFirsts(
+  db: Db,
+  { id, zone, org_id }: Pick<DueCertificate, "id" | "zone" | "org_id">,
+): Promise<RecentFirsts> {
+  const { rows } = await sql<RecentFirsts>`
+    select count(*)::int as all, (count(*) filter (where org_id = ${org_id}))::int as own,
+      exists (select from organization where id <> ${org_id} and suspended_at is null) as others,
+      min(first_issued_at) + ${firstsWindow} as all_until,
+      min(first_issued_at) filter (where org_id = ${org_id}) + ${firstsWindow} as own_until
+    from certificate where zone = ${zone} and id <> ${id} and (first_issued_at > now() - ${firstsWindow}
+      or (first_issued_at is null and status = 'issuing' and lease_until > now()))`.execute(db);
+  return rows[0] as RecentFirsts;
 }
 
 /** Returns the account at a directory. */

@@ -1,5 +1,5 @@
 import type { OrderOutcome, RenewalWindow } from "../../ports/certificate-issuer.ts";
-import type { RecentOrders } from "./queries.ts";
+import type { RecentFirsts, RecentOrders } from "./queries.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -16,6 +16,25 @@ export function whyNoOrder({ all, own, others }: RecentOrders, orgId: string | n
   if (all >= mostOrders) return "The platform has ordered as many certificates as an authority allows in three hours.";
   if (orgId === null || !others || own * 2 < mostOrders - (all - own)) return null;
   return "The organization has ordered its share of the certificates that an authority allows the platform in three hours.";
+}
+
+/**
+ * Returns why the first certificate of a name has to wait, and how long; null if it may be ordered. Of the `most` that Berth orders for a
+ * registered domain in seven days, an organization may use half of what the others have left.
+ */
+export function whyNoFirst(
+  { all, own, others, all_until, own_until }: RecentFirsts,
+  { org_id, zone }: { readonly org_id: string | null; readonly zone: string },
+  most: number,
+  nowMs: number,
+): { readonly detail: string; readonly nextMs: number } | null {
+  const isFull = all >= most;
+  if (!isFull && (org_id === null || !others || own * 2 < most - (all - own))) return null;
+  const until = isFull ? all_until : own_until;
+  const at = until === null ? nowMs + hourMs : Date.parse(until);
+  const whose = isFull ? `The ${most} new certificates` : `The organization's share of the ${most} new certificates`;
+  const detail = `${whose} that Berth orders for names below ${zone} in seven days are used up; the next is due at ${new Date(at).toISOString()}. Until then the name is served over HTTP.`;
+  return { detail, nextMs: Math.min(dayMs, Math.max(minuteMs, at - nowMs)) };
 }
 
 type Refused = Extract<OrderOutcome, { outcome: "refused" }>;

@@ -194,6 +194,36 @@ describe("one project has a name at a time", () => {
     assert.ok((await actions(abroad)).includes(`domain.attached ${hostname}`));
   });
 
+  test("a name that another organization has asked for is not served by its address records alone, but stays served if it was", async () => {
+    const [contested, alone] = [freshZone(), freshZone()];
+    for (const hostname of [contested, alone]) await attach(demo, hostname);
+    assert.equal((await attachAbroad(contested)).status, 409);
+    for (const hostname of [contested, alone]) {
+      server.set(hostname, ...here);
+      await recheck(hostname);
+    }
+    assert.ok(!(await served()).includes(contested));
+    assert.ok((await served()).includes(alone));
+    assert.equal((await attachAbroad(alone)).status, 409);
+    await recheck(alone);
+    assert.ok((await served()).includes(alone), "a served name stays served");
+    const [row] = (await list(demo)).filter(({ hostname }) => hostname === contested);
+    server.set(`_berth.${contested}`, { type: "TXT", value: row?.instructions.txt?.value ?? "" });
+    await recheck(contested);
+    assert.ok((await served()).includes(contested), "its own proof decides");
+    const late = freshZone();
+    await attach(demo, late);
+    await attachAbroad(late);
+    await api.database.db
+      .updateTable("domain_claim")
+      .set({ asked_at: new Date(Date.now() - 31 * 86_400_000) })
+      .where("hostname", "=", late)
+      .execute();
+    server.set(late, ...here);
+    await recheck(late);
+    assert.ok((await served()).includes(late), "a request counts for 30 days");
+  });
+
   test("a proof is an organization's own: seen by another, it moves nothing", async () => {
     const hostname = freshZone();
     await attach(demo, hostname);

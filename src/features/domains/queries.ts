@@ -80,13 +80,13 @@ const certificateNextAttempt = sql<
 >`case when certificate.status <> 'issuing' then certificate.next_attempt_at end`;
 const certificateSteps = sql<CertificateStep[]>`coalesce(certificate.steps, '[]')`;
 
-// Requires a TXT record if another organization had this very name or served one in the same zone: a wildcard record may point here, and
-// the first organization to attach a name below it would get that name. The same applies in the platform's own zones. Names already served
-// need no new proof.
+// Requires a TXT record if another organization had this very name, has asked for it within 30 days, or served one in the same zone: a
+// wildcard record may point here, and the first organization to attach a name below it would get that name. The same applies in the
+// platform's own zones. Names already served need no new proof.
 function needsTxt(ownZones: readonly string[]) {
   return sql<boolean>`(domain.verified_at is null and (domain.zone = any(${[...ownZones]}::text[]) or exists (
     select from domain_claim other where other.org_id <> domain.org_id
-      and ((other.hostname = domain.hostname and other.held_at is not null)
+      and ((other.hostname = domain.hostname and (other.held_at is not null or other.asked_at > now() - interval '30 days'))
         or (other.zone = domain.zone and other.verified_at is not null)))))`;
 }
 
@@ -148,8 +148,8 @@ export interface NewClaim {
 }
 
 /**
- * Records the organization's claim to a hostname and returns the proof for its TXT record, which never changes. `held`: the organization
- * has the hostname from now on.
+ * Records that the organization asked for a hostname, and returns the proof for its TXT record, which never changes. `held`: it has the
+ * hostname from now on.
  */
 export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<string> {
   const held_at = held ? sql<string>`now()` : null;
@@ -157,7 +157,9 @@ export async function claim(tx: Tx, wanted: NewClaim, held: boolean): Promise<st
     .insertInto("domain_claim")
     .values({ ...wanted, held_at })
     .onConflict((on) =>
-      on.columns(["org_id", "hostname"]).doUpdateSet({ held_at: held ? held_at : sql<string>`domain_claim.held_at` }),
+      on
+        .columns(["org_id", "hostname"])
+        .doUpdateSet({ asked_at: sql<string>`now()`, held_at: held ? held_at : sql<string>`domain_claim.held_at` }),
     )
     .returning("proof")
     .executeTakeFirstOrThrow();

@@ -8,6 +8,7 @@ import {
   insertChallenge,
   nextLookMs,
   openAccount,
+  recentFirsts,
   recentOrders,
   renewalTime,
   saveAccountUrl,
@@ -16,10 +17,12 @@ import {
   storeCertificate,
   syncWanted,
   validText,
+  whyNoFirst,
   whyNoOrder,
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
+import { zoneOf } from "../../features/domains/domains.ts";
 import { awaitEdges } from "../../features/deployments/deployments.ts";
 import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
@@ -121,9 +124,13 @@ function wantedNames({ certificates, ports }: Platform, hostnames: readonly Owne
   const plain = new Map(hostnames.map(({ hostname, org_id }) => [hostname, org_id]));
   if (controlHost !== null) plain.set(controlHost, null);
   const byHttp = [...plain].filter(([name]) => !isCovered(name) && name.replace(/^[^.]+/, "*") !== wildcard);
-  const wanted = byHttp.map(([hostname, org_id]) => ({ hostname, org_id, challenge: "http-01" as const }));
-  if (wildcard === null || own.has(wildcard)) return wanted;
-  return [...wanted, { hostname: wildcard, org_id: null, challenge: "dns-01" }];
+  const wanted = byHttp.map(([name, org_id]) => wantedName(name, org_id, "http-01"));
+  return wildcard === null || own.has(wildcard) ? wanted : [...wanted, wantedName(wildcard, null, "dns-01")];
+}
+
+function wantedName(hostname: string, org_id: string | null, challenge: WantedName["challenge"]): WantedName {
+  const plain = hostname.replace(/^\*\./, "");
+  return { hostname, org_id, challenge, zone: zoneOf(plain) ?? plain };
 }
 
 /** Makes one attempt: check the name, order, store. */
@@ -141,6 +148,8 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
     const detail = besidePresent(due.not_after, tooMany, nowMs);
     return saveAttempt(db, lease, { status: "pending", detail, failures, nextMs: overLimitMs });
   }
+  const waits = await whyNoFirstOf(platform, due);
+  if (waits !== null) return saveAttempt(db, lease, { status: "pending", failures, ...waits });
   await saveAttempt(db, lease, {
     status: "issuing",
     detail: "Berth is ordering the certificate.",
@@ -155,6 +164,11 @@ async function attempt(platform: Platform, due: DueCertificate, lease: Lease): P
     await saveAttempt(db, lease, { status: "failed", failures: failures + 1, detail, nextMs: refused.nextMs });
   }
   await wakeups.send(db, "certificates");
+}
+
+async function whyNoFirstOf({ db, clock, certificates }: Platform, due: DueCertificate) {
+  if (due.first_issued_at !== null) return null;
+  return whyNoFirst(await recentFirsts(db, due), due, certificates.weeklyFirsts, clock.now().getTime());
 }
 
 type Issued = Extract<OrderOutcome, { outcome: "issued" }>;

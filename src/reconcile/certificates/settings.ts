@@ -4,6 +4,8 @@ import type { EdgeCertificate, Target } from "../../ports/edge.ts";
 export interface CertificateSettings {
   /** The authority's ACME directory URL; null: no certificates are ordered. */
   readonly directory: string | null;
+  /** How many first certificates are ordered for names below one registered domain in seven days. */
+  readonly weeklyFirsts: number;
   /** The port at which the authority requests challenges: 80, except for test authorities. */
   readonly httpPort: number;
   /** Whether to request a test token through a name before ordering a certificate for it. */

@@ -1,44 +1,49 @@
 import { useEffect, useState } from "react";
 import type { Client } from "../../../contract/client.ts";
-import { signIn } from "../../data/session.ts";
+import { isOpenedElsewhere, signIn, type Credential, type SignInQuestion } from "../../data/session.ts";
 import { textOf } from "../../data/text-of.ts";
+import { Button } from "../../ui/button.tsx";
 import { Command } from "../../ui/copy.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Entrance } from "./entrance.tsx";
 
-/** Signs in by a one-time link without any input, else with a token. */
+/** Signs in by a one-time link, without any input unless the platform asks a question, else with a token. */
 export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Client) => void }) {
   const [code] = useState(() => (location.pathname === "/sign-in" ? location.hash.slice(1) : ""));
   const [busy, setBusy] = useState(code !== "");
   const [problem, setProblem] = useState<string>();
-  const enter = (body: { readonly token: string } | { readonly code: string }) => {
+  const [question, setQuestion] = useState<SignInQuestion>();
+  const enter = async (body: Credential) => {
     setBusy(true);
-    signIn(body).then(
-      (client) => {
-        if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
-        onSignedIn(client);
-      },
-      (error: Error) => {
-        setBusy(false);
-        setProblem(error.message);
-      },
-    );
+    try {
+      const answer = await signIn(body);
+      setBusy(false);
+      if ("question" in answer) return setQuestion(answer.question);
+      if (location.pathname === "/sign-in") history.replaceState(null, "", "/");
+      onSignedIn(answer);
+    } catch (error) {
+      setBusy(false);
+      setQuestion(undefined);
+      setProblem((error as Error).message);
+    }
   };
   useEffect(() => {
     if (code === "") return;
     // First remove the code from the address bar and the history. StrictMode runs the effect twice; the second run finds no code.
     if (location.hash === "") return;
     history.replaceState(null, "", "/sign-in");
-    enter({ code });
+    void enter({ code, agreed: false, elsewhere: isOpenedElsewhere() });
   }, []);
+  if (question !== undefined)
+    return <Question question={question} busy={busy} onAgree={() => enter({ code, agreed: true, elsewhere: false })} />;
   return (
     <Entrance title="Sign in to Berth">
       <Form
         submit="Sign in"
         busy={busy}
         error={null}
-        onSubmit={(form) => enter({ token: textOf(form, "token").trim() })}
+        onSubmit={(form) => void enter({ token: textOf(form, "token").trim() })}
       >
         <TextField
           name="token"
@@ -56,6 +61,37 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: (client: Clien
       <div className="mt-8 border-t border-line pt-5">
         <p className="mb-2 text-sm text-muted">Or, where the command line is logged in:</p>
         <Command>berth open --dashboard</Command>
+      </div>
+    </Entrance>
+  );
+}
+
+interface QuestionProps {
+  readonly question: SignInQuestion;
+  readonly busy: boolean;
+  readonly onAgree: () => void;
+}
+
+function Question({ question: { organization, token, present }, busy, onAgree }: QuestionProps) {
+  const now =
+    present === null
+      ? "Another site may have opened it."
+      : `This browser is signed in to ${present}; that session would end.`;
+  return (
+    <Entrance title={`Sign in to ${organization}?`}>
+      <p className="mb-3 text-sm">
+        This link signs in to the organization <b>{organization}</b> with the token <b>{token}</b>. {now}
+      </p>
+      <p className="mb-5 text-sm text-muted">
+        Continue only if you asked for it: what you enter afterwards goes to {organization}.
+      </p>
+      <div className="flex gap-2">
+        <Button look="primary" busy={busy} onClick={onAgree}>
+          Sign in to {organization}
+        </Button>
+        <Button onClick={() => location.assign("/")}>
+          {present === null ? "Do not sign in" : `Stay in ${present}`}
+        </Button>
       </div>
     </Entrance>
   );
