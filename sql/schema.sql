@@ -265,6 +265,7 @@ CREATE TABLE public.api_token (
     last_used_at timestamp with time zone,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    project_ids text[],
     CONSTRAINT api_token_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 

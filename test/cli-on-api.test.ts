@@ -80,6 +80,23 @@ test("a token made by the CLI logs in, and a revoked one does not", async () => 
   assert.equal((await owner.berth(["projects"], { env: asCi })).exitCode, 3);
 });
 
+test("a token made for projects reaches these alone, and the list names them", async () => {
+  for (const slug of ["within", "within-2", "beyond"]) await json(owner, ["create", slug]);
+  const made = await owner.berth(["tokens", "create", "narrow", "--project", "within,within-2"]);
+  assert.match(made.stderr, /for the projects within, within-2, valid until/);
+  const env = { BERTH_TOKEN: made.stdout.trim() };
+  const { stdout } = await owner.berth(["projects"], { env });
+  assert.deepEqual(
+    ["within", "within-2", "beyond"].map((slug) => new RegExp(`^${slug} `, "m").test(stdout)),
+    [true, true, false],
+  );
+  assert.equal((await owner.berth(["env", "-p", "within"], { env })).exitCode, 0);
+  assert.equal((await owner.berth(["env", "-p", "beyond"], { env })).exitCode, 4);
+  const refused = await owner.berth(["create", "another"], { env });
+  assert.match(refused.stderr, /limited to projects[\s\S]*not limited to projects/);
+  assert.match((await owner.berth(["tokens"])).stdout, /narrow +member +within, within-2/);
+});
+
 test("the CLI can show every list and every single resource of the API", async () => {
   await json(owner, ["create", "shown"]);
   for (const args of [

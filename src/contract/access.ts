@@ -50,6 +50,8 @@ export interface Rights {
   readonly role: Role;
   readonly platform_admin: boolean;
   readonly scopes: readonly Scope[];
+  /** The projects that the token is limited to; null: all of its organization. */
+  readonly project_ids: readonly string[] | null;
 }
 
 /** What a row requires of its caller. */
@@ -57,9 +59,16 @@ export interface Need {
   readonly access: Access;
   readonly scope: Scope | null;
   readonly further_scopes?: readonly Scope[];
+  readonly names?: string | null;
+  readonly within_projects?: boolean;
 }
 
-export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
+export type Refusal = "owner_only" | "operator_only" | "unlimited_only" | "insufficient_scope";
+
+/** Returns whether a row concerns the whole organization, so that a token which is limited to projects may not call it. */
+export function needsAllProjects({ access, names, within_projects }: Need): boolean {
+  return access !== "public" && within_projects !== true && !["project", "build", "backup"].includes(names ?? "");
+}
 
 /**
  * Returns why these rights don't suffice for a row, or undefined when they do. It runs before any lookup, so a refusal reveals nothing
@@ -68,6 +77,7 @@ export type Refusal = "owner_only" | "operator_only" | "insufficient_scope";
 export function refusal(rights: Rights, need: Need): Refusal | undefined {
   if (need.access === "operator" && !rights.platform_admin) return "operator_only";
   if (need.access === "owner" && rights.role !== "owner" && !rights.platform_admin) return "owner_only";
+  if (rights.project_ids !== null && needsAllProjects(need)) return "unlimited_only";
   if (missingScope(rights, need) !== undefined) return "insufficient_scope";
   return undefined;
 }

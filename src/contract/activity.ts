@@ -77,6 +77,7 @@ export const rows = [
     path: "/v1/activity",
     access: "member",
     scope: "activity:read",
+    within_projects: true,
     query: entriesQuery,
     result: z.object({ activity: z.array(entry), next_cursor: nextCursor }),
     summary: "List what changed in the organization, newest first",
@@ -87,6 +88,7 @@ export const rows = [
     path: "/v1/activity/changes",
     access: "member",
     scope: "activity:read",
+    within_projects: true,
     query: z.object({
       after: z
         .string()

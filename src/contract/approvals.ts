@@ -31,6 +31,7 @@ export const rows = [
     path: "/v1/approvals",
     access: "member",
     scope: "approvals:read",
+    within_projects: true,
     query: z.object({ cursor: idCursor, status: z.enum(statesOf(approvalStates)).optional() }),
     result: z.object({ approvals: z.array(approval), next_cursor: nextCursor }),
     summary: "List the organization's approval requests, newest first",
@@ -43,6 +44,7 @@ export const rows = [
     access: "member",
     // A token that waits for an approval may read that approval, whatever its scopes.
     scope: null,
+    within_projects: true,
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
     result: approval,

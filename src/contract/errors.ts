@@ -46,6 +46,13 @@ export const errors = {
     hint: "Ask an owner of the organization.",
     next: "me.get",
   },
+  unlimited_only: {
+    status: 403,
+    retry: "no",
+    meaning: "The token is limited to projects, and this request concerns the whole organization.",
+    hint: "Use a token that is not limited to projects; GET /v1/me shows the projects of your token.",
+    next: "me.get",
+  },
   operator_only: {
     status: 403,
     retry: "no",

@@ -10,6 +10,7 @@ export const limits = {
   projects_per_organization: 10,
   deleted_projects_per_project: 5,
   tokens_per_organization: 1000,
+  projects_of_token: 100,
   ssh_keys_per_organization: 1000,
   reads_per_minute: 600,
   writes_per_minute: 120,

@@ -12,6 +12,7 @@ export const rows = [
     path: "/v1/me",
     access: "member",
     scope: null,
+    within_projects: true,
     result: z.object({
       organization: z.object({ id, slug: z.string(), name: z.string() }),
       role: z.enum(["owner", "member"]),

@@ -67,6 +67,7 @@ export const rows = [
     path: "/v1/overview",
     access: "member",
     scope: "projects:read",
+    within_projects: true,
     result: z.object({
       organization: z.object({ slug: z.string(), name: z.string(), max_projects: z.number().int() }),
       totals: z.object({

@@ -63,6 +63,7 @@ export const rows = [
     path: "/v1/projects",
     access: "member",
     scope: "projects:read",
+    within_projects: true,
     query: z.object({ deleted: queryFlag }),
     result: z.object({ projects: z.array(project) }),
     summary: "List the organization's projects, newest first; deleted ones with ?deleted=true",

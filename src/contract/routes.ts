@@ -92,7 +92,7 @@ export function route(name: RouteName): Row {
 
 /** Returns the scopes of all rows that a role may call: the default scopes of a token with this role. */
 export function scopesOf(role: Role): readonly Scope[] {
-  const rights = { role, platform_admin: false, scopes };
+  const rights = { role, platform_admin: false, scopes, project_ids: null };
   const asked = (routes as readonly Row[]).filter((each) => refusal(rights, each) === undefined);
   return scopes.filter((scope) => asked.some((each) => each.scope === scope || each.further_scopes.includes(scope)));
 }

@@ -21,6 +21,7 @@ export const rows = [
     path: "/v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:write",
+    within_projects: true,
     // A key pulls and pushes with its token's rights, and code that is pushed can read the project's secrets.
     further_scopes: ["projects:read", "deployments:write"],
     body: z.strictObject({

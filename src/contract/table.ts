@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Access, Scope } from "./access.ts";
+import { needsAllProjects, type Access, type Scope } from "./access.ts";
 import type { ErrorCode } from "./errors.ts";
 
 /** One route of the API as data: the single source for the server, the client, the documents and the tests. */
@@ -18,6 +18,8 @@ export interface Row {
   readonly scope: Scope | null;
   /** Required in addition when the row passes on rights of other nouns. */
   readonly further_scopes: readonly Scope[];
+  /** Tokens that are limited to projects may call it, although its path names none: it contains only what belongs to their projects. */
+  readonly within_projects: boolean;
   /** A token in approval mode must wait for a human's approval. */
   readonly approval: boolean;
   readonly params: z.ZodObject;
@@ -83,6 +85,7 @@ const defaults = {
   names: null,
   living: false,
   further_scopes: [],
+  within_projects: false,
   approval: false,
   params: noFields,
   query: noFields,
@@ -158,6 +161,7 @@ function commonErrors(row: Row): readonly ErrorCode[] {
   always.push("unauthorized", "org_suspended");
   if (row.access === "owner") always.push("owner_only");
   if (row.access === "operator") always.push("operator_only");
+  if (needsAllProjects(row)) always.push("unlimited_only");
   if (row.scope !== null || row.further_scopes.length > 0) always.push("insufficient_scope");
   if (row.approval) always.push("approval_required", "approval_denied");
   if (changes(row)) always.push("idempotency_mismatch", "idempotency_in_progress", "idempotency_answer_gone");

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { roles, scopes } from "./access.ts";
 import { id, name, timestamp } from "./fields.ts";
+import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
 const scopeName = z.enum(scopes as readonly string[] as [string, ...string[]]);
@@ -12,6 +13,8 @@ export const apiToken = z.object({
   platform_admin: z.boolean(),
   scopes: z.array(scopeName),
   approval_mode: z.boolean(),
+  /** The slugs of the projects that it is limited to; null: it reaches all of the organization. */
+  projects: z.array(z.string()).nullable(),
   prefix: z.string(),
   created_at: timestamp,
   last_used_at: timestamp.nullable(),
@@ -25,6 +28,7 @@ export const rows = [
     path: "/v1/api-tokens",
     access: "member",
     scope: "tokens:write",
+    within_projects: true,
     approval: true,
     body: z.strictObject({
       name,
@@ -32,6 +36,8 @@ export const rows = [
       scopes: z.array(scopeName).min(1).max(scopes.length).optional(),
       expires_in_days: z.number().int().min(1).max(365).default(90),
       approval_mode: z.boolean().optional(),
+      /** Limits the token to these projects; without it, to those of your own token. */
+      projects: z.array(z.string().min(1).max(100)).min(1).max(limits.projects_of_token).optional(),
     }),
     result: apiToken.extend({ token: z.string().nullable() }),
     secret: "token",

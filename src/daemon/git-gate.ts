@@ -14,6 +14,7 @@ const unisolated =
 
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
+  readonly project_ids: readonly string[] | null;
 }
 
 /** Connects git's transport to the features: authenticates callers, finds the projects they may access, and turns pushes into builds. */
@@ -32,6 +33,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           organization_id: owner.org_id,
           organization_slug: owner.org_slug,
           scopes: owner.scopes,
+          project_ids: owner.project_ids,
         }));
     },
     async authenticateToken(token) {
@@ -47,6 +49,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         organization_id: caller.org_id,
         organization_slug: caller.org_slug,
         scopes: caller.scopes,
+        project_ids: caller.project_ids,
       };
       return found;
     },
@@ -81,7 +84,7 @@ async function lookUp(
 ): Promise<ProjectLookup> {
   if (path.organization_slug !== caller.organization_slug) return { outcome: "missing" };
   const project = await findProject(db, { org_id: caller.organization_id }, path.project_slug);
-  if (project === undefined) return { outcome: "missing" };
+  if (project === undefined || caller.project_ids?.includes(project.id) === false) return { outcome: "missing" };
   if (project.deleted_at !== null)
     return {
       outcome: "refused",

@@ -21,7 +21,7 @@ import { answerTo } from "./errors.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
 import { askAtGate, isGated, passGate } from "./gate.ts";
 import { affectedBy, askForApproval, handlers, recordActivity, type GatedRequest, type HeldKey } from "./handlers.ts";
-import { findNamed, findNamedProject } from "./named.ts";
+import { findNamed, findNamedProject, requireWithinProjects } from "./named.ts";
 import { pathOf } from "./next-call.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
 
@@ -223,6 +223,7 @@ export class Call {
   async #readOther(name: RouteName, { params, query = {} }: ReadInput): Promise<unknown> {
     const row = route(name);
     requireRights(row, this.#caller as Caller);
+    await requireWithinProjects(this.#options.platform.db, row, this.#caller as Caller, params);
     const request = { ...this.#request, params, query, body: undefined };
     const input = parseInput(row, request);
     if (input instanceof Refused) throw input;

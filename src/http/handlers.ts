@@ -94,7 +94,14 @@ export const handlers: { readonly [N in Noun]: Handlers<N> } = {
   platform,
 };
 
-type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<{ readonly id: string } | undefined>;
+/** An object that a path names: its id, the project that it belongs to, and the token that created it, where it has them. */
+export interface Found {
+  readonly id: string;
+  readonly project_id?: string | null;
+  readonly token_id?: string;
+}
+
+type Find = (db: Db | Tx, caller: Pick<Caller, "org_id">, name: string) => Promise<Found | undefined>;
 
 /**
  * Finds the object that a path names within the caller's organization: before a malformed request gets its error, and for the id that an

@@ -1,18 +1,29 @@
 import { nameOf, namesOrganization, type Row } from "../contract/table.ts";
 import { Refused, type Caller, type NamedProject } from "../features/context.ts";
 import type { Db, Tx } from "../store/database.ts";
-import { finders, livingProject } from "./handlers.ts";
+import { finders, livingProject, type Found } from "./handlers.ts";
 
 /** Finds the object that a request's path names, if the caller may see it; undefined when it is missing. */
-export async function findNamed(
-  db: Db | Tx,
-  row: Row,
-  caller: Caller,
-  params: unknown,
-): Promise<{ readonly id: string } | undefined> {
+export async function findNamed(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<Found | undefined> {
   const orgId = await organizationOf(db, row, caller, params);
   if (row.names === null || orgId === undefined) return undefined;
-  return finders[row.names](db, { org_id: orgId }, nameOf(row, params) ?? "");
+  const found = await finders[row.names](db, { org_id: orgId }, nameOf(row, params) ?? "");
+  return found !== undefined && isWithin(caller, found) ? found : undefined;
+}
+
+/**
+ * Refuses a token that is limited to projects the objects of all others, exactly like missing ones. Runs before anything that could
+ * respond differently to a missing and to a foreign object.
+ */
+export async function requireWithinProjects(db: Db | Tx, row: Row, caller: Caller, params: unknown): Promise<void> {
+  if (caller.project_ids === null || row.names === null) return;
+  if ((await findNamed(db, row, caller, params)) === undefined) throw new Refused("not_found");
+}
+
+function isWithin({ project_ids, token_id }: Caller, found: Found): boolean {
+  if (project_ids === null || project_ids.includes(found.project_id ?? found.id)) return true;
+  // A token waits for the decisions about its own requests, whatever they concern.
+  return found.token_id === token_id;
 }
 
 /** Finds the project that a request's path names. Refuses the request when the project is missing or deleted. */

@@ -4,6 +4,7 @@ import { authenticate, limitRate, parse, requireRights } from "./admit.ts";
 import { Call } from "./call.ts";
 import type { Answer, PipelineOptions, PipelineRequest } from "./exchange.ts";
 import { claimKey, type HeldKey } from "./handlers.ts";
+import { requireWithinProjects } from "./named.ts";
 import type { ParsedInput } from "./parse.ts";
 import { idempotencyKeyOf, isDryRun } from "./write-options.ts";
 
@@ -17,6 +18,7 @@ export async function runPipeline(options: PipelineOptions, row: Row, request: P
   limitRate(options, row, request, caller);
   const close = row.large && caller !== undefined ? options.large.open(caller) : undefined;
   if (close !== undefined) request.whenOver(close);
+  if (caller !== undefined) await requireWithinProjects(options.platform.db, row, caller, request.params);
   const input = await parse(options, row, request, caller);
   const end = row.handles_source && caller !== undefined ? options.sourceRequests.open(caller.org_id) : undefined;
   try {

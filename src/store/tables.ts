@@ -133,6 +133,7 @@ export interface ApiTokenTable {
   last_used_at: Timestamp | null;
   expires_at: Timestamp | null;
   revoked_at: Timestamp | null;
+  project_ids: string[] | null;
 }
 
 export interface ApprovalTable {

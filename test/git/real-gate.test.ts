@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -17,13 +17,14 @@ import { formatIdentity, ownIdentity, readProcessFile } from "../../src/kit/proc
 import { until } from "../../src/kit/until.ts";
 import type { PlanRequest } from "../../src/ports/builder.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
-import { commitFile, git, makeWorkTree, tryGit } from "../support/git-servers.ts";
+import { commitFile, git, makeKey, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
 import {
   testApi,
   testDiskLimits,
   testOrganization,
+  testToken,
   type TestApi,
   type TestOrganization,
 } from "../support/test-platform.ts";
@@ -212,6 +213,31 @@ test("a push to a project's earlier path succeeds and prints the current path", 
   const pushed = await push("main:refs/heads/other");
   assert.equal(pushed.exitCode, 0, pushed.stderr);
   assert.match(pushed.stderr, /The project former was renamed to latter[\s\S]*former\.git with latter\.git/);
+});
+
+test("a token limited to projects, and an SSH key that it registered, reach no other repository", async () => {
+  const own = await projectOf("within");
+  await projectOf("beyond");
+  const token = await testToken(api.database.db, org.id, { project_ids: [own.project.id] });
+  const { keyFile } = await makeKey(root, "ed25519");
+  const public_key = await readFile(`${keyFile}.pub`, "utf8");
+  const added = await api.call("POST", "/v1/ssh-keys", { token: token.text, body: { name: "agent", public_key } });
+  assert.equal(added.status, 201, added.text);
+  const { port } = http.address() as AddressInfo;
+  const bases = [`http://x:${token.text}@127.0.0.1:${port}/git`, `ssh://git@127.0.0.1:${servers.port}`];
+  for (const base of bases) {
+    const call = (...args: string[]) => tryGit(root, args, { keyFile });
+    const read = (name: string) => call("ls-remote", `${base}/acme/${name}.git`);
+    const write = (name: string) => call("-C", own.work, "push", `${base}/acme/${name}.git`, "main:refs/heads/other");
+    const [ours, theirs, missing] = [await read("within"), await read("beyond"), await read("nowhere")];
+    assert.equal(ours.exitCode, 0, ours.stderr);
+    assert.equal(theirs.stderr.replaceAll("beyond", "nowhere"), missing.stderr);
+    assert.notEqual(theirs.exitCode, 0);
+    const [pushed, refused] = [await write("within"), await write("beyond")];
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.notEqual(refused.exitCode, 0);
+    assert.match(refused.stderr, /There is no such repository|not found/);
+  }
 });
 
 test("a project over its disk limit cannot store new branches, but can delete branches", async () => {

@@ -12,7 +12,7 @@ import {
   type Called,
   type TestOrganization,
 } from "../support/test-platform.ts";
-import type { Permission } from "./permission.ts";
+import { openToLimited, type Permission } from "./permission.ts";
 import { permissions } from "./permissions.ts";
 import { postgresHostDouble } from "../support/port-doubles.ts";
 
@@ -26,6 +26,7 @@ const callers = [
   "wrong scope",
   "suspended",
   "approval mode",
+  "limited",
 ] as const;
 type CallerName = (typeof callers)[number];
 
@@ -44,6 +45,8 @@ await api.database.db
   .execute();
 const make = (org: TestOrganization) => testThings(api.platform, org);
 const owned = { home: await make(home), abroad: await make(abroad), frozen: await make(frozen) };
+/** Another project of the same organization, which tokens limited to the first one don't reach. */
+const beside = await make(home);
 
 test("the matrix contains every row of the contract, and no other row", () => {
   assert.deepEqual(routes.map((row) => row.name).sort(), Object.keys(permissions).sort());
@@ -80,15 +83,17 @@ for (const row of routes as readonly Row[]) {
       );
     });
     for (const name of callers) {
-      const expected = expectedStatus(permission, name);
+      const expected = expectedStatus(row.name, permission, name);
       test(`answers ${name} with ${expected}`, async () => {
         const isChange = changes(row) && expected < 400;
         const things = isChange
           ? await testThings(api.platform, home)
           : owned[name === "suspended" ? "frozen" : "home"];
-        const called = await send(permission, things, await tokenOf(name, permission));
+        const called = await send(permission, things, { token: await tokenOf(name, permission, things) });
         assert.equal(called.status, expected, called.text);
         assertDeclared(row, called);
+        if (name === "limited" && expected === 403 && permission.access !== "operator")
+          assert.equal(called.body["code"], "unlimited_only");
         if (name === "approval mode" && called.status === 403) assert.equal(called.body["code"], "approval_required");
       });
     }
@@ -99,20 +104,36 @@ for (const row of routes as readonly Row[]) {
       const wrong = [...Object.keys(row.query.shape), ...(changes(row) ? ["dry_run"] : [])];
       for (const key of wrong) {
         const path = (things: Things) => `${permission.path(things)}?${key}=%00`;
-        const called = await send({ ...permission, path }, never, home.operator);
+        const called = await send({ ...permission, path }, never, { token: home.operator });
         assert.equal(called.status, 404, `${key}: ${called.text}`);
       }
-      const named = await send(permission, never, home.operator, { nonsense: 1 });
+      const named = await send(permission, never, { token: home.operator }, { nonsense: 1 });
       assert.equal(named.status, 404, named.text);
     });
     if (permission.names === "organization" || permission.everyOrganization) return;
+    test("gives a token limited to projects the same bytes for another project's thing as for a missing one", async () => {
+      const limited = await tokenOf("limited", permission, owned.home);
+      const never = neverMade(beside);
+      const own = `/v1/projects/${owned.home.project.slug}/env/SIZE`;
+      const used = { token: limited, body: { value: "1" }, headers: { "idempotency-key": "used-before" } };
+      assert.equal((await api.call("PUT", own, used)).status, 204);
+      for (const key of [undefined, "used-before"])
+        for (const body of [permission.body?.(beside), { nonsense: 1 }]) {
+          const headers = key && changes(row) ? { "idempotency-key": key } : {};
+          const theirs = await send(permission, beside, { token: limited, headers }, body);
+          const missing = await send(permission, never, { token: limited, headers }, body);
+          assert.equal(theirs.text, missing.text);
+          assert.deepEqual(comparable(theirs), comparable(missing));
+          assert.equal(theirs.status, isOpenToLimited(row.name, permission) ? 404 : 403, theirs.text);
+        }
+    });
     test("gives the same bytes for another organization's thing as for a missing one", async () => {
       const foreign = owned.abroad;
       const never = neverMade(foreign);
       for (const token of [home.member, home.owner, home.operator]) {
         for (const body of [permission.body?.(foreign), { nonsense: 1 }]) {
-          const theirs: Called = await send(permission, foreign, token, body);
-          const missing: Called = await send(permission, never, token, body);
+          const theirs: Called = await send(permission, foreign, { token }, body);
+          const missing: Called = await send(permission, never, { token }, body);
           assert.equal(theirs.text, missing.text);
           assert.deepEqual(comparable(theirs), comparable(missing));
           if (token === home.operator) assert.equal(theirs.status, 404, theirs.text);
@@ -123,7 +144,7 @@ for (const row of routes as readonly Row[]) {
 }
 
 /** Derives the expected status from the table of permissions, independently of the server's code. */
-function expectedStatus(permission: Permission, caller: CallerName): number {
+function expectedStatus(row: string, permission: Permission, caller: CallerName): number {
   const { access, scope, names, allowed } = permission;
   if (access === "public") return allowed;
   switch (caller) {
@@ -141,6 +162,8 @@ function expectedStatus(permission: Permission, caller: CallerName): number {
       return permission.approval && allowed < 400 ? 403 : allowed;
     case "member":
       return access === "member" ? allowed : 403;
+    case "limited":
+      return access === "operator" || !isOpenToLimited(row, permission) ? 403 : allowed;
     case "owner":
       return access === "operator" ? 403 : allowed;
     case "operator":
@@ -148,7 +171,12 @@ function expectedStatus(permission: Permission, caller: CallerName): number {
   }
 }
 
-async function tokenOf(name: CallerName, permission: Permission): Promise<string | undefined> {
+function isOpenToLimited(name: string, { access, names }: Permission): boolean {
+  if (access === "public" || openToLimited.includes(name)) return true;
+  return access !== "operator" && ["project", "build", "backup"].includes(names ?? "");
+}
+
+async function tokenOf(name: CallerName, permission: Permission, things: Things): Promise<string | undefined> {
   const { db } = api.database;
   const strongest = { role: "owner", platform_admin: true } as const;
   switch (name) {
@@ -167,6 +195,8 @@ async function tokenOf(name: CallerName, permission: Permission): Promise<string
           scopes: scopes.filter((scope: Scope) => scope !== permission.scope),
         })
       ).text;
+    case "limited":
+      return (await testToken(db, home.id, { role: "owner", project_ids: [things.project.id] })).text;
     case "approval mode":
       return (await testToken(db, home.id, { ...strongest, approval_mode: true })).text;
     default:
@@ -174,10 +204,15 @@ async function tokenOf(name: CallerName, permission: Permission): Promise<string
   }
 }
 
-function send(permission: Permission, things: Things, token: string | undefined, body?: unknown): Promise<Called> {
+interface Sender {
+  readonly token: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function send(permission: Permission, things: Things, sender: Sender, body?: unknown): Promise<Called> {
   const given = body ?? permission.body?.(things);
   const hasBody = given !== undefined && permission.method !== "GET";
-  return api.call(permission.method, permission.path(things), { token, ...(hasBody ? { body: given } : {}) });
+  return api.call(permission.method, permission.path(things), { ...sender, ...(hasBody ? { body: given } : {}) });
 }
 
 function assertDeclared(row: Row, called: Called): void {

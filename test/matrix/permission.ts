@@ -29,6 +29,20 @@ export interface Permission {
     | null;
 }
 
+/** The rows that tokens limited to projects may call, although their paths name no project, build or backup. */
+export const openToLimited: readonly string[] = [
+  ...[
+    "me.get",
+    "projects.list",
+    "overview.get",
+    "activity.list",
+    "activity.changes",
+    "approvals.list",
+    "approvals.get",
+  ],
+  ...["tokens.create", "ssh-keys.create"],
+];
+
 export const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;
 export const inProject = (rest: string) => (things: Things) => `${project(things)}${rest}`;
 export const ofProject = { access: "member", names: "project" } as const;

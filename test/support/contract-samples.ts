@@ -79,7 +79,15 @@ export function sampleMe(): Result<"me.get"> {
     organization: { id: "org_1", slug: "main", name: "Main" },
     role: "owner",
     platform_admin: true,
-    token: { id: "tok_1", name: "first", prefix: "berth_o_", created_at: at, expires_at: null, ...rights },
+    token: {
+      id: "tok_1",
+      name: "first",
+      prefix: "berth_o_",
+      created_at: at,
+      expires_at: null,
+      projects: null,
+      ...rights,
+    },
     platform: {
       version: "0.1.0",
       ssh_host_key: "SHA256:hostkey",

@@ -102,7 +102,7 @@ export async function testThings(platform: Store, org: TestOrganization): Promis
     .values({ ...registry, sealed_password: pullPassword })
     .execute();
   const token = await testToken(db, org.id, {});
-  const approval = await testApproval(platform, { org_id: org.id, token_id: token.id });
+  const approval = await testApproval(platform, { ...owner, token_id: token.id });
   // The number of webhooks is limited. Tests that check the first fixture need the first webhook, so it stays.
   await sql`delete from webhook where org_id = ${org.id} and id > (select min(id) from webhook where org_id = ${org.id})`.execute(
     db,
@@ -223,7 +223,7 @@ export async function readyReplica(
 }
 
 /** Inserts an approval that was denied an hour ago directly into the database and returns its id. */
-async function testApproval({ db }: Pick<Store, "db">, owner: { org_id: string; token_id: string }): Promise<string> {
+async function testApproval({ db }: Pick<Store, "db">, owner: Owner & { token_id: string }): Promise<string> {
   const id = newId("apr");
   const asked = {
     route: "projects.delete",

@@ -210,6 +210,7 @@ export interface TestTokenOptions {
   readonly platform_admin?: boolean;
   readonly scopes?: readonly Scope[];
   readonly approval_mode?: boolean;
+  readonly project_ids?: readonly string[];
   readonly expires_at?: Date;
 }
 
@@ -229,6 +230,7 @@ export async function testToken(
     platform_admin: options.platform_admin ?? false,
     scopes: options.scopes ?? scopes,
     approval_mode: options.approval_mode ?? false,
+    project_ids: options.project_ids ?? null,
     prefix: prefixOf(text),
     hash: hashOf(text),
     created_by: null,

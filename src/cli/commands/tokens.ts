@@ -29,6 +29,7 @@ function addList(tokens: Command, ctx: CliContext): void {
     columns: {
       NAME: (token) => oneLine(token.name, 40),
       ROLE: (token) => (token.platform_admin ? "platform admin" : token.role),
+      PROJECTS: (token) => (token.projects === null ? "all" : oneLine(token.projects.join(", ") || "none", 40)),
       SCOPES: (token) => `${token.scopes.length}${token.approval_mode ? ", with approval" : ""}`,
       USED: (token) => relativeTime(token.last_used_at),
       EXPIRES: (token) => relativeTime(token.expires_at),
@@ -49,11 +50,13 @@ interface CreateOptions {
 function addCreateToken(tokens: Command, ctx: CliContext): void {
   const examples = [
     "berth tokens create ci --scope deployments:write --scope deployments:read > ci-token",
+    "berth tokens create agent --project shop,blog --approval-mode",
     "berth tokens create colleague --role owner --expires-in-days 30",
   ];
   addCommand(tokens, {
     usage: "create <name>",
-    summary: "Create a token with a part of your own rights; its text is shown only once",
+    summary:
+      "Create a token with a part of your own rights, with --project limited to these projects; its text is shown only once",
     examples,
   })
     .addOption(new Option("--role <role>", "what it may do").choices(roles).default("member"))
@@ -61,23 +64,32 @@ function addCreateToken(tokens: Command, ctx: CliContext): void {
     .option("--expires-in-days <days>", "1 to 365", "90")
     .option("--approval-mode", "its deletions, restores, one-off commands and new tokens wait for a person's approval")
     .action(async (name: string, options: CreateOptions) => {
-      const token = await (await ctx.client()).call("tokens.create", { body: bodyOf(name, options) });
+      const token = await (
+        await ctx.client()
+      ).call("tokens.create", { body: bodyOf(name, options, ctx.options.project) });
       ctx.output.note(
         () =>
-          `Created the ${token.role} token "${oneLine(token.name)}", valid until ${token.expires_at ?? "it is revoked"}. Its text is shown only this once:`,
+          `Created the ${token.role} token "${oneLine(token.name)}"${reachOf(token)}, valid until ${token.expires_at ?? "it is revoked"}. Its text is shown only this once:`,
       );
       ctx.output.result(token, () => token.token ?? "");
     });
 }
 
-function bodyOf(name: string, options: CreateOptions) {
+function bodyOf(name: string, options: CreateOptions, projects: string | undefined) {
   return {
     name,
     role: options.role,
     expires_in_days: wholeNumber(options.expiresInDays, "--expires-in-days", { least: 1, most: 365 }),
     ...(options.scope === undefined ? {} : { scopes: options.scope }),
+    ...(projects === undefined ? {} : { projects: projects.split(",") }),
     ...(options.approvalMode === undefined ? {} : { approval_mode: options.approvalMode }),
   };
+}
+
+function reachOf({ projects }: Pick<Token, "projects">): string {
+  return projects === null
+    ? ""
+    : ` for ${projects.length === 1 ? "the project" : "the projects"} ${projects.join(", ")}`;
 }
 
 function addRevoke(tokens: Command, ctx: CliContext): void {

@@ -68,7 +68,7 @@ export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<voi
 /** The part of a handler's context that reading activity needs. */
 export interface Reading {
   readonly tx: Db | Tx;
-  readonly caller: Pick<Caller, "org_id">;
+  readonly caller: Pick<Caller, "org_id" | "project_ids">;
   readonly fail: (code: "invalid_request", more?: RefusalText) => never;
 }
 
@@ -81,7 +81,8 @@ export async function readEntries(
   const before = cursor === undefined ? undefined : parseEntryCursor(cursor);
   if (cursor !== undefined && before === undefined)
     return ctx.fail("invalid_request", { error: "cursor: use a next_cursor of this list unchanged." });
-  const rows = await selectEntries(ctx.tx, { ...of, org_id: ctx.caller.org_id, kinds: kind, before, limit: limit + 1 });
+  const { org_id, project_ids } = ctx.caller;
+  const rows = await selectEntries(ctx.tx, { ...of, org_id, project_ids, kinds: kind, before, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const next_cursor = rows.length > limit ? formatEntryCursor(shown.at(-1) as EntryRow) : null;
   return { entries: shown.map(presentEntry), next_cursor };

@@ -10,7 +10,7 @@ export const activity: Handlers<"activity"> = {
   },
   async changes(ctx, { query }) {
     const { org_id } = ctx.caller;
-    const read = (after: string | undefined) => selectChanges(ctx.tx, org_id, after);
+    const read = (after: string | undefined) => selectChanges(ctx.tx, ctx.caller, after);
     if (!query.follow) return read(query.after);
     const last = ctx.lastEventId;
     const after = last !== undefined && /^\d{1,18}$/.test(last) ? last : query.after;

@@ -2,6 +2,7 @@ import { sql, type RawBuilder } from "kysely";
 import type { changedNouns } from "../../contract/activity.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { isWithin, type Reach } from "../../store/within.ts";
 import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./rules.ts";
 
 /** Which entries to select: by organization, project, kind and position. */
@@ -9,6 +10,8 @@ export interface EntriesQuery {
   readonly org_id: string;
   /** Restricts the entries to this project. */
   readonly project_id?: string;
+  /** Restricts the entries to these projects. */
+  readonly project_ids?: readonly string[] | null;
   /** Undefined means all kinds. */
   readonly kinds?: readonly EntryKind[] | undefined;
   readonly before?: EntryCursor | undefined;
@@ -93,7 +96,10 @@ const sources: readonly Source[] = [
   },
 ];
 
-function read(source: Source, { org_id, project_id, kinds, before, limit }: EntriesQuery): RawBuilder<unknown> {
+function read(
+  source: Source,
+  { org_id, project_id, project_ids = null, kinds, before, limit }: EntriesQuery,
+): RawBuilder<unknown> {
   const time = sql.ref(`s.${source.time}`);
   const prefixes = source.kind === null && kinds !== undefined ? prefixesOf(kinds) : undefined;
   const at = before && sql`'epoch'::timestamptz + ${before.at_us}::bigint * interval '1 microsecond'`;
@@ -102,6 +108,7 @@ function read(source: Source, { org_id, project_id, kinds, before, limit }: Entr
     from ${sql.table(source.table)} s ${source.joins}
     where s.org_id = ${org_id} and ${source.condition}
       ${project_id === undefined ? nothing : sql`and s.project_id = ${project_id}`}
+      and ${isWithin("s.project_id", { project_ids })}
       ${prefixes === undefined ? nothing : sql`and split_part(s.action, '.', 1) = any(${prefixes})`}
       ${at === undefined ? nothing : sql`and (${time}, s.id) < (${at}, ${before?.id})`}
     order by ${time} desc, s.id desc limit ${limit}`;
@@ -121,7 +128,7 @@ interface ChangeRow {
  */
 export async function selectChanges(
   db: Db | Tx,
-  orgId: string,
+  reach: Reach,
   after: string | undefined,
 ): Promise<Result<"activity.changes">> {
   const { rows } = await sql<ChangeRow>`
@@ -130,7 +137,7 @@ export async function selectChanges(
       ${after === undefined ? sql`false` : sql`coalesce((select xid from change order by at limit 1) > ${after}::bigint, false)`} as reset
     from bound b left join lateral (
       select distinct c.noun, p.slug as project from change c left join project p on p.id = c.project_id and p.org_id = c.org_id
-      where c.org_id = ${orgId} and c.xid >= ${after ?? "9223372036854775807"}::bigint and c.xid < b.xid
+      where c.org_id = ${reach.org_id} and ${isWithin("c.project_id", reach)} and c.xid >= ${after ?? "9223372036854775807"}::bigint and c.xid < b.xid
     ) c on true`.execute(db);
   const changes = rows.flatMap(({ noun, project }) => (noun === null ? [] : [{ noun, project }]));
   return { changes, reset: rows[0]?.reset ?? false, next_cursor: rows[0]?.bound ?? "0" };

@@ -7,7 +7,7 @@ import { durations, linkHashOf, requestOf, summaryOf, type StoredRequest } from 
 /** The person who decides: the holder of the link that was sent, or an owner who is signed in. */
 export type Decider =
   | { readonly link: string }
-  | { readonly id: string; readonly caller: Pick<Caller, "org_id" | "token_id" | "token_name"> };
+  | { readonly id: string; readonly caller: Pick<Caller, "org_id" | "project_ids" | "token_id" | "token_name"> };
 
 export type Decided =
   | { readonly outcome: "decided" }
@@ -59,7 +59,11 @@ export async function openDecision(db: Db, decider: Decider, now: Date): Promise
 }
 
 async function lookUp(db: Db, decider: Decider, now: Date): Promise<LinkedApproval | undefined> {
-  if ("caller" in decider) return selectToDecide(db, { org_id: decider.caller.org_id, id: decider.id }, now);
+  if ("caller" in decider) {
+    const { org_id, project_ids } = decider.caller;
+    const found = await selectToDecide(db, { org_id, id: decider.id }, now);
+    return project_ids === null || project_ids.includes(found?.project_id ?? "") ? found : undefined;
+  }
   const linkHash = linkHashOf(decider.link);
   return linkHash === undefined ? undefined : selectToDecide(db, { linkHash }, now);
 }

@@ -8,7 +8,7 @@ import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 export const approvals: Handlers<"approvals"> = {
   async list(ctx, { query }) {
     const page = { before: query.cursor, status: query.status, now: ctx.now };
-    const rows = await listApprovals(ctx.tx, ctx.caller.org_id, page);
+    const rows = await listApprovals(ctx.tx, ctx.caller, page);
     const shown = rows.slice(0, limits.approvals_listed);
     const more = rows.length > shown.length;
     return { approvals: shown.map(present), next_cursor: more ? (shown.at(-1)?.id ?? null) : null };
@@ -48,7 +48,7 @@ async function untilDecided(ctx: GetContext, id: string, waitMs: number): Promis
 }
 
 function present(row: ApprovalRow): Result<"approvals.get"> {
-  const { token_id, token_name, request: _, ...rest } = row;
+  const { token_id, token_name, project_id: __, request: _, ...rest } = row;
   const isOpen = row.status === "pending" || row.status === "approved";
   const requested_by = { token_id, token_name };
   return { ...rest, summary: summaryOf(row), expires_at: isOpen ? row.expires_at : null, requested_by };

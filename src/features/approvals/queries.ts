@@ -2,6 +2,7 @@ import { sql, type SqlBool } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { ApprovalStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { isWithin, type Reach } from "../../store/within.ts";
 
 const at = (time: Date) => sql<string>`${time}`;
 
@@ -13,6 +14,7 @@ const columns = [
   "approval.id",
   "approval.token_id",
   "approval.token_name",
+  "approval.project_id",
   "approval.route",
   "approval.method",
   "approval.path",
@@ -43,9 +45,15 @@ export interface ApprovalsPage {
   readonly now: Date;
 }
 
-/** Returns a page of approvals, newest first, and one row more. */
-export async function listApprovals(db: Db | Tx, orgId: string, page: ApprovalsPage): Promise<readonly ApprovalRow[]> {
-  let query = shown(db, page.now).where("approval.org_id", "=", orgId);
+/** Returns a page of the approvals that a caller sees, newest first, and one row more. */
+export async function listApprovals(
+  db: Db | Tx,
+  caller: Reach & { readonly token_id: string },
+  page: ApprovalsPage,
+): Promise<readonly ApprovalRow[]> {
+  let query = shown(db, page.now)
+    .where("approval.org_id", "=", caller.org_id)
+    .where(sql<SqlBool>`(approval.token_id = ${caller.token_id} or ${isWithin("approval.project_id", caller)})`);
   if (page.before !== undefined) query = query.where("approval.id", "<", page.before);
   if (page.status !== undefined) query = query.where(sql<SqlBool>`${statusAt(page.now)} = ${page.status}`);
   return query
@@ -182,7 +190,6 @@ export async function selectToDecide(db: Db | Tx, key: DecisionKey, now: Date) {
       "project.slug as project",
       statusAt(now).as("status"),
       "approval.org_id",
-      "approval.project_id",
       "organization.slug as org_slug",
       "organization.name as org_name",
       "organization.suspended_at",

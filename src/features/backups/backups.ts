@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { newId } from "../../kit/ids.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import type { Reach } from "../../store/within.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { isPurged } from "../purges/purges.ts";
 import { insertOperation, type NewOperation } from "./operations.ts";
@@ -101,9 +102,12 @@ export async function findBackup(db: Db | Tx, caller: { readonly org_id: string 
 /**
  * Returns the project's own backup with this id, or the final backup of a purged project of the same organization; undefined for any other.
  */
-export async function restorableBackup(tx: Tx, { org_id, project_id }: ProjectKey, id: string) {
+export async function restorableBackup(tx: Tx, key: ProjectKey, reach: Pick<Reach, "project_ids">, id: string) {
+  const { org_id, project_id } = key;
   const backup = await selectBackup(tx, org_id, id);
   if (backup === undefined || backup.project_id === project_id) return backup;
+  // A token limited to projects reaches nothing of others, not even of purged ones.
+  if (reach.project_ids !== null) return undefined;
   return (await isPurged(tx, { org_id, project_id: backup.project_id })) ? backup : undefined;
 }
 

@@ -156,7 +156,7 @@ async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   const backup =
     id === undefined
       ? await newestCompleted(ctx.tx, org_id, projectId)
-      : ((await restorableBackup(ctx.tx, ctx.project.key, id)) ?? ctx.fail("not_found", noBackup));
+      : ((await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, id)) ?? ctx.fail("not_found", noBackup));
   if (backup?.status !== "completed") {
     const error =
       id === undefined ? "The project has no completed backup yet." : "Only a completed backup can be restored.";

@@ -64,7 +64,7 @@ interface WantedBackup {
 /** Requests a tunnel that transfers a backup; it must be one that the project could restore. */
 export async function requestDownload(ctx: Context<"database.dump">, { backup_id, format, database }: WantedBackup) {
   if (database !== undefined) return ctx.fail("conflict", { error: "Give either a database or a backup, not both." });
-  const backup = await restorableBackup(ctx.tx, ctx.project.key, backup_id);
+  const backup = await restorableBackup(ctx.tx, ctx.project.key, ctx.caller, backup_id);
   if (backup === undefined) return ctx.fail("not_found");
   if (backup.status !== "completed")
     return ctx.fail("conflict", {

@@ -19,6 +19,7 @@ export const orgs: Handlers<"orgs"> = {
     if (!(await queries.insertOrganization(tx, { id, slug, name, max_projects, created_at: now })))
       return ctx.fail("slug_taken", { error: "There is already an organization with this slug." });
     const owner = await issueToken(tx, {
+      project_ids: null,
       org_id: id,
       name: "First owner",
       role: "owner",

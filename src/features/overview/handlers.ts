@@ -9,8 +9,8 @@ export const overview: Handlers<"overview"> = {
     // A whole hour: the current minute and the 60 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
     const [rows, organization] = await Promise.all([
-      selectOverview(ctx.tx, caller.org_id, { hourFrom, limits: platform.settings.disk }),
-      selectOrganization(ctx.tx, caller.org_id),
+      selectOverview(ctx.tx, caller, { hourFrom, limits: platform.settings.disk }),
+      selectOrganization(ctx.tx, caller),
     ]);
     const projects = rows.map((row) => presentRow(platform, row));
     const sum = (pick: (row: OverviewRow) => number) => rows.reduce((total, row) => total + pick(row), 0);

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { BackupStatus, DatabaseStatus, DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { isWithin, type Reach } from "../../store/within.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
 /** A project as the overview reads it. */
@@ -59,14 +60,15 @@ export const hourParts = 20;
 const crashesInARow = 2;
 
 /**
- * Returns all living projects of an organization with what the dashboard shows of them, newest first, in one statement. Measured with 1,000
+ * Returns all living projects that a caller reaches with what the dashboard shows of them, newest first, in one statement. Measured with 1,000
  * projects that each have an hour of minute buckets.
  */
 export async function selectOverview(
   db: Db | Tx,
-  orgId: string,
+  reach: Reach,
   { hourFrom, limits }: { readonly hourFrom: Date; readonly limits: DiskLimits },
 ): Promise<readonly OverviewRow[]> {
+  const orgId = reach.org_id;
   const { rows } = await sql<OverviewRow>`
     with part as (
       select project_id, least(${hourParts - 1}, floor(extract(epoch from at - ${hourFrom}) / ${3600 / hourParts}))::integer as part,
@@ -116,14 +118,16 @@ export async function selectOverview(
     left join traffic t on t.project_id = p.id
     left join disk_use s on s.project_id = p.id
     left join hostnames h on h.project_id = p.id
-    where p.org_id = ${orgId} and p.deleted_at is null order by p.id desc`.execute(db);
+    where p.org_id = ${orgId} and p.deleted_at is null and ${isWithin("p.id", reach)} order by p.id desc`.execute(db);
   return rows;
 }
 
-/** Returns the facts about the organization as a whole. */
-export async function selectOrganization(db: Db | Tx, orgId: string) {
+/** Returns the facts about the organization as a whole; of its approvals, those that the caller sees. */
+export async function selectOrganization(db: Db | Tx, caller: Reach & { readonly token_id: string }) {
+  const { org_id: orgId, token_id } = caller;
   const { rows } = await sql<{ max_projects: number; approvals_pending: number; alerts: number }>`
-    select o.max_projects, (select count(*) from approval a where a.org_id = o.id and a.status = 'pending' and a.expires_at > now())::integer
+    select o.max_projects, (select count(*) from approval a where a.org_id = o.id and a.status = 'pending' and a.expires_at > now()
+        and (a.token_id = ${token_id} or ${isWithin("a.project_id", caller)}))::integer
       as approvals_pending, (select count(*) from alert where resolved_at is null)::integer as alerts
     from organization o where o.id = ${orgId}`.execute(db);
   return rows[0] ?? { max_projects: 0, approvals_pending: 0, alerts: 0 };

@@ -25,7 +25,7 @@ export const projects: Handlers<"projects"> = {
   },
 
   async list(ctx, { query }) {
-    const rows = await queries.listProjects(ctx.tx, ctx.caller.org_id, query);
+    const rows = await queries.listProjects(ctx.tx, ctx.caller, query);
     return { projects: rows.map((row) => presentProject(ctx.platform, ctx.caller.org_slug, row)) };
   },
 

@@ -2,6 +2,7 @@ import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { Reach } from "../../store/within.ts";
 import type { ProjectTable, Tables } from "../../store/tables.ts";
 
 const columns = [
@@ -61,7 +62,8 @@ const shown = `
     left join project_follow f on f.project_id = p.id`;
 const aloneBySlug = `select ${columns.join(", ")} from project where org_id = $1 and slug = $2 and purged_at is null`;
 const shownBySlug = `${shown} where p.org_id = $1 and p.slug = $2 and p.purged_at is null`;
-const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null) order by p.id desc`;
+const shownOfOrganization = `${shown} where p.org_id = $1 and p.purged_at is null and ($2 or p.deleted_at is null)
+  and ($3::text[] is null or p.id = any($3)) order by p.id desc`;
 
 /** Returns the project with its active deployment. */
 export async function showProject(db: Db | Tx, orgId: string, slug: string): Promise<ShownProject | undefined> {
@@ -90,14 +92,14 @@ async function findBySlug<Found>(
   return now && find(now.slug);
 }
 
-/** Returns the projects of an organization with their active deployments, newest first. */
+/** Returns the projects that a caller reaches with their active deployments, newest first. */
 export async function listProjects(
   db: Db | Tx,
-  orgId: string,
+  { org_id, project_ids }: Reach,
   options: { readonly deleted: boolean },
 ): Promise<readonly ShownProject[]> {
   const { rows } = await db.executeQuery<ShownProject>(
-    CompiledQuery.raw(shownOfOrganization, [orgId, options.deleted]),
+    CompiledQuery.raw(shownOfOrganization, [org_id, options.deleted, project_ids]),
   );
   return rows;
 }

@@ -30,6 +30,7 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
       "ssh_key.name",
       "ssh_key.public_key",
       "api_token.scopes",
+      "api_token.project_ids",
       "organization.id as org_id",
       "organization.slug as org_slug",
       "organization.suspended_at",

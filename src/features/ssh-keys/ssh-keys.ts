@@ -14,6 +14,8 @@ export interface KeyOwner {
   readonly suspended: boolean;
   /** The scopes of the token that registered it. */
   readonly scopes: readonly Scope[];
+  /** The projects to which that token is limited; null: all. */
+  readonly project_ids: readonly string[] | null;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { knownScopes, type Scope } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { voidApprovals } from "../approvals/approvals.ts";
-import type { Handlers } from "../context.ts";
+import type { Context, Handlers } from "../context.ts";
+import { findProject } from "../projects/projects.ts";
 import * as queries from "./queries.ts";
 import { expiryWithin, mayRevoke, rightsWithin } from "./rules.ts";
 import { issueToken } from "./tokens.ts";
@@ -18,6 +19,7 @@ export const tokens: Handlers<"tokens"> = {
     });
     if ("refused" in rights) return ctx.fail("forbidden", { error: rights.refused });
     const { name, expires_in_days } = body;
+    const project_ids = body.projects === undefined ? caller.project_ids : await projectIds(ctx, body.projects);
     if ((await queries.lockTokenCount(tx, caller.org_id)) >= limits.tokens_per_organization)
       return ctx.fail("conflict", {
         error: `An organization has at most ${limits.tokens_per_organization} tokens, expired ones included.`,
@@ -27,13 +29,17 @@ export const tokens: Handlers<"tokens"> = {
     const expires_at = new Date(now.getTime() + expires_in_days * dayMs);
     const made = await issueToken(tx, {
       ...rights,
+      project_ids,
       org_id: caller.org_id,
       name,
       created_by: caller.token_id,
       created_at: now,
       expires_at: expiryWithin({ ...caller, expires_at: own?.expires_at ?? null }, expires_at),
     });
-    ctx.note({ target: made.id, detail: { name, role: rights.role, expires_in_days } });
+    ctx.note({
+      target: made.id,
+      detail: { name, role: rights.role, expires_in_days, ...(made.projects && { projects: made.projects }) },
+    });
     return made;
   },
 
@@ -57,3 +63,17 @@ export const tokens: Handlers<"tokens"> = {
     return undefined;
   },
 };
+
+/** Returns the ids of the projects to which a new token is limited; those outside the creator's own limits count as missing. */
+async function projectIds({ tx, caller, fail }: Context<"tokens.create">, slugs: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const slug of slugs) {
+    const project = await findProject(tx, caller, slug);
+    if (project === undefined || caller.project_ids?.includes(project.id) === false) {
+      const error = `There is no project "${slug}" in the organization, or your token does not reach it.`;
+      return fail("invalid_request", { error, details: [{ path: "projects", message: error }] });
+    }
+    ids.add(project.id);
+  }
+  return [...ids];
+}

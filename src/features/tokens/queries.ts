@@ -15,6 +15,11 @@ const columns = [
   "expires_at",
 ] as const;
 
+const projectsOf = sql<string[] | null>`case when project_ids is not null then array(
+  select slug from project where id = any(api_token.project_ids) and purged_at is null order by slug) end`.as(
+  "projects",
+);
+
 const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
 /** Returns the live token with this hash and its organization. */
@@ -29,6 +34,7 @@ export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
       "api_token.platform_admin",
       "api_token.scopes",
       "api_token.approval_mode",
+      "api_token.project_ids",
       "api_token.last_used_at",
       "api_token.expires_at",
       "organization.id as org_id",
@@ -44,7 +50,7 @@ export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
 export async function listTokens(db: Db | Tx, orgId: string) {
   return db
     .selectFrom("api_token")
-    .select(columns)
+    .select([...columns, projectsOf])
     .where("org_id", "=", orgId)
     .where("revoked_at", "is", null)
     .orderBy("id", "desc")
@@ -54,7 +60,7 @@ export async function listTokens(db: Db | Tx, orgId: string) {
 export async function selectToken(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("api_token")
-    .select(columns)
+    .select([...columns, projectsOf])
     .where("org_id", "=", orgId)
     .where("id", "=", id)
     .where("revoked_at", "is", null)
@@ -69,6 +75,7 @@ export interface NewToken {
   readonly platform_admin: boolean;
   readonly scopes: readonly Scope[];
   readonly approval_mode: boolean;
+  readonly project_ids: readonly string[] | null;
   readonly prefix: string;
   readonly hash: Buffer;
   readonly created_by: string | null;
@@ -79,8 +86,8 @@ export interface NewToken {
 export async function insertToken(tx: Db | Tx, token: NewToken) {
   return tx
     .insertInto("api_token")
-    .values({ ...token, scopes: [...token.scopes] })
-    .returning(columns)
+    .values({ ...token, scopes: [...token.scopes], project_ids: token.project_ids && [...token.project_ids] })
+    .returning([...columns, projectsOf])
     .executeTakeFirstOrThrow();
 }
 
@@ -96,6 +103,7 @@ export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): P
     .where("org_id", "=", orgId)
     .where("id", "<>", id)
     .where("role", "=", "owner")
+    .where("project_ids", "is", null)
     .where(isLive)
     .executeTakeFirstOrThrow();
   return count;

@@ -92,6 +92,7 @@ export async function createFirstOrganization(db: Db, keep: (tokenText: string) 
       platform_admin: true,
       scopes,
       approval_mode: false,
+      project_ids: null,
       prefix: prefixOf(text),
       hash: hashOf(text),
       created_by: null,

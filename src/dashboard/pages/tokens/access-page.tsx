@@ -105,11 +105,16 @@ function columnsFor(own: string, onRevoke: (token: Token) => void): readonly Col
   ];
 }
 
-function Role({ of: { role, platform_admin: admin, approval_mode: approval } }: { readonly of: Token }) {
+function Role({ of: { role, platform_admin: admin, approval_mode: approval, projects } }: { readonly of: Token }) {
   return (
     <span className="inline-flex gap-1">
       <Tag>{admin ? "operator" : role}</Tag>
       {approval && <Tag>approval mode</Tag>}
+      {projects !== null && (
+        <span title={projects.join(", ")}>
+          <Tag>{projects.length === 1 ? projects[0] : `${projects.length} projects`}</Tag>
+        </span>
+      )}
     </span>
   );
 }

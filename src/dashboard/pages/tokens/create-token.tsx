@@ -1,16 +1,20 @@
 import { useState } from "react";
 import { roles, scopes, type Role } from "../../../contract/access.ts";
+import { useCall } from "../../data/api.ts";
 import { useMe } from "../../data/me.ts";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, NumberField, TextField } from "../../ui/field.tsx";
+import { View } from "../../ui/view.tsx";
 
 /** Creates a token with some of the user's own rights, and shows its text once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const me = useMe();
   const [role, setRole] = useState<Role>("member");
   const [chosen, setChosen] = useState<readonly string[]>();
+  const [within, setWithin] = useState<readonly string[]>();
+  const projects = useCall("projects.list", {});
   const mayRoles = me.role === "owner" || me.platform_admin ? roles : (["member"] as const);
   const own = scopes.filter((scope) => me.token.scopes.includes(scope));
   const input = (form: FormData) => ({
@@ -19,6 +23,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
       role,
       expires_in_days: Number(textOf(form, "expires_in_days")),
       ...(chosen === undefined ? {} : { scopes: [...chosen] }),
+      ...(within === undefined ? {} : { projects: [...within] }),
       ...(form.has("approval") ? { approval_mode: true } : {}),
     },
   });
@@ -45,21 +50,49 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         checked={chosen !== undefined}
         onChange={(event) => setChosen(event.target.checked ? [] : undefined)}
       />
-      {chosen !== undefined && (
-        <fieldset className="grid grid-cols-2 gap-x-4 gap-y-1.5 rounded-md border border-line p-3 sm:grid-cols-3">
-          <legend className="sr-only">Scopes</legend>
-          {own.map((scope) => (
-            <Checkbox
-              key={scope}
-              label={<span className="font-mono text-xs">{scope}</span>}
-              checked={chosen.includes(scope)}
-              onChange={(event) =>
-                setChosen(event.target.checked ? [...chosen, scope] : chosen.filter((each) => each !== scope))
-              }
+      {chosen !== undefined && <Several legend="Scopes" of={own} chosen={chosen} onChange={setChosen} />}
+      <Checkbox
+        label="Only some projects"
+        checked={within !== undefined}
+        onChange={(event) => setWithin(event.target.checked ? [] : undefined)}
+      />
+      {within !== undefined && (
+        <View of={projects}>
+          {(data) => (
+            <Several
+              legend="Projects"
+              of={data.projects.map(({ slug }) => slug)}
+              chosen={within}
+              onChange={setWithin}
             />
-          ))}
-        </fieldset>
+          )}
+        </View>
       )}
     </ActionDialog>
+  );
+}
+
+interface SeveralProps {
+  readonly legend: string;
+  readonly of: readonly string[];
+  readonly chosen: readonly string[];
+  readonly onChange: (chosen: readonly string[]) => void;
+}
+
+function Several({ legend, of: all, chosen, onChange }: SeveralProps) {
+  return (
+    <fieldset className="grid max-h-60 grid-cols-2 gap-x-4 gap-y-1.5 overflow-y-auto rounded-md border border-line p-3 sm:grid-cols-3">
+      <legend className="sr-only">{legend}</legend>
+      {all.map((name) => (
+        <Checkbox
+          key={name}
+          label={<span className="font-mono text-xs">{name}</span>}
+          checked={chosen.includes(name)}
+          onChange={(event) =>
+            onChange(event.target.checked ? [...chosen, name] : chosen.filter((each) => each !== name))
+          }
+        />
+      ))}
+    </fieldset>
   );
 }
