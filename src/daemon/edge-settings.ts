@@ -12,7 +12,7 @@ export const edgeSettings = {
     "BERTH_MAX_BODY_MIB",
     1024,
     [0, 1024 * 1024],
-    "The largest body of a request to an application; a larger one is answered with 413. 0: no limit. HAProxy does not limit a body that comes without its length.",
+    "The largest body of a request to an application; a larger one is answered with 413. 0: no limit.",
   ),
   trustedProxies: list(
     "BERTH_TRUSTED_PROXIES",

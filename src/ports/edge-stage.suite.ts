@@ -46,8 +46,6 @@ export interface EdgeAllowances {
    * A response that comes before the request's body was read may be lost with its connection, if the rest of the body exceeds the buffers.
    */
   readonly cutsEarlyAnswers?: boolean;
-  /** A body that does not state its length has no size limit. */
-  readonly passesLongChunks?: boolean;
 }
 
 /** What an adapter's test provides to `edgeSuite`. */

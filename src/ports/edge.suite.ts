@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { after, describe, test } from "node:test";
 import { counting } from "./edge-counting.suite.ts";
+import { framing } from "./edge-framing.suite.ts";
 import { hostility } from "./edge-hostile.suite.ts";
 import { bodyLimit } from "./edge-limits.suite.ts";
 import { plain, route, say, Stage, startLoad, text, type EdgeSuiteOptions } from "./edge-stage.suite.ts";
@@ -25,7 +26,19 @@ export function edgeSuite(
     after(() => stage.close());
     if (over === "https") encryption(stage);
     const hostile = () => hostility(stage, peakMemoryMb);
-    const parts = [routing, pages, forwarding, streaming, bodyLimit, changes, refusals, counting, hostile, ending];
+    const parts = [
+      routing,
+      pages,
+      forwarding,
+      streaming,
+      bodyLimit,
+      changes,
+      refusals,
+      framing,
+      counting,
+      hostile,
+      ending,
+    ];
     for (const part of parts) part(stage);
   });
 }

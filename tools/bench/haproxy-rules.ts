@@ -45,12 +45,18 @@ const parts: Readonly<Record<string, readonly Change[]>> = {
   "conditions that hold for few requests: challenges, TRACE, absolute targets, named fields, HTTPS, the control plane":
     [
       without(
-        String.raw`http-request set-var\(txn.route\) str\((?!\S*body_too_large)`,
+        String.raw`http-request set-var\(txn.route\) str\((?!\S*(?:body_too_large|bad_request))`,
         ...["http-request set-uri", "http-request redirect", "http-request lua", "http-request set-header x-berth"],
       ),
     ],
   "the limit of a body's stated length": [
     without(String.raw`http-request set-var\(txn.route\) str\(\S*body_too_large`),
+  ],
+  "refusing lengths and codings that have two readings, counting bodies without a length": [
+    without(
+      String.raw`http-request set-var\(txn.route\) str\(\S*bad_request`,
+      ...["http-response return", "use_backend counted"],
+    ),
   ],
   "noticing clients that leave": [without("option abortonclose")],
 };

@@ -4,8 +4,11 @@ import {
   busyBackend,
   certificateList,
   challengeBackend,
+  countedBackend,
   hostMap,
   kinds,
+  loopFrontend,
+  loopSocket,
   pagesBackend,
   probeHeader,
   repeatableBackend,
@@ -30,14 +33,40 @@ export function frontend(kind: Listener, settings: HaproxySettings): string {
     ...(kind === "plain" ? redirect(settings) : []),
     ...forwarding(kind, settings),
     ...answering(kind),
+    ...[isChunked, isUnstatedInHttp2].map(
+      (condition) => `use_backend ${countedBackend} if ${condition} !${isOfKind("page")}`,
+    ),
     // A request without a Host has no route.
-    `use_backend %[var(txn.route,${answerWith("unknown_host")}),field(3,/)] if !${isOfKind("single")}`,
+    `use_backend %[${route},field(3,/)] if !${isOfKind("single")}`,
     `use_backend ${busyBackend} if { sc0_http_req_rate gt ${settings.busy_above_per_second} }`,
     `use_backend ${repeatableBackend} if { method GET HEAD OPTIONS }`,
     `default_backend ${singleBackend}`,
   ];
-  return `frontend ${kind} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
+  return section(kind, rules);
 }
+
+/**
+ * Returns the frontend at which a request arrives again once its body is counted. It finds the route by the same host, because a reload may
+ * have given its backend to another project meanwhile.
+ */
+export function loop({ run_dir }: HaproxySettings): string {
+  const rules = [
+    `bind unix@${run_dir}/${loopSocket} mode 600`,
+    `http-request set-var(txn.route) ${lookUp}`,
+    "http-request set-var(txn.accept) req.fhdr(accept)",
+    `use_backend %[${route},field(3,/)] if !${isOfKind("single")}`,
+    `default_backend ${singleBackend}`,
+  ];
+  return section(loopFrontend, rules);
+}
+
+function section(name: string, rules: readonly string[]): string {
+  return `frontend ${name} from base\n${rules.map((rule) => `  ${rule}\n`).join("")}`;
+}
+
+const route = `var(txn.route,${answerWith("unknown_host")})`;
+const isChunked = "{ req.fhdr(transfer-encoding) -m found }";
+const isUnstatedInHttp2 = "{ req.ver 2.0 } !{ req.fhdr(content-length) -m found } !{ method GET HEAD OPTIONS }";
 
 function address(kind: Listener, { listen_host, listen_port, listen_tls_port }: HaproxySettings): string {
   const host = bracketed(listen_host);
@@ -80,7 +109,6 @@ function trust(settings: HaproxySettings): string[] {
  * `G---/prj_…/pages/deleted` for a page of the edge's own.
  */
 function routing(kind: Listener): string[] {
-  const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
   const isChallenge = `{ path_beg /.well-known/acme-challenge/ } { nbsrv(${challengeBackend}) gt 0 }`;
   return [
     "http-request set-var(txn.begun) date(0,us)",
@@ -97,17 +125,22 @@ export function answerWith(code: PageCode): string {
   return `${kinds.page}---//${pagesBackend}/${code}`;
 }
 
-/** Refuses what HAProxy's parser accepts. The parser itself refuses contradictory hosts, and transfer codings other than `chunked`. */
+const lookUp = `req.fhdr(host),lower,field(1,:),rtrim(.),map_str(${hostMap},${answerWith("unknown_host")})`;
+
+/**
+ * Refuses what HAProxy's parser accepts and an application might read differently; the backend of counted requests checks transfer codings.
+ * The parser itself refuses contradictory hosts and lengths, signs, and transfer codings other than `chunked`.
+ */
 function checks({ max_body_bytes }: HaproxySettings): string[] {
-  // A length above 2^63 reads as a negative number. Chunks are not counted: only a filter on every request could do that.
+  // A length above 2^63 reads as a negative number.
   const isTooLarge = `!{ req.body_size 0:${max_body_bytes} } !${hasFlag("C")}`;
-  // HAProxy's own mark of a body without a stated length; a client that states it would pass the limit.
-  const isUnknown = `{ req.fhdr(content-length) -m sub ${2n ** 64n - 1n} } !${hasFlag("C")}`;
-  const limits = [isTooLarge, isUnknown].map(
-    (condition) => `http-request set-var(txn.route) str(${answerWith("body_too_large")}) if ${condition}`,
-  );
+  const answer = (code: PageCode, condition: string) =>
+    `http-request set-var(txn.route) str(${answerWith(code)}) if ${condition}`;
   return [
-    ...(max_body_bytes === 0 ? [] : limits),
+    ...(max_body_bytes === 0 ? [] : [answer("body_too_large", isTooLarge)]),
+    // HAProxy reads a length of 2^64 as 0 and forwards it.
+    answer("bad_request", isTooLong("req")),
+    answer("bad_request", "{ req.ver 0.9 }"),
     `http-request set-var(txn.route) str(${answerWith("method_not_allowed")}) if { method TRACE CONNECT }`,
     // The parser has checked that the authority of an absolute URL equals `Host`; applications receive only the path.
     "http-request set-uri %[pathq] if { url_beg -i http:// https:// } { req.ver 1.1 1.0 }",
@@ -118,6 +151,9 @@ function checks({ max_body_bytes }: HaproxySettings): string[] {
 function counting(settings: HaproxySettings): string[] {
   return [`http-request track-sc0 var(txn.route),field(2,/) table ${usageTable} if !${isOwn(settings)}`];
 }
+
+/** Returns a condition: the stated length has more digits than a body can have bytes. */
+export const isTooLong = (what: "req" | "res"): string => `{ ${what}.fhdr(content-length) -m len gt 19 }`;
 
 function isOfKind(kind: keyof typeof kinds): string {
   return `{ var(txn.route) -m beg ${kinds[kind]} }`;
@@ -180,11 +216,11 @@ function addFields(fields: readonly (readonly [name: string, value: string])[]):
   return `http-request add-header ${lines.replace(":\\ ", " ")}`;
 }
 
-// `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385).
-const replacedFields = `'^(?:x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
+// `Proxy` becomes HTTP_PROXY in CGI-like servers (CVE-2016-5385), which read `_` like `-`.
+const replacedFields = `'^(?:content_length|transfer_encoding|x[-_]forwarded[-_].*|forwarded|x[-_]real[-_]ip|proxy|proxy[-_].*|http2-settings|keep-alive|${probeHeader})$'`;
 
 // Every name that the expression matches contains one of these words.
-const replacedWords = `forwarded real proxy http2 keep-alive ${probeHeader}`;
+const replacedWords = `_ forwarded real proxy http2 keep-alive ${probeHeader}`;
 
 function answering(kind: Listener): string[] {
   const isOurs = `{ status 500 502:504 } { res.fhdr(x-berth-error) -m found } !${isOfKind("page")}`;

@@ -70,14 +70,17 @@ test("only requests that may be sent twice are sent again, and with one replica 
   assert.match(section(config, "frontend plain "), /use_backend busy if \{ sc0_http_req_rate gt 100 \}$/m);
 });
 
-test("a stated length above the limit leads to a page, except at the control plane, and a limit of 0 costs no rule", () => {
-  assert.doesNotMatch(haproxyConfig(settings, emptyPool(1)), /body_size|content-length|if \S*body_too_large/);
+test("a length above the limit leads to a page, except at the control plane, and a limit of 0 costs neither rule nor filter", () => {
+  assert.doesNotMatch(haproxyConfig(settings, emptyPool(1)), /body_size|filter lua|if \S*body_too_large/);
   const config = haproxyConfig({ ...settings, max_body_bytes: 1000 }, emptyPool(1));
   for (const name of ["plain", "tls"])
     assert.match(
       section(config, `frontend ${name} `),
       /set-var\(txn\.route\) str\(G---\/\/pages\/body_too_large\) if !\{ req\.body_size 0:1000 \} !\{ \S+bytes\(3,1\) -m str C \}$/m,
     );
+  const counted = section(config, "backend counted ");
+  assert.match(counted, /filter lua\.limit-body 1000$/m);
+  assert.equal(config.match(/filter /g)?.length, 1, "only requests without a stated length pay for the filter");
 });
 
 test("a client has 15 seconds for a request's head, and 60 between two parts of its body", () => {

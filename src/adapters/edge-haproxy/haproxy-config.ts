@@ -1,10 +1,12 @@
 import { pages, type PageCode } from "../../ports/edge-pages.ts";
-import { answerWith, frontend } from "./frontend.ts";
+import { answerWith, frontend, isTooLong, loop } from "./frontend.ts";
 import {
   adminSocket,
   bracketed,
   busyBackend,
   challengeBackend,
+  countedBackend,
+  loopSocket,
   openTable,
   pagesBackend,
   repeatableBackend,
@@ -12,7 +14,17 @@ import {
   usageTable,
   type HaproxySettings,
 } from "./haproxy-settings.ts";
-import { appPage, forms, noticeField, noticeFile, pageFile, pageHeaders } from "./page-files.ts";
+import {
+  accept,
+  appPage,
+  forms,
+  noticeField,
+  noticeFile,
+  pageFile,
+  pageHeaders,
+  refusedMap,
+  typesMap,
+} from "./page-files.ts";
 import { serverWatch, type PoolServer, type RoutePool } from "./route-pool.ts";
 import { countersOfProject } from "./usage.ts";
 
@@ -27,8 +39,24 @@ const maxDescriptors = 200_000;
  */
 export function haproxyConfig(settings: HaproxySettings, pool: RoutePool): string {
   const tls = settings.listen_tls_port === null ? [] : [frontend("tls", settings)];
-  const fixed = [globals(settings), base(settings), frontend("plain", settings), ...tls, pageBackend(), ...tables()];
-  const projects = [projectDefaults(), single(), repeatable(), busy(), balancedDefaults(settings), ...backends(pool)];
+  const fixed = [
+    globals(settings),
+    base(settings),
+    frontend("plain", settings),
+    ...tls,
+    loop(settings),
+    pageBackend(),
+    ...tables(),
+  ];
+  const projects = [
+    projectDefaults(),
+    counted(settings),
+    single(),
+    repeatable(),
+    busy(),
+    balancedDefaults(settings),
+    ...backends(pool),
+  ];
   return [...fixed, ...projects].join("\n");
 }
 
@@ -48,6 +76,8 @@ function globals({ run_dir, drain_limit_ms }: HaproxySettings): string {
     "tune.runqueue-depth 16",
     "tune.maxpollevents 16",
     "lua-load drop-named-fields.lua",
+    // Loaded after the parsing, when relative names start elsewhere.
+    `lua-load-per-thread ${run_dir}/limit-body.lua`,
     "ssl-default-bind-options ssl-min-ver TLSv1.2",
   ]);
 }
@@ -119,6 +149,31 @@ function projectDefaults(): string {
   ]);
 }
 
+/** Refuses what two readers of a response might read differently. */
+const checkResponse = [
+  `http-response return ${appPage("app_bad_response")} if ${isTooLong("res")} or { res.fhdr(transfer-encoding) -m found } !{ res.fhdr(transfer-encoding) -m str -i chunked }`,
+  `http-response return ${appPage("app_bad_response")} if !{ status 101 200:999 }`,
+];
+
+/**
+ * Returns the backend of requests whose bodies have no stated length. Its filter counts them; a filter on all requests would cost each of
+ * them a third of its time. HAProxy ends a request that its filter fails with 400.
+ */
+function counted({ max_body_bytes, run_dir }: HaproxySettings): string {
+  const isRefused = "{ status 400 } { res.fhdr(x-berth-error) -m found }";
+  return section(`backend ${countedBackend} from base`, [
+    ...(max_body_bytes === 0 ? [] : [`filter lua.limit-body ${max_body_bytes}`]),
+    // HAProxy forwards chunks in HTTP/1.0, whose servers may not know them.
+    "http-request set-var(txn.refused) str(bad_request) if !{ req.ver 1.1 2.0 } or { req.fhdr_cnt(transfer-encoding) gt 1 } or { req.fhdr(transfer-encoding) -m found } !{ req.fhdr(transfer-encoding) -m str -i chunked }",
+    `http-request return ${appPage("bad_request")} if { var(txn.refused) -m found }`,
+    `http-error status 400 content-type "text/plain; charset=utf-8" lf-string "%[var(txn.refused,bad_request),concat(/,txn.accept),map_reg(${refusedMap})]"${pageHeaders("bad_request").replace("bad_request", "%[var(txn.refused,bad_request)]")}`,
+    `http-after-response set-header Content-Type %[${accept},map_sub(${typesMap})] if ${isRefused}`,
+    `http-after-response set-status 413 reason "Request Entity Too Large" if ${isRefused} { res.fhdr(x-berth-error) -m str body_too_large }`,
+    "http-reuse never",
+    `server loop unix@${run_dir}/${loopSocket}`,
+  ]);
+}
+
 /**
  * Returns the one backend of all projects with a single replica. The host map names the replica, so HAProxy keeps no state for each
  * project.
@@ -159,6 +214,7 @@ function onlyReplica(): string[] {
     "http-request set-dst-port var(txn.route),field(-1,/)",
     `http-request track-sc1 var(txn.route),field(-1,/,2) table ${openTable}`,
     refuseBusy("sc1_conn_cur"),
+    ...checkResponse,
     "server replica 0.0.0.0",
   ];
 }
@@ -170,6 +226,7 @@ function balancedDefaults({ busy_above_per_second }: HaproxySettings): string {
     "option redispatch 1",
     `http-request disable-l7-retry if { nbsrv lt 2 } { be_sess_rate gt ${busy_above_per_second} } or ${mayNotRepeat}`,
     refuseBusy("be_conn"),
+    ...checkResponse,
   ]);
 }
 

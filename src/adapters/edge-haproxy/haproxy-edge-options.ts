@@ -16,7 +16,7 @@ export interface HaproxyEdgeOptions {
   readonly uid?: number;
   /** The path of setpriv(1), which switches HAProxy to that user. */
   readonly setpriv?: string | null;
-  /** The most bytes in the body of a request to an application; 0, the default: no limit. A body that comes without its length is never limited. */
+  /** The most bytes in the body of a request to an application; 0, the default: no limit. */
   readonly maxBodyBytes?: number;
   readonly trustedProxies?: readonly string[];
   /** How long a replica may send nothing, before its response (then 504) or in the middle of it. Default 300 s. */

@@ -25,7 +25,6 @@ function runSuite(over: "http" | "https"): void {
     readsChunksBesideLength: true,
     passesBrokenHeads: true,
     cutsEarlyAnswers: true,
-    passesLongChunks: true,
   };
   edgeSuite("HAProxy", makeEdge, { peakMemoryMb: async () => peakMemoryMb(stateDir), over, allows });
 }

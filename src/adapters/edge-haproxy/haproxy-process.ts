@@ -257,8 +257,8 @@ export class HaproxyProcess {
   #writeFiles(pool: RoutePool): void {
     this.#ensureFolder(this.settings.run_dir);
     for (const [name, text] of pageFiles()) this.write(name, text);
-    const script = "drop-named-fields.lua";
-    this.write(script, readFileSync(join(import.meta.dirname, script), "utf8"));
+    for (const script of ["drop-named-fields.lua", "limit-body.lua"])
+      this.write(script, readFileSync(join(import.meta.dirname, script), "utf8"));
     this.write(hostMap, hostMapText(pool));
     this.write("haproxy.cfg", haproxyConfig(this.settings, pool));
   }

@@ -8,7 +8,7 @@ export interface HaproxySettings {
   readonly run_dir: string;
   /** A replica that sends nothing for this long has timed out: 504 before its response, an aborted connection in the middle of it. */
   readonly upstream_timeout_ms: number;
-  /** The most bytes in the body of a request to an application, if it states its length; 0: no limit. */
+  /** The most bytes in the body of a request to an application; 0: no limit. */
   readonly max_body_bytes: number;
   /** How long a replaced worker keeps its open requests and tunnels. */
   readonly drain_limit_ms: number;
@@ -40,6 +40,11 @@ export const singleBackend = "single";
 export const repeatableBackend = "repeatable";
 /** The backend of such projects while they have more than `busy_above_per_second` requests a second. */
 export const busyBackend = "busy";
+/** The backend of requests whose bodies have no stated length: it counts them and passes them on to `loopFrontend`. */
+export const countedBackend = "counted";
+/** The frontend and the socket at which counted requests arrive again. */
+export const loopFrontend = "loop";
+export const loopSocket = "loop.sock";
 /** The first letter of a host map value: a single replica, a backend, or a page. */
 export const kinds = { single: "S", balanced: "B", page: "G" } as const;
 /** The backend of ACME challenges; it belongs to no project. */

@@ -3,6 +3,16 @@ import { escapeHtml, pages, renderPage, type PageCode } from "../../ports/edge-p
 /** Returns the names and contents of all page files. */
 export function pageFiles(): Map<string, string> {
   const files = new Map(forms.map(({ form, accepts }) => [noticeFile(form), noticeFormat(form, accepts)]));
+  files.set(
+    refusedMap,
+    refusals
+      .flatMap((code) =>
+        forms.map(
+          (form) => `^${code}/${form.form === "text" ? "" : `.*${form.accepts}`} ${oneLine(code, form.accepts)}\n`,
+        ),
+      )
+      .join(""),
+  );
   files.set(typesMap, forms.map(({ accepts, type }) => `${accepts} ${type}\n`).join(""));
   for (const code of Object.keys(pages) as PageCode[]) {
     for (const { form, accepts } of forms) files.set(pageFile(code, form), renderPage(code, accepts).body);
@@ -20,6 +30,10 @@ export const forms = [
 
 /** The client's `Accept` as the key of `typesMap` and of the pages' maps. The appended "any" selects text when nothing else matches. */
 export const accept = "var(txn.accept,any),concat(any)";
+
+/** The map from a refusal's code and `Accept` to the page. */
+export const refusedMap = "pages/refused.map";
+const refusals = ["bad_request", "body_too_large"] as const;
 
 /** The map from `Accept` to the content type. */
 export const typesMap = "pages/types.map";
