@@ -8,7 +8,14 @@ import { planBuild } from "../detection/plan-build.ts";
 import type { BuildPlan, Kind, Start, Step } from "../detection/plan.ts";
 import type { SourceTree } from "../detection/source-tree.ts";
 import { newId } from "../kit/ids.ts";
-import type { PlannedBuild, PlannedStart, PlannedStep, PlanOutcome, PlanRequest } from "../ports/builder.ts";
+import type {
+  BuildCommands,
+  PlannedBuild,
+  PlannedStart,
+  PlannedStep,
+  PlanOutcome,
+  PlanRequest,
+} from "../ports/builder.ts";
 import { createBuildLog } from "./build-log.ts";
 import { chooseStart, makesWhatStarts } from "./choose-start.ts";
 import { listedFiles } from "./listed-files.ts";
@@ -24,7 +31,7 @@ export interface Planner {
   /** The default Node.js version of applications. */
   readonly nodeVersion: string;
   /** Plans a source that has its own Dockerfile; null when it has none. */
-  readonly planOwn: (app: string, tree: SourceTree) => Promise<PlannedBuild | null>;
+  readonly planOwn: (app: string, tree: SourceTree, commands?: BuildCommands) => Promise<PlannedBuild | null>;
   /** Default two minutes. */
   readonly timeoutMs?: number;
 }
@@ -39,7 +46,7 @@ export async function planSource(request: PlanRequest, planner: Planner): Promis
     await mkdir(app, { mode: 0o700 });
     const unpacking = { source: request.source(), folder: app, maxBytes: planner.maxSourceBytes, signal };
     const { tree, droppedLinks } = await unpack({ ...unpacking, uid: process.getuid?.() ?? 0 });
-    const plan = (await planner.planOwn(app, tree)) ?? (await planTree(request, planner, tree));
+    const plan = (await planner.planOwn(app, tree, request.commands)) ?? (await planTree(request, planner, tree));
     const links = droppedLinks.map((path) => `${path} is a symbolic link out of the repository; it is dropped`);
     return { outcome: "planned", plan: { ...plan, notes: [...plan.notes, ...links, ...sourceWarnings(tree)] } };
   } catch (error) {

@@ -70,6 +70,30 @@ export const berthFile = z.strictObject({
     .meta({ maxProperties: limits.process_types })
     .optional()
     .describe("The commands of process types that serve no requests, such as worker"),
+  dockerfile: z
+    .string()
+    .min(1)
+    .max(512)
+    .regex(
+      /^(?!\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[^\0\\]*[^\0\\/]$/,
+      "must be a file inside the folder, such as docker/Dockerfile",
+    )
+    .optional()
+    .describe("The Dockerfile to build where applications run in containers"),
+  target: z
+    .string()
+    .regex(/^[A-Za-z][\w.-]{0,127}$/, "must be the name of a stage: FROM … AS <name>")
+    .optional()
+    .describe("The stage of the Dockerfile to build, by default the last one"),
+  storage: z
+    .string()
+    .max(512)
+    .regex(
+      /^\/(?!(?:app|boot|dev|etc|home|lib\w*|opt|proc|root|run|s?bin|sys|tmp|usr|var)$|(?:dev|proc|sys)\/)(?!.*(?:^|\/)\.\.?(?:\/|$))[\w@+.-]+(?:\/[\w@+.-]+)*$/,
+      "must be the absolute path of a folder of its own, such as /data or /app/uploads",
+    )
+    .optional()
+    .describe("Where the application expects its persistent folder, by default /storage; $STORAGE_DIR names it"),
   port: z
     .number()
     .int()

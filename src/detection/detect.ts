@@ -1,6 +1,6 @@
 import type { BuildCommands } from "../ports/builder.ts";
 import { BuildRefused, type FailureDetail } from "./failures.ts";
-import type { SourceTree } from "./source-tree.ts";
+import { dockerfilesIn, type SourceTree } from "./source-tree.ts";
 import { isDeno } from "./deno-plan.ts";
 import { isGo } from "./go-plan.ts";
 import { isJava } from "./java-plan.ts";
@@ -83,6 +83,12 @@ function elsewhere(tree: SourceTree): FailureDetail {
     return deciding.includes(name) && !folder.includes("node_modules/") ? [{ path, folder: folder.slice(0, -1) }] : [];
   });
   const first = found[0];
+  const [dockerfile] = dockerfilesIn(tree);
+  if (first === undefined && dockerfile !== undefined)
+    return {
+      summary: `No file at the root of the repository says what to run; there is ${dockerfile}.`,
+      hint: `Where applications run in containers, a berth.json with "dockerfile": ${JSON.stringify(dockerfile)} builds it. Elsewhere, add a Procfile with \`web: <command>\`.`,
+    };
   if (first === undefined) return {};
   const named = found.slice(0, 3).map(({ path }) => path);
   return {

@@ -12,7 +12,7 @@ import { phpPlan } from "./php-plan.ts";
 import { pythonPlan, type PythonOfMachine } from "./python-plan.ts";
 import { rubyPlan } from "./ruby-plan.ts";
 import { rustPlan } from "./rust-plan.ts";
-import type { SourceTree } from "./source-tree.ts";
+import { dockerfilesIn, type SourceTree } from "./source-tree.ts";
 
 /** What the builder offers besides Node.js. Null: the machine or image has none. */
 export interface Machine {
@@ -42,8 +42,16 @@ export function planBuild(detected: Detected, tree: SourceTree, machine: Machine
   const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
   if (!isOpen)
     requireCommands(detected.procfile, (file) => made.has(file) || isInstalled(file) || mayHave(tree, file), "detect");
-  const unused = tree.has("Dockerfile") ? [`The Dockerfile is not used: Berth builds this as a ${plan.name}.`] : [];
-  return { ...plan, notes: [...plan.notes, ...unused] };
+  return { ...plan, notes: [...plan.notes, ...unusedDockerfile(tree, plan.name)] };
+}
+
+/** Where containers run, a Dockerfile at the root is built, so that the source has at most one elsewhere. */
+function unusedDockerfile(tree: SourceTree, name: string): string[] {
+  const [path] = dockerfilesIn(tree);
+  if (path === undefined) return [];
+  if (path === "Dockerfile") return [`The Dockerfile is not used: Berth builds this as a ${name}.`];
+  const how = `"dockerfile": ${JSON.stringify(path)} in berth.json builds it where applications run in containers`;
+  return [`${path} is not used: Berth builds this as a ${name}. ${how}.`];
 }
 
 function languagePlan(detected: Detected, tree: SourceTree, { python, java, versions, home }: Machine): BuildPlan {

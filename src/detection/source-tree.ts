@@ -19,10 +19,18 @@ export interface LockFile {
 export const lockBeginningBytes = 4096;
 
 const manifests =
-  /^(?:package\.json|Procfile|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
+  /^(?:package\.json|Procfile|(?:docker-)?compose\.ya?ml|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
 const locks =
   /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Gemfile\.lock)$/;
 const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;
+/** Returns what looks like a Dockerfile, that at the root first. */
+export function dockerfilesIn({ paths }: SourceTree): readonly string[] {
+  const found = paths.filter((path) => dockerfiles.test(path) && !path.includes("node_modules/"));
+  return found.toSorted((one, other) => one.split("/").length - other.split("/").length);
+}
+
+const dockerfiles =
+  /^(?:[\w.-]+\/){0,2}(?:(?:Dockerfile|Containerfile)(?:\.(?!dockerignore$)[\w-]+)?|[\w-]+\.Dockerfile)$/i;
 const skippedFolders = new Set(["node_modules", ".git", ".venv", "venv"]);
 
 /** Returns how detection reads a file: its text, only its digest and beginning (`lock`), or not at all (null). */

@@ -226,7 +226,7 @@ export function imageOf(outcome: BuildOutcome) {
 }
 
 /** Creates a tar archive (ustar) of files, as `git archive` does; names ending in `.sh` are executable. */
-function tarOfFiles(files: SourceFiles): Buffer {
+export function tarOfFiles(files: SourceFiles): Buffer {
   const members = Object.entries(files).map(([path, text]) => {
     const content = Buffer.from(text);
     const padding = Buffer.alloc((512 - (content.length % 512)) % 512);

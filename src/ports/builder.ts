@@ -39,7 +39,7 @@ export interface BuildRequest {
   readonly project_number: number;
   /** On a machine with several families: the name of the runtime that will run the image. Defaults to that of the first family. */
   readonly runtime?: string;
-  /** Commands that override those in the source's own files. */
+  /** Settings that override what the source's other files say. */
   readonly commands?: BuildCommands;
   /** Opens the source tree as a tar stream (`git archive`) once the build is ready to read it. */
   readonly source: () => Readable;
@@ -101,11 +101,19 @@ export interface RegistryLogin {
   readonly password: string;
 }
 
+/** The settings of the source's berth.json and of the project that concern its image. */
 export interface BuildCommands {
   readonly build?: string | undefined;
   readonly start?: string | undefined;
   readonly release?: string | undefined;
   readonly processes?: Readonly<Record<string, string>> | undefined;
+  /** Where the application expects its persistent folder. */
+  readonly storage?: string | undefined;
+  /** Path of the Dockerfile, and the stage of it to build, for builders that read Dockerfiles. */
+  readonly dockerfile?: string | undefined;
+  readonly target?: string | undefined;
+  /** The port that the application listens on, whatever its image says. */
+  readonly port?: number | undefined;
 }
 
 export interface BuildLimits {

@@ -20,4 +20,6 @@ export interface ContainerManifest {
   /** The commands of all other process types, run the same way. */
   readonly processes: Readonly<Record<string, string>>;
   readonly release_command: string | null;
+  /** Where the project's persistent folder is mounted; null or absent: `/storage`. */
+  readonly storage?: string | null;
 }

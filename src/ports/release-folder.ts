@@ -11,6 +11,8 @@ export interface ReleaseManifest {
   /** The commands of all other process types. */
   readonly processes: Readonly<Record<string, string>>;
   readonly release_command: string | null;
+  /** Where the project's persistent folder is mounted; absent: `/storage`. */
+  readonly storage?: string;
   /** Defaults that the workload's variables override. Never holds a secret. */
   readonly env: Readonly<Record<string, string>>;
   /** Folders, as paths inside the sandbox, that precede the system's PATH. */

@@ -39,6 +39,7 @@ export interface BuildEngine {
   readonly groups: BuildGroups;
   /** How much of its disk its builds use. */
   readonly disks: BuildDisks;
+  readonly version: string;
   /** Whether the frontend reads heredocs, which Docker 23 introduced. */
   readonly readsHeredocs: boolean;
   /** Resolves when the engine has exited, by itself or through `stop`. */
@@ -93,7 +94,7 @@ export async function startBuildEngine(
   const { Version: version } = await api.call<{ readonly Version: string }>({ path: "/version" });
   const readsHeredocs = Number.parseInt(version, 10) >= 23;
   const dataRoot = dataRootOf(dir);
-  return { api, socket, dataRoot, ended, stop, groups, disks: createBuildDisks(dataRoot), readsHeredocs };
+  return { api, socket, dataRoot, version, ended, stop, groups, disks: createBuildDisks(dataRoot), readsHeredocs };
 }
 
 const dataRootOf = (dir: string): string => join(dir, "data");

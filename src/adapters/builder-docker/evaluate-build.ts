@@ -2,42 +2,81 @@ import { describeStepFailure } from "../../building/step-failure.ts";
 import { classify, tellingLine } from "../../detection/classify.ts";
 import { BuildRefused } from "../../detection/failures.ts";
 import type { Step, Tool } from "../../detection/plan.ts";
-import type { BuildLimits } from "../../ports/builder.ts";
+import type { BuildLimits, RegistryLogin } from "../../ports/builder.ts";
+import type { Dockerfile } from "./read-dockerfile.ts";
+import { hostIn, loginFor } from "./registry-access.ts";
 import type { FailedVertex } from "./vertex-log.ts";
 
 interface Judged {
   readonly message: string;
   readonly failed: FailedVertex | undefined;
-  /** Whether Berth wrote the Dockerfile, so that its lines mean nothing to the user. */
-  readonly isGenerated: boolean;
   readonly limits: Pick<BuildLimits, "memoryBytes"> & { readonly fileBytes: number };
-  readonly originalLine: (line: number) => number;
+  /** The project's own Dockerfile; undefined if Berth wrote it, so that its lines mean nothing to the user. */
+  readonly read: Pick<Dockerfile, "originalLine" | "stages" | "unknownStages"> | undefined;
+  readonly engineVersion: string;
+  /** Registry logins that the build could use. */
+  readonly logins: readonly RegistryLogin[];
 }
 
 /** Derives the failure from BuildKit's message and the failed step's output. */
 export function evaluateBuild(judged: Judged): BuildRefused {
-  const { failed, originalLine } = judged;
+  const { failed, read } = judged;
   // A message quotes the Dockerfile, of which a line may be long.
   const message = judged.message.slice(0, 20_000).replace(/^(?:failed to (?:solve|build|create)[^:]*: )+/, "");
-  const [, line, parse] = /^(?:dockerfile )?parse error (?:on )?line (\d+): (.*)/is.exec(message) ?? [];
-  if (line !== undefined)
+  const [, line, parse = ""] = /^(?:dockerfile )?parse error (?:on )?line (\d+): (.*)/is.exec(message) ?? [];
+  const place =
+    line === undefined
+      ? "The Dockerfile cannot be built"
+      : `Line ${read?.originalLine(Number(line)) ?? line} of the Dockerfile`;
+  const unknown = unknownFlag.exec(line === undefined ? message : parse);
+  if (unknown !== null)
     return new BuildRefused("dockerfile_invalid", {
-      summary: `Line ${originalLine(Number(line))} of the Dockerfile: ${parse ?? ""}`,
+      summary: `${place}: this machine's Docker engine, ${judged.engineVersion}, does not know \`${unknown.slice(1).find(Boolean)?.slice(0, 100)}\`.`,
+      hint: "Check its spelling. If it is newer than the engine, leave it out, or ask the operator for a newer Docker engine.",
     });
+  if (line !== undefined) return new BuildRefused("dockerfile_invalid", { summary: `${place}: ${parse}` });
   if (/no space left on device/i.test(message)) return new BuildRefused("disk_full");
   const [, code] = /exit code: (\d+)/.exec(`${failed?.error ?? ""} ${message}`) ?? [];
   if (failed !== undefined && code !== undefined) return stepFailure(judged, failed, Number(code));
   if (isPull.test(message) && (failed === undefined || /^(?:FROM|load metadata) /.test(failed.instruction)))
-    return new BuildRefused("parent_image_unavailable", {
-      summary: `${judged.isGenerated ? ownPullText : pullText}: ${shortened(message)}`,
-      ...(judged.isGenerated ? { hint: ownPullHint } : {}),
-    });
+    return pullFailure(judged, message);
   if (failed === undefined || /^(?:unknown|invalid|dockerfile)/i.test(message))
-    return new BuildRefused("dockerfile_invalid", { summary: `The Dockerfile cannot be built: ${shortened(message)}` });
+    return new BuildRefused("dockerfile_invalid", { summary: `${place}: ${shortened(message)}` });
   return new BuildRefused("dockerfile_step_failed", {
     summary: `\`${failed.instruction}\`: ${shortened(failed.error || message)}`,
   });
 }
+
+/** Frontends that do not know a flag, a key of `--mount` or an instruction say so in these words. */
+const unknownFlag = /unknown flag: (\S+)|unexpected key '([^']*)'|unsupported mount type "([^"]*)"/i;
+
+function pullFailure({ failed, read, logins }: Judged, message: string): BuildRefused {
+  const said = `${failed?.instruction ?? ""} ${message}`;
+  const stage = read?.unknownStages.find((name) => said.includes(`docker.io/library/${name}:`));
+  if (stage !== undefined) {
+    const stages = read?.stages.length === 0 ? "it names none" : `its stages: ${read?.stages.slice(0, 10).join(", ")}`;
+    return new BuildRefused("parent_image_unavailable", {
+      summary: `\`${stage}\` is no stage of the Dockerfile (${stages}), and no image of this name could be pulled.`,
+      hint: `Correct the name after \`FROM\` or \`--from=\`, or name a stage with \`FROM … AS ${stage}\`. Images of other projects cannot be used.`,
+    });
+  }
+  const isGenerated = read === undefined;
+  const summary = `${isGenerated ? ownPullText : pullText}: ${shortened(message)}`;
+  if (!isRefusal.test(message))
+    return new BuildRefused("parent_image_unavailable", { summary, ...(isGenerated ? { hint: ownPullHint } : {}) });
+  const host = hostIn(said);
+  const login = loginFor(logins, host);
+  const stored = `Store a login that may pull it: \`berth registries add ${host} --username NAME --password-stdin\`, then push again.`;
+  const hint =
+    login === undefined
+      ? `If the image is private: ${stored} If it is public, check its name and its tag.`
+      : `${host} refused the stored login of ${login.username}, or it may not pull this image. ${stored}`;
+  return new BuildRefused("parent_image_unavailable", { summary, hint });
+}
+
+/** How registries and BuildKit refuse a pull for want of a login; some say it of missing images, too. */
+const isRefusal =
+  /\b401\b|\b403\b|unauthorized|authorization failed|failed to authorize|access.*denied|insufficient_scope|no basic auth/i;
 
 const isPull =
   /failed to (?:do request|resolve|authorize|fetch)|pull access denied|manifest unknown|not found|unauthorized|no such host|access.*denied/i;

@@ -1,35 +1,44 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { BuildLog } from "../../building/build-log.ts";
 import { isPlain } from "../../building/is-plain.ts";
 import { sourceWarnings } from "../../building/source-warnings.ts";
 import { BuildRefused } from "../../detection/failures.ts";
-import { parseProcfile } from "../../detection/procfile.ts";
+import { parseProcfile, withCommands, type Procfile } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
-import type { Image, PlannedBuild } from "../../ports/builder.ts";
+import type { BuildCommands, Image, PlannedBuild } from "../../ports/builder.ts";
 import type { ContainerManifest } from "../../ports/image-labels.ts";
 import { dockerfileName, type BuildRun } from "./build-run.ts";
-import { cacheScope } from "./cache-scope.ts";
+import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
 import { heredocsFolder } from "./heredocs.ts";
 import { readDockerfile, type Dockerfile } from "./read-dockerfile.ts";
 import { readDockerignore, removeIgnored } from "./dockerignore.ts";
-import { quoted } from "./generate-dockerfile.ts";
+import { quoted, secretIds } from "./generate-dockerfile.ts";
+import { describeImage, exposedPort } from "./image-notes.ts";
 import type { EngineImage } from "./move-image.ts";
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage } from "./publish-image.ts";
 
-/** Builds the image from the source's Dockerfile. */
-export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<Image> {
+/** Returns the path of the source's Dockerfile; null if it has none. */
+export function dockerfileOf(app: string, { dockerfile }: BuildCommands = {}): string | null {
+  if (isPlain(app, dockerfile ?? dockerfileName, "file")) return dockerfile ?? dockerfileName;
+  if (dockerfile === undefined) return null;
+  const summary = `berth.json names the Dockerfile ${dockerfile}, which is not in the repository.`;
+  throw new BuildRefused("dockerfile_invalid", { summary, hint: "Correct `dockerfile` in berth.json, or commit it." });
+}
+
+/** Builds the image from the source's Dockerfile, at this path. */
+export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: string): Promise<Image> {
   const { log, folder, request } = run;
+  const { commands = {} } = request;
   const app = join(folder, "app");
-  const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
-  log.step("Dockerfile detected");
-  const source = await readFile(join(app, dockerfileName), "utf8");
+  const procfile = procfileOf(tree, commands);
+  const { web, release, others } = procfile;
+  log.step(path === dockerfileName ? "Dockerfile detected" : `Dockerfile ${path}`);
+  const source = await readFile(join(app, path), "utf8");
   const { args: named, notes } = readDockerfile(source);
   for (const note of [...notes, ...sourceWarnings(tree)]) log.detail(note);
-  if (web !== null) log.detail(`The web command comes from the Procfile: ${web}`);
-  if (isPlain(app, ignoreName, "file"))
-    await removeIgnored(app, ignoring(await readFile(join(app, ignoreName), "utf8")));
+  if (web !== null) log.detail(`The web command comes from the Procfile or berth.json: ${web}`);
+  await leaveOutIgnored(app, path);
   const declared = named.filter((name) => request.env[name] !== undefined);
   if (declared.length > 0)
     log.detail(`Variables that ARG names: ${declared.join(", ")}. Their values stay in the image's history.`);
@@ -37,60 +46,90 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree): Promise<I
   const args = Object.fromEntries(declared.map((name) => [name, request.env[name] as string]));
   const manifest: ContainerManifest = {
     ...{ format: 1, kind: "dockerfile", web_command: web ?? "the image's own command", uses_own_command: web === null },
-    ...{ processes: others, release_command: release },
+    ...{ processes: others, release_command: release, storage: commands.storage ?? null },
   };
   const engine = await run.time.race(run.engine(source));
   const dockerfile = readDockerfile(source, engine);
-  await writeContext(app, dockerfile);
-  const id = await performBuild(run, engine, {
-    folder: app,
-    args,
-    scope,
-    manifest,
-    originalLine: dockerfile.originalLine,
-  });
+  const { text, target } = withSettings(dockerfile, commands, scopeOfVariables(scope, request.env));
+  await writeContext(app, path, { ...dockerfile, text });
+  const performed = { folder: app, dockerfile: path, ...(target === undefined ? {} : { target }), args, scope };
+  const id = await performBuild(run, engine, { ...performed, manifest, read: dockerfile });
   const image = await keepIfFits(run, engine, id);
   const own = commandOf(image);
   if (web === null && own === null) throw new BuildRefused("no_start_command", ownCommandMissing);
-  const port = exposedPort(image);
-  logImageNotes(log, image, port);
+  for (const note of describeImage(image, procfile, commands)) log.detail(note);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
+  const port = exposedPort(image);
   return port === undefined ? published : { ...published, port };
 }
 
-async function writeContext(app: string, { text, files }: Dockerfile): Promise<void> {
-  await writeFile(join(app, dockerfileName), text);
+const procfileOf = (tree: SourceTree, commands: BuildCommands): Procfile =>
+  withCommands(parseProcfile(tree.text("Procfile") ?? ""), commands);
+
+/** Adds what berth.json says: which stage to build, and a command that runs in the finished image with the project's variables. */
+function withSettings({ text, stages }: Dockerfile, { target, build }: BuildCommands, variables: string) {
+  if (target !== undefined && !stages.includes(target.toLowerCase())) throw unknownTarget(target, stages);
+  if (build === undefined) return { text, target };
+  const mount = `--mount=type=secret,id=${secretIds.env},target=/run/berth/env,mode=0444`;
+  // The last word makes the command run again once a variable has changed.
+  const words = ["/bin/sh", "-c", `. /run/berth/env\n${build}`, variables];
+  const stage = target === undefined ? [] : [`FROM ${target} AS ${ownStage}`];
+  const lines = [text, ...stage, `RUN ${mount} ${JSON.stringify(words)}`, ""];
+  return { text: lines.join("\n"), target: target === undefined ? undefined : ownStage };
+}
+
+const ownStage = "berth-build";
+
+function unknownTarget(target: string, stages: readonly string[]): BuildRefused {
+  const known = stages.length === 0 ? "It names no stage" : `Its stages: ${stages.slice(0, 10).join(", ")}`;
+  const summary = `berth.json's \`target\` is ${target}, which is no stage of the Dockerfile. ${known}.`;
+  return new BuildRefused("dockerfile_invalid", { summary, hint: "Correct `target` in berth.json, or leave it out." });
+}
+
+async function writeContext(app: string, path: string, { text, files }: Pick<Dockerfile, "text" | "files">) {
+  await writeFile(join(app, path), text);
   if (files.length > 0) await rm(join(app, heredocsFolder), { recursive: true, force: true });
-  for (const { path, content } of files) {
-    await mkdir(dirname(join(app, path)), { recursive: true });
-    await writeFile(join(app, path), content, { flag: "wx" });
+  for (const file of files) {
+    await mkdir(dirname(join(app, file.path)), { recursive: true });
+    await writeFile(join(app, file.path), file.content, { flag: "wx" });
   }
 }
 
 /** Returns what a build from the source's Dockerfile does; null if there is no Dockerfile. */
-export async function planDockerfile(app: string, tree: SourceTree): Promise<PlannedBuild | null> {
-  if (!isPlain(app, dockerfileName, "file")) return null;
-  const { web, release, others } = parseProcfile(tree.text("Procfile") ?? "");
-  const { notes } = readDockerfile(await readFile(join(app, dockerfileName), "utf8"));
+export async function planDockerfile(
+  app: string,
+  tree: SourceTree,
+  commands: BuildCommands = {},
+): Promise<PlannedBuild | null> {
+  const path = dockerfileOf(app, commands);
+  if (path === null) return null;
+  const { web, release, others } = procfileOf(tree, commands);
+  const { notes, stages } = readDockerfile(await readFile(join(app, path), "utf8"));
+  const { build, target } = commands;
+  if (target !== undefined && !stages.includes(target.toLowerCase())) throw unknownTarget(target, stages);
+  const shown = [
+    target === undefined ? path : `${path}, up to the stage ${target}`,
+    ...(build === undefined ? [] : [build]),
+  ];
   return {
     ...{ kind: "dockerfile", name: "Dockerfile", uses_dockerfile: true, tools: [], notes },
-    steps: [{ stage: "build", command: dockerfileName }],
-    web: { command: web, because: web === null ? "the image's own command" : "the Procfile" },
+    steps: shown.map((command) => ({ stage: "build", command })),
+    web: { command: web, because: web === null ? "the image's own command" : "the Procfile or berth.json" },
     ...{ processes: others, release_command: release },
   };
 }
 
-const ignoreName = ".dockerignore";
-
-/** Never ignores the Dockerfile, which the build itself needs. */
-function ignoring(rules: string): (path: string) => boolean {
-  const ignores = readDockerignore(rules);
-  return (path) => path !== dockerfileName && ignores(path);
+/** Removes what the Dockerfile's own `.dockerignore`, else that of the source excludes. The Dockerfile stays: the build needs it. */
+async function leaveOutIgnored(app: string, dockerfile: string): Promise<void> {
+  const name = [`${dockerfile}.dockerignore`, ".dockerignore"].find((each) => isPlain(app, each, "file"));
+  if (name === undefined) return;
+  const ignores = readDockerignore(await readFile(join(app, name), "utf8"));
+  await removeIgnored(app, (path) => path !== dockerfile && ignores(path));
 }
 
 const ownCommandMissing = {
   summary: "The image has neither ENTRYPOINT nor CMD.",
-  hint: "Add a `CMD` to the Dockerfile, or a Procfile with `web: <command>`.",
+  hint: "Add a `CMD` to the Dockerfile, a Procfile with `web: <command>`, or `start` to berth.json.",
 };
 
 /** Returns an image's command as a shell line; null if it has none. */
@@ -100,20 +139,4 @@ function commandOf({ Config }: EngineImage): string | null {
   return words.length === 3 && words[0] === "/bin/sh" && words[1] === "-c"
     ? (words[2] as string)
     : words.map(quoted).join(" ");
-}
-
-/** Returns the lowest TCP port of EXPOSE. */
-function exposedPort({ Config }: EngineImage): number | undefined {
-  const ports = Object.keys(Config.ExposedPorts ?? {}).filter((port) => !/\/(?:udp|sctp)$/.test(port));
-  return ports.map((port) => Number.parseInt(port, 10)).toSorted((a, b) => a - b)[0];
-}
-
-function logImageNotes(log: BuildLog, { Config }: EngineImage, port: number | undefined): void {
-  if (port !== undefined)
-    log.detail(`EXPOSE: requests go to port ${port}, unless the project or berth.json sets another`);
-  const check = Config.Healthcheck?.Test ?? [];
-  if (check.length > 0 && check[0] !== "NONE")
-    log.detail("HEALTHCHECK decides when a replica is healthy, unless the project or berth.json sets a health path");
-  const user = (Config.User ?? "").split(":")[0] ?? "";
-  if (!["", "0", "root"].includes(user)) log.detail(`USER ${user}: the process runs under the project's own user id`);
 }

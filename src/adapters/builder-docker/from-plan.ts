@@ -137,13 +137,13 @@ function installFiles({ kind, install }: BuildPlan, tree: SourceTree): string[] 
   return tree.paths.filter((path) => installInputs.test(path));
 }
 
-function manifestOf({ detected, plan }: Planned, { start }: DecidedStart): ContainerManifest {
+function manifestOf({ run, detected, plan }: Planned, { start }: DecidedStart): ContainerManifest {
   const { release, others } = detected.procfile;
   const isStatic = start?.how === "static";
   const web = isStatic ? siteCommand(start, needsTree(detected) ? besideApp : undefined) : (start?.command ?? null);
   return {
     ...{ format: 1, kind: isStatic ? "static" : plan.kind, web_command: web, uses_own_command: false },
-    ...{ processes: others, release_command: release },
+    ...{ processes: others, release_command: release, storage: run.request.commands?.storage ?? null },
   };
 }
 

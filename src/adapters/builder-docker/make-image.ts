@@ -1,10 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isPlain } from "../../building/is-plain.ts";
 import { unpackSource } from "../../building/unpack.ts";
 import type { Image } from "../../ports/builder.ts";
-import { dockerfileName, type BuildRun } from "./build-run.ts";
-import { fromDockerfile } from "./from-dockerfile.ts";
+import type { BuildRun } from "./build-run.ts";
+import { dockerfileOf, fromDockerfile } from "./from-dockerfile.ts";
 import { fromPlan } from "./from-plan.ts";
 
 /** Unpacks the source, builds its image and copies it to the engine that runs it. */
@@ -15,5 +14,6 @@ export async function makeImage(run: BuildRun): Promise<Image> {
   const uid = process.getuid?.() ?? 0;
   const unpacking = { source: request.source(), folder: app, maxBytes: options.maxSourceBytes, uid };
   const tree = await unpackSource({ ...unpacking, signal: time.signal }, log);
-  return isPlain(app, dockerfileName, "file") ? await fromDockerfile(run, tree) : await fromPlan(run, tree);
+  const dockerfile = dockerfileOf(app, request.commands);
+  return dockerfile === null ? await fromPlan(run, tree) : await fromDockerfile(run, tree, dockerfile);
 }

@@ -16,6 +16,8 @@ export interface EngineImage {
     readonly Labels?: Readonly<Record<string, string>> | null;
     readonly Healthcheck?: { readonly Test?: readonly string[] };
     readonly ExposedPorts?: Readonly<Record<string, unknown>>;
+    readonly Volumes?: Readonly<Record<string, unknown>> | null;
+    readonly WorkingDir?: string;
   };
 }
 

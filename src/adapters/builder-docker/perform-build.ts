@@ -9,12 +9,15 @@ import { dockerfileName, type BuildRun } from "./build-run.ts";
 import { hostOfScope } from "./cache-scope.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
+import type { Dockerfile } from "./read-dockerfile.ts";
 import { loginFor } from "./registry-access.ts";
 import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
 interface Performed {
   readonly folder: string;
+  /** Path of the Dockerfile in the folder, by default `Dockerfile`. */
+  readonly dockerfile?: string;
   readonly target?: string;
   readonly args: Readonly<Record<string, string>>;
   /** Separates the cached results of its commands from those of other builds. */
@@ -23,13 +26,14 @@ interface Performed {
   readonly cacheScope?: string;
   readonly manifest: ContainerManifest | null;
   readonly generated?: Generated;
-  readonly originalLine?: (line: number) => number;
+  /** The project's own Dockerfile as it was read. */
+  readonly read?: Dockerfile;
 }
 
 /** Runs one build with BuildKit: writes its progress to the build's log, translates its failures, and returns the image's id. */
 export async function performBuild(run: BuildRun, engine: BuildEngine, performed: Performed): Promise<string> {
   const { request, log, time } = run;
-  const { folder, target, args, scope, manifest, generated, originalLine = (line) => line } = performed;
+  const { folder, target, args, scope, manifest, generated, read } = performed;
   const progress = createVertexLog(log, generated?.steps ?? null);
   const group = engine.groups.open(scope, request.limits);
   run.taken.add(engine.disks.enter({ layers: group.layers, isServed: progress.isServed }));
@@ -42,7 +46,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const context = tar.stdout.pipe(new PassThrough());
   try {
     return await runBuild({
-      ...{ api: engine.api, socket: engine.socket, context, dockerfile: dockerfileName },
+      ...{ api: engine.api, socket: engine.socket, context, dockerfile: performed.dockerfile ?? dockerfileName },
       ...(target === undefined ? {} : { target }),
       buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: performed.cacheScope ?? scope },
       extraHost: hostOfScope(scope),
@@ -62,9 +66,8 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     throw evaluateBuild({
       message,
       failed: progress.failed(),
-      isGenerated: generated !== undefined,
+      ...{ read, engineVersion: engine.version, logins: run.logins },
       limits: { ...request.limits, fileBytes: run.options.engine.fileBytes },
-      originalLine,
     });
   } finally {
     watch.stop();

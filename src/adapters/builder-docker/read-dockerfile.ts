@@ -10,6 +10,10 @@ export interface Dockerfile {
   readonly text: string;
   /** Names declared by `ARG`. */
   readonly args: readonly string[];
+  /** Names of its stages, in lower case. */
+  readonly stages: readonly string[];
+  /** Words after `FROM` and `from=` that look like the name of a stage, but name none. */
+  readonly unknownStages: readonly string[];
   /** Maps a line of `text` to the line of the source. */
   readonly originalLine: (line: number) => number;
   readonly notes: readonly string[];
@@ -37,13 +41,32 @@ export function readDockerfile(source: string, frontend: Frontend = { readsHered
     .flatMap(({ rest }) => [...rest.matchAll(/(?:^|\s)([A-Za-z_]\w*)(?==|\s|$)/g)].map(([, name = ""]) => name));
   if (!found.some(({ name }) => name === "FROM")) throw invalid("The Dockerfile has no `FROM` line.");
   const { written, files } = writeText(lines, found, frontend);
+  const stages = new Set(found.flatMap(({ name, rest }) => (name === "FROM" ? (stageIn(rest).as ?? []) : [])));
   return {
     text: written.map(({ text }) => text).join("\n"),
     args: [...new Set(args)].filter((name) => !name.startsWith(settingsPrefix)),
+    stages: [...stages],
+    unknownStages: found.flatMap(sourcesIn).filter((name) => /^[a-z][\w-]*$/.test(name) && !stages.has(name)),
     originalLine: (line) => written[line - 1]?.line ?? line,
     notes,
     files,
   };
+}
+
+/** Reads what follows FROM: `--platform=… image AS name`. */
+function stageIn(rest: string): { readonly from: string; readonly as: string | undefined } {
+  const [from = "", , as] = rest
+    .replace(/^(?:--\S+\s+)*/, "")
+    .toLowerCase()
+    .split(/\s+/);
+  return { from, as };
+}
+
+/** Returns the images and stages that an instruction names, in lower case. */
+function sourcesIn({ name, rest }: Instruction): string[] {
+  if (name === "FROM") return [stageIn(rest).from];
+  const [flags = ""] = /^(?:--\S+\s+)*/.exec(rest) ?? [];
+  return flags.split(/[\s,]+/).flatMap((word) => /^(?:--)?from=(.+)$/.exec(word.toLowerCase())?.[1] ?? []);
 }
 
 interface WrittenLine {
@@ -96,10 +119,7 @@ function createShells() {
     current: () => current,
     read({ name, rest }: Instruction) {
       if (name === "FROM") {
-        const [from = "", , as = ""] = rest
-          .replace(/^(?:--\S+\s+)*/, "")
-          .toLowerCase()
-          .split(/\s+/);
+        const { from, as = "" } = stageIn(rest);
         current = byStage.get(from) ?? usualShell;
         stage = as;
       }

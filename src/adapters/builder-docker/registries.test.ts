@@ -49,7 +49,9 @@ describe("registries that want a login", { skip: withoutDocker || withoutRegistr
 
   it("an organization's login pulls its private images, and no other organization's build gets them by tag or digest", async () => {
     const digest = await registry.push("acme/shop:1", image);
-    assert.equal(await codeOf(build("acme/shop:1", { org_id: "org_other" })), "parent_image_unavailable");
+    const { outcome: refused } = await build("acme/shop:1", { org_id: "org_other" });
+    assert.ok(refused.outcome === "failed" && refused.failure.code === "parent_image_unavailable");
+    assert.match(refused.failure.hint, new RegExp(`berth registries add ${registry.host} `));
     const { outcome, lines } = await build("acme/shop:1", { org_id: "org_acme", registries: logins() });
     const built = imageOf(outcome);
     assert.deepEqual([built.port, built.web_command], [8080, "/bin/busybox true"]);

@@ -54,6 +54,15 @@ export async function admitLogins(logins: readonly RegistryLogin[], allowed: rea
   return { admitted, refused };
 }
 
+/** Returns the registry in BuildKit's message about an image, whose name it always spells with a host. */
+export function hostIn(message: string): string {
+  return (
+    /\b((?:[a-z0-9][a-z0-9-]{0,62}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?|[a-z0-9.-]{1,255}:\d{1,5})\/[a-z0-9]/i.exec(
+      message,
+    )?.[1] ?? "docker.io"
+  );
+}
+
 /** Returns the login for the host that BuildKit names; it calls Docker Hub by the names of its machines. */
 export function loginFor(logins: readonly RegistryLogin[], host: string): RegistryLogin | undefined {
   const name = /^(?:https:\/\/index\.docker\.io\/v1\/|(?:registry-1|index|auth)\.docker\.io)$/.test(host)

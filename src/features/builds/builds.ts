@@ -10,7 +10,7 @@ export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
 export { buildUpload, placeOf, requireUpload } from "./source.ts";
 export { receivePush, type Receiving } from "./receive.ts";
-export { invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
+export { buildCommandsOf, invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
 export { watchedButUntouched } from "./watched.ts";
 
 /** The failure of a build or deployment whose control plane ended during a push. */

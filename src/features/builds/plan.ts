@@ -12,7 +12,7 @@ import type { ProjectKey } from "../projects/projects.ts";
 import { earlierBuild, plannedProject, processSettings } from "./plan-queries.ts";
 import { readSourceSettings } from "./read-source-settings.ts";
 import { namesInExample, watchedPatterns } from "./rules.ts";
-import { invalidFile, missingFolder, overruled } from "./source-settings.ts";
+import { buildCommandsOf, invalidFile, missingFolder, overruled } from "./source-settings.ts";
 import { watchedButUntouched } from "./watched.ts";
 
 /** The dependencies of `planSource`. */
@@ -95,9 +95,8 @@ async function planBuild(
   { org_id, project_id, commit, quarantine, signal }: PlannedSource,
   { project, file, root: folder }: Decided,
 ): Promise<PlannedBuild | Failure> {
-  const { build, start, release, processes } = file ?? {};
   const planned = await builder.plan({
-    ...{ org_id, project_id, signal, commands: { build, start, release, processes } },
+    ...{ org_id, project_id, signal, commands: buildCommandsOf(project, file) },
     ...(project.runtime === null ? {} : { runtime: project.runtime }),
     source: () => repositories.archive(project_id, commit, { folder, quarantine }),
   });

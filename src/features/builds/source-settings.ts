@@ -1,3 +1,5 @@
+import type { BerthFile } from "../../contract/berth-file.ts";
+import type { BuildCommands } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 
 type Said = Partial<Record<string, unknown>>;
@@ -21,6 +23,12 @@ export function overruled(own: OwnSettings, file: Said) {
       ? []
       : [{ setting, used: shown(value), in_file: shown(file[setting]) }],
   );
+}
+
+/** Returns what a builder must know of the project's settings and of its berth.json. */
+export function buildCommandsOf({ port }: Pick<OwnSettings, "port">, file: BerthFile | null): BuildCommands {
+  const { build, start, release, processes, dockerfile, target, storage } = file ?? {};
+  return { build, start, release, processes, dockerfile, target, storage, port: port ?? file?.port };
 }
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));

@@ -1,4 +1,5 @@
 import {
+  buildCommandsOf,
   invalidFile,
   missingFolder,
   overruled,
@@ -31,7 +32,7 @@ export async function prepareSource(
   const { file, root, path } = read;
   if (root !== "" && (await repositories.files(build.project_id, build.commit, 1, { folder: `${root}/` })).length === 0)
     return missingFolder(root);
-  const { build: buildCommand, start, release, processes, port, health_path, crons } = file ?? {};
+  const { port, health_path, crons } = file ?? {};
   if (file !== null) {
     log.step(`Reading ${path}`);
     for (const line of describe({ ...file, ...winning(build) })) log.detail(line);
@@ -39,10 +40,10 @@ export async function prepareSource(
   for (const { setting, used } of overruled(build, file ?? {}))
     log.detail(`The project's setting ${setting} is ${used}; the value in berth.json is not used`);
   if (root !== "") log.step(`Building the folder ${root}`);
-  return { root, commands: { build: buildCommand, start, release, processes }, settings: { port, health_path, crons } };
+  return { root, commands: buildCommandsOf(build, file), settings: { port, health_path, crons } };
 }
 
-const shownFields = ["root", "build", "start", "release", "port", "health_path"];
+const shownFields = ["root", "dockerfile", "target", "build", "start", "release", "storage", "port", "health_path"];
 
 function describe(file: Partial<Record<string, unknown>>): string[] {
   const processes = Object.entries((file["processes"] ?? {}) as Record<string, string>);
