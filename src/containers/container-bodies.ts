@@ -7,7 +7,7 @@ import {
 } from "../sandbox/certificates.ts";
 import type { Terminal, Workload } from "../ports/runtime.ts";
 import { labels } from "./container-labels.ts";
-import type { AppTree, OpenedImage } from "./image-trees.ts";
+import { ownVolumes, storageOf, type AppTree, type ImageFolder, type OpenedImage } from "./image-trees.ts";
 
 const mib = 1024 * 1024;
 export const memoryFolderBytes = 64 * mib;
@@ -43,6 +43,8 @@ export interface AppContainer {
   readonly network: string;
   /** Its `folder` is the private layer; if null, the image's folder is used read-only. */
   readonly tree: (Omit<AppTree, "folder"> & { readonly folder: string | null }) | null;
+  /** Private folders in which its VOLUMEs are as the image has them. */
+  readonly volumes: readonly ImageFolder[];
   /** Null if it has no storage. */
   readonly storageDir: string | null;
   /** Folders of the image in which servers write; each becomes an empty tmpfs. */
@@ -65,9 +67,12 @@ export type AppBody = ReturnType<typeof appBody>;
 export function appBody(app: AppContainer) {
   const { workload, image, uid } = app;
   const memory = `rw,nosuid,nodev,size=${memoryFolderBytes},uid=${uid},gid=${uid}`;
-  // Mounting a VOLUME of the image would create a folder without a size limit.
-  const volumes = image.volumes.filter((path) => path !== "/storage" && path !== image.workingDir);
+  const storage = storageOf(image);
+  const mounted = [...app.volumes.map(({ path }) => path), ...(app.storageDir === null ? [] : [storage])];
+  // The engine would create a folder without a size limit for each VOLUME that has none here: without a private one, it is in memory.
+  const volumes = ownVolumes(image).filter((path) => !mounted.includes(path));
   const isInApp = (path: string) => `${image.workingDir}/`.startsWith(`${path}/`);
+  const folders = app.folders.filter((path) => !mounted.includes(path) && !isInApp(path));
   return {
     Image: image.id,
     User: `${uid}:${uid}`,
@@ -86,12 +91,12 @@ export function appBody(app: AppContainer) {
         "/tmp": `${memory},mode=1777`,
         "/run": `${memory},mode=755`,
         "/home/app": `${memory},mode=700`,
-        ...Object.fromEntries(app.folders.filter((path) => !isInApp(path)).map((path) => [path, `${memory},mode=755`])),
-        ...Object.fromEntries(volumes.map((path) => [path, `${memory},mode=755`])),
+        ...Object.fromEntries([...folders, ...volumes].map((path) => [path, `${memory},mode=755`])),
       },
       Mounts: [
-        ...(app.storageDir === null ? [] : [bind(app.storageDir, "/storage", workload.storage_access !== "open")]),
+        ...(app.storageDir === null ? [] : [bind(app.storageDir, storage, workload.storage_access !== "open")]),
         ...(app.tree?.folder ? [bind(app.tree.folder, image.workingDir, false)] : []),
+        ...app.volumes.map(({ path, folder }) => bind(folder, path, false)),
         ...(app.tree?.passwd ? [bind(app.tree.passwd, "/etc/passwd", true)] : []),
         ...certificateBinds(app),
       ],
@@ -129,7 +134,7 @@ function environmentOf(app: AppContainer): string[] {
     ...(certificates === null ? {} : databaseCertificateVariables(certificatesInside.pem, workload.env)),
     ...image.env,
     ...workload.env,
-    ...(app.storageDir === null ? {} : { STORAGE_DIR: "/storage" }),
+    ...(app.storageDir === null ? {} : { STORAGE_DIR: storageOf(image) }),
     ...(terminal === undefined ? {} : { TERM: terminal.type }),
     ...(workload.port === null ? {} : { PORT: String(workload.port), HOST: "0.0.0.0" }),
   };

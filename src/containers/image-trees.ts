@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { Readable } from "node:stream";
 import { DockerRefused, unlessStatus, type DockerApi } from "../kit/docker-api.ts";
 import { runOk } from "../kit/exec.ts";
@@ -53,7 +53,7 @@ export async function openImage({ api }: DockerContext, workload: ProjectImage):
     manifest: JSON.parse(written) as ContainerManifest,
     workingDir: config.WorkingDir === "" ? "/" : config.WorkingDir,
     env: Object.fromEntries(env) as Record<string, string>,
-    volumes: Object.keys(config.Volumes ?? {}),
+    volumes: Object.keys(config.Volumes ?? {}).map((path) => posix.resolve("/", path)),
     check: checkOf(config.Healthcheck, config.Shell),
     user: config.User ?? "",
   };
@@ -65,6 +65,17 @@ export function commandOf({ manifest }: OpenedImage, { process, image_ref }: Wor
   const command = process === "web" ? manifest.web_command : manifest.processes[process];
   if (command === null || command === undefined) throw new Error(`the image ${image_ref} has no process ${process}`);
   return command;
+}
+
+/** Where the project's persistent folder is mounted. */
+export const storageOf = ({ manifest }: OpenedImage): string => manifest.storage ?? "/storage";
+
+const inMemory = ["/tmp", "/run", "/home/app"];
+
+/** Returns the image's VOLUMEs that need a folder of their own. */
+export function ownVolumes(image: OpenedImage): readonly string[] {
+  const others = [...inMemory, image.workingDir, storageOf(image)];
+  return image.volumes.filter((path) => !others.includes(path));
 }
 
 const treeOf = ({ options }: DockerContext, { project_id, image_ref }: ProjectImage): string =>
@@ -90,12 +101,46 @@ export async function appTree(
   if (workingDir === "/") return null;
   const tree = treeOf(context, workload);
   await context.runExclusive(tree, async () => {
-    const source = { id, workingDir, user, uid: uidOf(context.options, workload) };
+    const source = { id, path: workingDir, uid: uidOf(context.options, workload), user };
     if (!existsSync(tree)) await makeTree(context, tree, source);
   });
   const accounts = await readFile(groupFile(tree), "utf8").catch(() => null);
   if (accounts === null) return { folder: tree, passwd: null, group: null };
   return { folder: tree, passwd: passwdFile(tree), group: JSON.parse(accounts) as number | null };
+}
+
+/** A folder of the image, extracted to `folder`. */
+export interface ImageFolder {
+  readonly path: string;
+  readonly folder: string;
+}
+
+/** Returns the image's VOLUMEs as built, extracted once per image like the application's folder. */
+export function volumeTrees(context: DockerContext, workload: Workload, image: OpenedImage): Promise<ImageFolder[]> {
+  const base = `${treeOf(context, workload)}.volumes`;
+  const source = { id: image.id, uid: uidOf(context.options, workload) };
+  const extract = async (path: string): Promise<ImageFolder> => {
+    const folder = join(base, encodeURIComponent(path));
+    await context.runExclusive(folder, async () => {
+      if (!existsSync(folder)) await makeTree(context, folder, { ...source, path });
+    });
+    return { path, folder };
+  };
+  return Promise.all(ownVolumes(image).map(extract));
+}
+
+/** Copies what the image has at the path of the persistent folder, while that is empty, as an engine does with its volumes. */
+export async function fillStorage(context: DockerContext, workload: Workload, image: OpenedImage, folder: string) {
+  if (image.manifest.storage == null || workload.storage_access !== "open") return;
+  await context.runExclusive(folder, async () => {
+    if (readdirSync(folder).length > 0) return;
+    await unpack(context, {
+      id: image.id,
+      path: storageOf(image),
+      draft: folder,
+      uid: uidOf(context.options, workload),
+    });
+  });
 }
 
 /** Path of the file that caches which of the image's folders servers write to. */
@@ -107,13 +152,13 @@ const groupFile = (tree: string): string => `${tree}.group`;
 async function makeTree(
   context: DockerContext,
   tree: string,
-  source: Omit<Unpacking, "draft" | "tree">,
+  source: Omit<Unpacking, "draft"> & { readonly user?: string },
 ): Promise<void> {
   const parent = dirname(tree);
   mkdirSync(parent, { recursive: true, mode: 0o711 });
   const draft = await mkdtemp(join(parent, "new-"));
   try {
-    await unpack(context, { ...source, draft, tree });
+    await unpack(context, { ...source, draft }, tree);
     await chmod(draft, 0o755);
     await rename(draft, tree);
   } finally {
@@ -123,32 +168,42 @@ async function makeTree(
 
 interface Unpacking {
   readonly id: string;
-  readonly workingDir: string;
+  /** The folder in the image. */
+  readonly path: string;
   readonly draft: string;
-  readonly tree: string;
   readonly uid: number;
-  readonly user: string;
+  /** If set, its users and groups are noted, too. */
+  readonly user?: string;
 }
 
 /** Runs tar as the project's user, which then owns every file and can write nowhere else. */
-async function unpack({ api, tag, engine }: DockerContext, unpacking: Unpacking): Promise<void> {
-  const { id, workingDir, draft, uid } = unpacking;
+async function unpack({ api, tag, engine }: DockerContext, unpacking: Unpacking, tree = ""): Promise<void> {
+  const { id, draft, uid, user } = unpacking;
   const owner = (await engine()).firstUid + uid;
   await runOk({ file: "chown", args: [`${owner}:${owner}`, draft] });
   const body = { Image: id, Cmd: ["-"], Labels: { [labels.runtime]: tag, [labels.role]: "tree" } };
   const { Id: container } = await api.call<{ Id: string }>({ method: "POST", path: "/containers/create", body });
   try {
     const path = `/containers/${container}/archive`;
-    const stdin = await api.stream({ path, query: { path: workingDir }, timeoutMs: 0 });
+    const archive = api.stream({ path, query: { path: unpacking.path }, timeoutMs: 0 });
+    // A VOLUME need not exist in the image.
+    const stdin = await unlessStatus(archive, ...(user === undefined ? [404] : []));
     const args = ["-x", "--no-same-owner", "--strip-components=1", "-f", "-"];
-    await runOk({ file: "tar", args }, { cwd: draft, uid: owner, gid: owner, stdin, timeoutMs: 600_000 });
-    await writeAccounts(api, path, unpacking);
+    if (stdin !== undefined)
+      await runOk({ file: "tar", args }, { cwd: draft, uid: owner, gid: owner, stdin, timeoutMs: 600_000 });
+    if (user !== undefined) await writeAccounts(api, path, { tree, user, uid });
   } finally {
     await api.call({ method: "DELETE", path: `/containers/${container}`, query: { force: true, v: true } });
   }
 }
 
-async function writeAccounts(api: DockerApi, path: string, { tree, user, uid }: Unpacking): Promise<void> {
+interface Accounts {
+  readonly tree: string;
+  readonly user: string;
+  readonly uid: number;
+}
+
+async function writeAccounts(api: DockerApi, path: string, { tree, user, uid }: Accounts): Promise<void> {
   const stdin = await unlessStatus(api.stream({ path, query: { path: "/etc/passwd" }, timeoutMs: 0 }), 404);
   if (stdin === undefined) return;
   const { stdout } = await runOk({ file: "tar", args: ["-x", "--to-stdout", "-f", "-"] }, { stdin });
@@ -169,7 +224,7 @@ export async function removeImage(context: DockerContext, image: ProjectImage): 
     await unlessStatus(context.api.call({ method: "DELETE", path, query: { force: true } }), 404);
   }
   const tree = treeOf(context, image);
-  for (const path of [tree, passwdFile(tree), groupFile(tree), foldersFile(context, image)])
+  for (const path of [tree, `${tree}.volumes`, passwdFile(tree), groupFile(tree), foldersFile(context, image)])
     rmSync(path, { recursive: true, force: true });
 }
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { runOk } from "../kit/exec.ts";
 import { openPrivateLayers } from "../sandbox/private-layers.ts";
 
-/** Folders of instances. Each shows the image's tree and stores changes on a file system of limited size, which is deleted with it. */
+/** Folders of instances. They show trees of the image and store changes on one file system of limited size, which is deleted with them. */
 export interface PrivateFolders {
   /** Whether this machine can create them. */
   readonly isAvailable: boolean;
-  /** Mounts a private folder over `tree` for `owner` and returns its path. Removes what an earlier start left under `name` first. */
-  open(name: string, tree: string, owner: number): Promise<string>;
+  /** Mounts a private folder over each tree for `owner` and returns their paths. Removes what an earlier start left under `name` first. */
+  open(name: string, trees: readonly string[], owner: number): Promise<readonly string[]>;
   close(name: string): Promise<void>;
   /** Disk space that the changes use. */
   changedBytes(name: string): Promise<number>;
@@ -26,10 +26,10 @@ export async function openPrivateFolders(dir: string, bytes = defaultBytes): Pro
     runOk({ file: "/bin/sh", args: [script, ...words] }, { timeoutMs: 60_000 });
   return {
     isAvailable: existsSync(template),
-    async open(name, tree, owner) {
+    async open(name, trees, owner) {
       await run("close", folderOf(name));
-      await run("open", folderOf(name), tree, String(owner), template);
-      return join(folderOf(name), "app");
+      if (trees.length > 0) await run("open", folderOf(name), String(owner), template, ...trees);
+      return trees.map((_, index) => join(folderOf(name), String(index + 1)));
     },
     async close(name) {
       if (existsSync(folderOf(name))) await run("close", folderOf(name));

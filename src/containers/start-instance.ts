@@ -6,7 +6,17 @@ import type { InstanceKey, Terminal, Workload } from "../ports/runtime.ts";
 import { appBody, networkBody } from "./container-bodies.ts";
 import { labelsOf, type ContainerRole } from "./container-labels.ts";
 import { readContainer, removeContainer, startContainer } from "./containers.ts";
-import { appTree, emptyImage, foldersFile, openImage, type AppTree, type OpenedImage } from "./image-trees.ts";
+import {
+  appTree,
+  emptyImage,
+  fillStorage,
+  foldersFile,
+  openImage,
+  volumeTrees,
+  type AppTree,
+  type ImageFolder,
+  type OpenedImage,
+} from "./image-trees.ts";
 import type { PrivateFolders } from "./private-folders.ts";
 import type { ProjectNetworks } from "./project-networks.ts";
 import { serverFolders } from "./server-folders.ts";
@@ -47,15 +57,15 @@ async function startBoth(parts: DockerParts, run: Run): Promise<StartedContainer
   const command = run.command(image);
   try {
     // Waits for all of them even if one fails: a folder mounted after the removal below would stay.
-    const [network, tree, storageDir, engine, folders] = await allTogether([
+    const [network, { tree, volumes }, storageDir, engine, folders] = await allTogether([
       startNetwork(parts, run, name),
-      openFolder(parts, run, { name, image }),
-      makeStorage(parts, run.workload),
+      openFolders(parts, run, { name, image }),
+      openStorage(parts, run, image),
       parts.engine(),
       serverFolders(parts, run.workload, foldersFile(parts, run.workload)),
     ]);
     const body = appBody({
-      ...{ workload: run.workload, image, command, network, tree, storageDir, folders },
+      ...{ workload: run.workload, image, command, network, tree, volumes, storageDir, folders },
       uid: uidOf(parts.options, run.workload),
       labels: labelsOf(parts.tag, run.role, run.workload, run.key),
       certificates: parts.certificates,
@@ -76,15 +86,27 @@ export async function removeContainers({ api, folders }: DockerParts, name: stri
   await Promise.all([removeContainer(api, `${name}-net`), folders.close(name)]);
 }
 
-async function openFolder(
+async function openFolders(
   parts: DockerParts,
   { workload }: Run,
   { name, image }: { readonly name: string; readonly image: OpenedImage },
-): Promise<AppTree | null> {
+): Promise<{ readonly tree: AppTree | null; readonly volumes: readonly ImageFolder[] }> {
   const tree = await appTree(parts, workload, image);
-  if (tree === null || !parts.folders.isAvailable) return null;
+  if (!parts.folders.isAvailable) return { tree: null, volumes: [] };
+  const volumes = await volumeTrees(parts, workload, image);
   const owner = (await parts.engine()).firstUid + uidOf(parts.options, workload);
-  return { ...tree, folder: await parts.folders.open(name, tree.folder, owner) };
+  const trees = [...(tree === null ? [] : [tree.folder]), ...volumes.map(({ folder }) => folder)];
+  const opened = [...(await parts.folders.open(name, trees, owner))];
+  return {
+    tree: tree === null ? null : { ...tree, folder: opened.shift() as string },
+    volumes: volumes.map(({ path }, index) => ({ path, folder: opened[index] as string })),
+  };
+}
+
+async function openStorage(parts: DockerParts, { workload }: Run, image: OpenedImage): Promise<string> {
+  const folder = await makeStorage(parts, workload);
+  await fillStorage(parts, workload, image, folder);
+  return folder;
 }
 
 /** Returns the container's id once it forwards to the services that the application may need immediately. */

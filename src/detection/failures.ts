@@ -36,6 +36,11 @@ export const builderFailures = {
     summary: "A Procfile command starts a file that does not exist.",
     hint: "Correct the path in the Procfile (it is relative to the root of the repository), commit the file, or let the `build` script create it.",
   },
+  storage_path_unusable: {
+    stage: "detect",
+    summary: "The persistent folder cannot be mounted where berth.json's `storage` asks.",
+    hint: "Choose a folder of its own, such as /data, or one in the application's folder, such as /app/uploads.",
+  },
   dockerfile_not_supported: {
     stage: "detect",
     summary: "The repository has a Dockerfile, which this Berth does not build, and no other file says what to run.",

@@ -32,6 +32,7 @@ export interface RuntimeFixture {
     files: Readonly<Record<string, string>>,
     webCommand: string,
     processes?: Readonly<Record<string, string>>,
+    storage?: string,
   ): Promise<string>;
   /** Returns the runtime as a restarted control plane opens it. The previous one is not used any more. */
   reopen(): Promise<Runtime>;
@@ -447,6 +448,23 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const write = task('cat "$STORAGE_DIR/kept" && ! rm "$STORAGE_DIR/kept" && ! echo x > "$STORAGE_DIR/new"');
       assert.deepEqual(await runtime.runOnce(limited, write), { outcome: "exited", code: 0, out_of_memory: false });
     });
+
+    for (const storage of ["/data", "/app/kept"])
+      it(`mounts the storage folder where the application expects it: ${storage}`, async (t) => {
+        const wanted = workload({ storage_access: "open" });
+        if (fixture.workload?.storage_access === "none") return t.skip("this runtime has no storage");
+        if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
+        await runtime.runOnce(wanted, task('echo kept > "$STORAGE_DIR/earlier"'));
+        const image_ref = await fixture.makeImage(project, { "server.js": server }, "node server.js", {}, storage);
+        const moved = workload({ image_ref, storage_access: "open" });
+        const use = task(`[ "$STORAGE_DIR" = ${storage} ] && cat ${storage}/earlier && echo x > ${storage}/later`);
+        assert.deepEqual(await runtime.runOnce(moved, use), { outcome: "exited", code: 0, out_of_memory: false });
+        const [instance] = await startAll(moved);
+        assert.equal((await answerOf(instance, "/storage"))?.["storage"], "x");
+        await runtime.remove(moved.id);
+        const both = task('[ -e "$STORAGE_DIR/later" ] && [ -e "$STORAGE_DIR/visits" ] && rm -r "$STORAGE_DIR"/*');
+        assert.deepEqual(await runtime.runOnce(wanted, both), { outcome: "exited", code: 0, out_of_memory: false });
+      });
 
     it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {
       const owner = workload({ storage_access: "open" });

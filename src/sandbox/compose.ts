@@ -195,7 +195,7 @@ function mounts(plan: Composition): SandboxBind[] {
     ...(spec.app ? [appBind(plan, spec.app)] : []),
     ...(spec.storageDir === null
       ? []
-      : [{ source: spec.storageDir, target: "/storage", writable: spec.storageWritable ?? true }]),
+      : [{ source: spec.storageDir, target: storageTarget(spec), writable: spec.storageWritable ?? true }]),
     { source: plan.nodeBin, target: "/opt/berth/node", writable: false },
     ...(given ? [] : [{ source: plan.nodeBin, target: "/opt/node/bin/node", writable: false }]),
     ...certificateBinds(plan),
@@ -203,6 +203,8 @@ function mounts(plan: Composition): SandboxBind[] {
     ...spec.binds,
   ];
 }
+
+const storageTarget = ({ storageTarget: target = "/storage" }: SandboxSpec): string => target;
 
 function appBind({ containment }: Composition, { source, access }: SandboxApp): SandboxBind {
   return {
@@ -238,7 +240,7 @@ function environment(plan: Composition): Record<string, string> {
     ...(certificates === null ? {} : certificateVariables(certificates)),
     ...(certificates === null ? {} : databaseCertificateVariables(certificates.pem, spec.env)),
     ...spec.env,
-    ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, "/storage") }),
+    ...(spec.storageDir === null ? {} : { STORAGE_DIR: locate(plan, storageTarget(spec)) }),
     ...(network.serve ? { PORT: String(network.serve.port), HOST: listenAddress(network) } : {}),
     ...(isMounted(plan) ? {} : plan.markers.variable(spec.id)),
   };

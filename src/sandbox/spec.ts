@@ -18,8 +18,9 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Mounted at /app. */
   readonly app: SandboxApp | null;
-  /** Mounted at /storage, writable by default; sets STORAGE_DIR. */
+  /** Mounted at `storageTarget`, by default /storage, and writable by default; sets STORAGE_DIR. */
   readonly storageDir: string | null;
+  readonly storageTarget?: string;
   readonly storageWritable?: boolean;
   /** Toolchains, caches and the like, mounted in this order. */
   readonly binds: readonly SandboxBind[];

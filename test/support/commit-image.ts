@@ -16,7 +16,7 @@ interface Source {
 export async function commitImage(
   { api }: TestEngine,
   { base, projectId, files, config: more = {} }: Source,
-  commands: Pick<ContainerManifest, "web_command" | "processes">,
+  commands: Pick<ContainerManifest, "web_command" | "processes" | "storage">,
 ): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "berth-image-"));
   try {

@@ -18,14 +18,6 @@ import type { EngineImage } from "./move-image.ts";
 import { performBuild } from "./perform-build.ts";
 import { keepIfFits, publishImage } from "./publish-image.ts";
 
-/** Returns the path of the source's Dockerfile; null if it has none. */
-export function dockerfileOf(app: string, { dockerfile }: BuildCommands = {}): string | null {
-  if (isPlain(app, dockerfile ?? dockerfileName, "file")) return dockerfile ?? dockerfileName;
-  if (dockerfile === undefined) return null;
-  const summary = `berth.json names the Dockerfile ${dockerfile}, which is not in the repository.`;
-  throw new BuildRefused("dockerfile_invalid", { summary, hint: "Correct `dockerfile` in berth.json, or commit it." });
-}
-
 /** Builds the image from the source's Dockerfile, at this path. */
 export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: string): Promise<Image> {
   const { log, folder, request } = run;
@@ -57,10 +49,34 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: stri
   const image = await keepIfFits(run, engine, id);
   const own = commandOf(image);
   if (web === null && own === null) throw new BuildRefused("no_start_command", ownCommandMissing);
+  refuseHidden(image, commands);
   for (const note of describeImage(image, procfile, commands)) log.detail(note);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
   const port = exposedPort(image);
   return port === undefined ? published : { ...published, port };
+}
+
+/** Returns the path of the source's Dockerfile; null if it has none. */
+export function dockerfileOf(app: string, { dockerfile }: BuildCommands = {}): string | null {
+  if (isPlain(app, dockerfile ?? dockerfileName, "file")) return dockerfile ?? dockerfileName;
+  if (dockerfile === undefined) return null;
+  const summary = `berth.json names the Dockerfile ${dockerfile}, which is not in the repository.`;
+  throw new BuildRefused("dockerfile_invalid", { summary, hint: "Correct `dockerfile` in berth.json, or commit it." });
+}
+
+/** Refuses a persistent folder that would hide the application itself, or in part be a VOLUME, which does not last. */
+function refuseHidden({ Config }: EngineImage, { storage }: BuildCommands): void {
+  if (storage === undefined) return;
+  const volume = Object.keys(Config.Volumes ?? {}).find(
+    (path) => path.startsWith(`${storage}/`) && path !== `${storage}/`,
+  );
+  const hidden = `${Config.WorkingDir ?? ""}/`.startsWith(`${storage}/`)
+    ? `it would hide the image's WORKDIR`
+    : undefined;
+  const why = hidden ?? (volume === undefined ? undefined : `the image's VOLUME ${volume} lies in it`);
+  if (why === undefined) return;
+  const summary = `The persistent folder cannot be mounted at ${storage}, as berth.json's \`storage\` asks: ${why}.`;
+  throw new BuildRefused("storage_path_unusable", { summary });
 }
 
 const procfileOf = (tree: SourceTree, commands: BuildCommands): Procfile =>

@@ -4,6 +4,7 @@ import { detect, type Detected } from "../../detection/detect.ts";
 import { BuildRefused } from "../../detection/failures.ts";
 import { planBuild } from "../../detection/plan-build.ts";
 import type { BuildPlan, Start } from "../../detection/plan.ts";
+import { makeStoragePlace } from "../../building/storage-place.ts";
 import { requireCommands } from "../../detection/procfile.ts";
 import type { SourceTree } from "../../detection/source-tree.ts";
 import { folderBytes, folderBytesNow } from "../../kit/folder-bytes.ts";
@@ -276,12 +277,15 @@ async function release(run: Run, { detected, plan, tools: provided, start, finis
   const content = await releaseContent(run, start, needsTree(detected));
   const kind = start?.how === "static" ? "static" : plan.kind;
   const tools = provided.inRelease.filter((tool) => kind !== "static" || needsTree(detected) || tool.name === "node");
+  const { storage } = request.commands ?? {};
+  if (storage !== undefined) makeStoragePlace(run.log, content.app, storage);
   const commands = { web_command: content.command, release_command: procfile.release, processes: procfile.others };
   const manifest = {
     ...{ format: 1 as const, kind, ...commands },
     binds: tools.map(({ source, target }) => ({ source, target })),
     path: [...binFolders, ...tools.map((tool) => `${tool.target}/bin`)],
     env: plan.env,
+    ...(storage === undefined ? {} : { storage }),
   };
   const place = { folder: join(workspace.root, "release"), releasesDir: join(options.releasesDir, request.project_id) };
   const { hashing, time } = run;

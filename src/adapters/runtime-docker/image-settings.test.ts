@@ -32,8 +32,8 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
   before(async () => (fixture = await makeContainers()));
   after(() => fixture.close());
 
-  async function workloadOf(config: Readonly<Record<string, unknown>>): Promise<Workload> {
-    const image_ref = await fixture.makeConfigured(project.project_id, server, config);
+  async function workloadOf(config: Readonly<Record<string, unknown>>, storage?: string): Promise<Workload> {
+    const image_ref = await fixture.makeConfigured(project.project_id, server, config, storage);
     const limits = { memoryBytes: 128 * 1024 * 1024, processes: 48, cpus: 1 };
     const id = `dep_settings${(count += 1)}`;
     return {
@@ -100,6 +100,38 @@ describe("what an image says of itself", { skip: withoutDocker }, () => {
   it("HOSTNAME is what the image says and nothing else, so that a server that listens there is reached by its own check", async () => {
     assert.equal(await ask(await start({}), "/hostname"), "undefined");
     assert.equal(await ask(await start({ Env: ["HOSTNAME=0.0.0.0"] }), "/hostname"), "0.0.0.0");
+  });
+
+  async function outputOf(workload: Workload, command: string): Promise<string> {
+    let output = "";
+    const onOutput = (chunk: Buffer) => void (output += chunk.toString());
+    const limits = { timeoutMs: guardMs, silenceMs: guardMs, signal: new AbortController().signal };
+    await fixture.runtime.runOnce(workload, { command, ...limits, onOutput });
+    return output;
+  }
+
+  it("a VOLUME holds the image's own files, may be written to like the application's folder, and starts anew", async () => {
+    const workload = await workloadOf({ WorkingDir: "/", Volumes: { "/app": {}, "/not/in/image": {} } });
+    const words = "ls /app && echo x >/app/new && echo x >/not/in/image/new && stat -f -c %T /app /not/in/image";
+    for (let twice = 0; twice < 2; twice += 1) {
+      const [file, ...types] = (await outputOf(workload, words)).trim().split("\n");
+      assert.equal(file, "server.js");
+      assert.equal(new Set(types).size, 1, types.join());
+      assert.doesNotMatch(types.join(), /tmpfs/);
+    }
+    const inApp = await workloadOf({ Volumes: { "/app/in": {}, "/data": {} } });
+    assert.equal(await outputOf(inApp, "ls /app; echo x >/app/in/new; touch /data/x"), "in\nserver.js\n");
+  });
+
+  it("the persistent folder begins with the image's files at its place, keeps what changed, and no VOLUME hides it", async () => {
+    const workload = await workloadOf({ WorkingDir: "/", Volumes: { "/app": {} } }, "/app");
+    assert.equal(
+      await outputOf(workload, 'ls /app; echo changed >/app/server.js; touch "$STORAGE_DIR/x"'),
+      "server.js\n",
+    );
+    assert.equal(await outputOf(workload, "cat /app/server.js; rm /app/server.js"), "changed\n");
+    assert.equal(await outputOf(workload, "ls /app"), "x\n");
+    await fixture.runtime.removeStorage(project);
   });
 
   const left = () =>

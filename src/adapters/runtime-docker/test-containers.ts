@@ -14,7 +14,12 @@ export interface TestContainers extends RuntimeFixture {
   readonly runtime: DockerRuntime;
   readonly root: string;
   /** Creates an image with one server file and this additional configuration, such as `User`. */
-  makeConfigured(projectId: string, server: string, config: Readonly<Record<string, unknown>>): Promise<string>;
+  makeConfigured(
+    projectId: string,
+    server: string,
+    config: Readonly<Record<string, unknown>>,
+    storage?: string,
+  ): Promise<string>;
   reopen(more?: Partial<DockerRuntimeOptions>): Promise<DockerRuntime>;
 }
 
@@ -40,13 +45,13 @@ export async function makeContainers(
   };
   return {
     ...{ engine, root, runtime: await open(), reopen: open },
-    makeImage: (projectId, files, web_command, processes = {}) =>
-      commitImage(engine, { base, projectId, files }, { web_command, processes }),
-    makeConfigured: (projectId, server, config) =>
+    makeImage: (projectId, files, web_command, processes = {}, storage = "/storage") =>
+      commitImage(engine, { base, projectId, files }, { web_command, processes, storage }),
+    makeConfigured: (projectId, server, config, storage = "/storage") =>
       commitImage(
         engine,
         { base, projectId, files: { "server.js": server }, config },
-        { web_command: "exec node server.js", processes: {} },
+        { web_command: "exec node server.js", processes: {}, storage },
       ),
     async close() {
       for (const runtime of runtimes.splice(0)) {

@@ -46,6 +46,7 @@ export function sandboxSpec(
     env: { ...manifest.env, ...workload.env },
     app: { source: treeDir, access: "private" },
     storageDir: makeStorage(options, workload, uid),
+    ...(manifest.storage === undefined ? {} : { storageTarget: manifest.storage }),
     storageWritable: workload.storage_access === "open",
     command: workload.process === "web" ? manifest.web_command : (manifest.processes[workload.process] ?? null),
   };

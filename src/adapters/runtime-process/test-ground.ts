@@ -20,6 +20,7 @@ export interface TestGround {
     files: Readonly<Record<string, string>>,
     webCommand: string,
     processes?: Readonly<Record<string, string>>,
+    storage?: string,
   ): Promise<string>;
   close(): Promise<void>;
 }
@@ -57,8 +58,8 @@ export async function makeGround(
       runtimes.push(runtime);
       return runtime;
     },
-    makeImage: async (projectId, files, web_command, processes = {}) =>
-      writeRelease(join(data, "releases", projectId), files, { web_command, processes }),
+    makeImage: async (projectId, files, web_command, processes = {}, storage = "/storage") =>
+      writeRelease(join(data, "releases", projectId), files, { web_command, processes, storage }),
     async close() {
       for (const runtime of runtimes.splice(0)) {
         for (const { workload_id } of await runtime.observe()) await runtime.remove(workload_id);
@@ -73,7 +74,7 @@ export async function makeGround(
 function writeRelease(
   folder: string,
   files: Readonly<Record<string, string>>,
-  commands: Pick<ReleaseManifest, "web_command" | "processes">,
+  commands: Pick<ReleaseManifest, "web_command" | "processes"> & { readonly storage: string },
 ): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([files, commands]))
@@ -81,6 +82,8 @@ function writeRelease(
   const tree = join(folder, digest, "app");
   mkdirSync(tree, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(tree, name), text);
+  // As the builder does.
+  if (commands.storage.startsWith("/app/")) mkdirSync(join(folder, digest, commands.storage), { recursive: true });
   for (const path of [folder, join(folder, digest), tree]) chmodSync(path, 0o755);
   const manifest: ReleaseManifest = {
     format: 1,

@@ -73,7 +73,7 @@ async function createAttempt(context: SwarmContext, guard: Guard, creation: Crea
     openOverlay(context, workload.project_number),
   ]);
   const body = appBody({
-    ...{ workload, image: opened, command, folders, network: "", storageDir: null, ociRuntime: null },
+    ...{ workload, image: opened, command, folders, network: "", volumes: [], storageDir: null, ociRuntime: null },
     tree: tree === null ? null : { ...tree, folder: null },
     uid: uidOf(context.options, workload),
     labels: labelsOf(context.tag, "app", workload, key),

@@ -200,7 +200,7 @@ describe("the service of a replica", () => {
     },
   } as const;
   const body = appBody({
-    ...{ workload, image, uid: 20_007, labels: { [labels.runtime]: "t" }, network: "", storageDir: null },
+    ...{ workload, image, uid: 20_007, labels: { [labels.runtime]: "t" }, network: "", storageDir: null, volumes: [] },
     ...{ tree: { folder: null, passwd: null, group: 44 }, folders: ["/var/log/nginx"], certificates: null },
     ...{ processors: 4, ociRuntime: null, command: "node server.js" },
   });

@@ -25,7 +25,12 @@ test("a crash is told by the line that names the error, and what to do about it"
     ["/bin/sh: 1: ./run.sh: not found", /run\.sh: not found/, /carriage return/],
     ["/bin/sh: 1: jest: not found", /jest: not found/, /command `jest`/],
     ["chown: changing ownership of '/run/x': Operation not permitted", /chown: changing/, /one unprivileged user/],
-    ["starting\nmkdir: cannot create directory '/var/x': Read-only file system", /mkdir: cannot/, /a VOLUME/],
+    [
+      "starting\nmkdir: cannot create directory '/var/x': Read-only file system",
+      /mkdir: cannot/,
+      /"storage": .*a VOLUME/,
+    ],
+    ["sqlite3.OperationalError: unable to open database file", /unable to open/, /SQLite.*"storage": "\/data"/],
   ];
   for (const [text, summary, hint] of cases) {
     assert.match(told(text).summary, summary);

@@ -16,6 +16,9 @@ interface Sign {
 const wantsRoot =
   /\b(?:chown|chgrp|setuid|setgid|setgroups|setresuid|setresgid|initgroups)\b.*Operation not permitted|\b(?:must|needs? to) be (?:run|started) (?:as|by) root\b/i;
 const readOnly = /Read-only file system|\bEROFS\b/;
+const sqlite = /\bSQLITE_(?:CANTOPEN|READONLY)|unable to open database file|attempt to write a readonly database/;
+const lasting =
+  'that must last, name it in berth.json, as in `"storage": "/data"`: the persistent folder is then mounted there';
 
 const signs: readonly Sign[] = [
   {
@@ -48,9 +51,14 @@ const signs: readonly Sign[] = [
       "The program expects to start as root and to change users or file owners, but an application runs as one unprivileged user. Use the unprivileged variant of the image, or start it without that step.",
   },
   {
+    pattern: sqlite,
+    hint: () =>
+      `The application cannot write to the folder of its SQLite file. For a folder ${lasting}. Everything else that an application writes is deleted with its replica, also in a VOLUME.`,
+  },
+  {
     pattern: readOnly,
     hint: () =>
-      "An application can write only to its own folder, $STORAGE_DIR, /tmp and its home folder. With a Dockerfile, its own folder is the WORKDIR, and /run and each VOLUME are in memory. Declare the folder as a VOLUME, or let the application write elsewhere.",
+      `An application can write only to its own folder (with a Dockerfile, the WORKDIR), /tmp, /run, its home folder and each VOLUME, of which nothing outlasts a deploy, and to $STORAGE_DIR. For a folder ${lasting}. For any other, declare it as a VOLUME, or let the application write elsewhere.`,
   },
 ];
 
@@ -63,7 +71,9 @@ export function explainFailure(given: Failure, { words, hasDatabase }: FailureFa
   if (failure.code !== "crash_on_boot" && failure.code !== "release_failed") return failure;
   const lines = words.map((line) => line.trim());
   if (failure.code === "crash_on_boot" && lines.every((line) => line === "")) return { ...failure, hint: noOutput };
-  const telling = lines.find((line) => errorLine.test(line) || wantsRoot.test(line) || readOnly.test(line));
+  const telling = lines.find(
+    (line) => errorLine.test(line) || wantsRoot.test(line) || readOnly.test(line) || sqlite.test(line),
+  );
   const summary =
     telling === undefined ? failure.summary : `${failure.summary.replace(/\.$/, "")}: ${telling.slice(0, 300)}`;
   if (failure !== given) return { ...failure, summary };
