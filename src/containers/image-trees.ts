@@ -131,7 +131,7 @@ export function volumeTrees(context: DockerContext, workload: Workload, image: O
 
 /** Copies what the image has at the path of the persistent folder, while that is empty, as an engine does with its volumes. */
 export async function fillStorage(context: DockerContext, workload: Workload, image: OpenedImage, folder: string) {
-  if (image.manifest.storage == null || workload.storage_access !== "open") return;
+  if ((image.manifest.storage ?? null) === null || workload.storage_access !== "open") return;
   await context.runExclusive(folder, async () => {
     if (readdirSync(folder).length > 0) return;
     await unpack(context, {

@@ -61,6 +61,7 @@ export async function createContainerFamily(
       nodeBin: process.execPath,
       ...{ memoryBytes: mibToBytes(config.buildMemoryMib), processes: config.buildProcesses },
       ...{ fileBytes: mibToBytes(config.imageMib), cacheBytes: mibToBytes(config.imageMib) },
+      open: options.open,
       ...(config.caFile === null ? {} : { caFile: config.caFile }),
     },
     parents: parentImages(config),

@@ -8,6 +8,8 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unixSocketOf, type ServerAddress } from "../kit/server-address.ts";
 import { until } from "../kit/until.ts";
+import type { ReleaseManifest } from "./release-folder.ts";
+import { storageRules } from "./runtime-storage.suite.ts";
 import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
 import { atTerminal } from "../../test/support/at-terminal.ts";
 import { guardMs } from "../../test/support/eventually.ts";
@@ -31,8 +33,7 @@ export interface RuntimeFixture {
     projectId: string,
     files: Readonly<Record<string, string>>,
     webCommand: string,
-    processes?: Readonly<Record<string, string>>,
-    storage?: string,
+    more?: Partial<Pick<ReleaseManifest, "processes" | "storage">>,
   ): Promise<string>;
   /** Returns the runtime as a restarted control plane opens it. The previous one is not used any more. */
   reopen(): Promise<Runtime>;
@@ -102,7 +103,9 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       const worker = `process.on("SIGTERM", () => { console.log("got TERM"); process.exit(0); });
         console.log("PORT is", process.env.PORT, process.env.GREETING); setInterval(() => {}, 1000);`;
       const files = { "server.js": server, "worker.js": worker };
-      const image_ref = await fixture.makeImage(project, files, "node server.js", { worker: "node worker.js" });
+      const image_ref = await fixture.makeImage(project, files, "node server.js", {
+        processes: { worker: "node worker.js" },
+      });
       const wanted = workload({ image_ref, process: "worker", port: null });
       await startAll(wanted);
       const output = await readUntil(runtime, wanted.id, /PORT is/);
@@ -421,62 +424,7 @@ export function runtimeSuite(name: string, makeFixture: () => Promise<RuntimeFix
       );
     });
 
-    it("measures what lies in a project's storage folder", async () => {
-      const wanted = workload({ storage_access: "open" });
-      const { project_id, project_number } = wanted;
-      const write = task('head -c 3000000 /dev/zero > "$STORAGE_DIR/big"');
-      assert.deepEqual(await runtime.runOnce(wanted, write), { outcome: "exited", code: 0, out_of_memory: false });
-      const bytes = await runtime.storageBytes({ project_id, project_number });
-      assert.ok(bytes !== null && bytes >= 3_000_000 && bytes < 4_000_000, String(bytes));
-      const none = { project_id: "prj_none", project_number: 4_000_000 };
-      assert.equal(await runtime.storageBytes(none), 0);
-      for (let twice = 0; twice < 2; twice += 1) await runtime.removeStorage({ project_id, project_number });
-      assert.equal(await runtime.storageBytes({ project_id, project_number }), 0);
-    });
-
-    it("counts at least a block for each file of a storage folder", async () => {
-      const image_ref = await fixture.makeImage("prj_small_files", { "server.js": server }, "node server.js");
-      const wanted = workload({ project_id: "prj_small_files", image_ref, storage_access: "open" });
-      await runtime.runOnce(wanted, task('for i in $(seq 500); do : > "$STORAGE_DIR/$i"; done'));
-      assert.ok(((await runtime.storageBytes(wanted)) ?? 0) >= 500 * 4096);
-    });
-
-    it("starts instances and commands that may only read the storage folder", async (t) => {
-      if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
-      await runtime.runOnce(workload({ storage_access: "open" }), task('echo kept > "$STORAGE_DIR/kept"'));
-      const limited = workload({ storage_access: "read_only" });
-      const write = task('cat "$STORAGE_DIR/kept" && ! rm "$STORAGE_DIR/kept" && ! echo x > "$STORAGE_DIR/new"');
-      assert.deepEqual(await runtime.runOnce(limited, write), { outcome: "exited", code: 0, out_of_memory: false });
-    });
-
-    for (const storage of ["/data", "/app/kept"])
-      it(`mounts the storage folder where the application expects it: ${storage}`, async (t) => {
-        const wanted = workload({ storage_access: "open" });
-        if (fixture.workload?.storage_access === "none") return t.skip("this runtime has no storage");
-        if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
-        await runtime.runOnce(wanted, task('echo kept > "$STORAGE_DIR/earlier"'));
-        const image_ref = await fixture.makeImage(project, { "server.js": server }, "node server.js", {}, storage);
-        const moved = workload({ image_ref, storage_access: "open" });
-        const use = task(`[ "$STORAGE_DIR" = ${storage} ] && cat ${storage}/earlier && echo x > ${storage}/later`);
-        assert.deepEqual(await runtime.runOnce(moved, use), { outcome: "exited", code: 0, out_of_memory: false });
-        const [instance] = await startAll(moved);
-        assert.equal((await answerOf(instance, "/storage"))?.["storage"], "x");
-        await runtime.remove(moved.id);
-        const both = task('[ -e "$STORAGE_DIR/later" ] && [ -e "$STORAGE_DIR/visits" ] && rm -r "$STORAGE_DIR"/*');
-        assert.deepEqual(await runtime.runOnce(wanted, both), { outcome: "exited", code: 0, out_of_memory: false });
-      });
-
-    it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {
-      const owner = workload({ storage_access: "open" });
-      const { signal } = new AbortController();
-      const make = 'mkdir -p "$STORAGE_DIR/a/b" && echo x > "$STORAGE_DIR/a/b/c" && ln -sfn / "$STORAGE_DIR/link"';
-      await runtime.runOnce(owner, task(make));
-      assert.equal(await runtime.removeStored(owner, "a/b", signal), true);
-      assert.equal(await runtime.removeStored(owner, "a/b", signal), false);
-      assert.equal(await runtime.removeStored(owner, "link", signal), true);
-      const left = task('[ -d "$STORAGE_DIR/a" ] && [ ! -e "$STORAGE_DIR/a/b" ] && [ ! -L "$STORAGE_DIR/link" ]');
-      assert.deepEqual(await runtime.runOnce(owner, left), { outcome: "exited", code: 0, out_of_memory: false });
-    });
+    storageRules(() => ({ runtime, fixture, workload, task }));
 
     it("tells which ports a living instance listens on, and whether others reach them", async () => {
       const elsewhere = `${server}\nrequire("node:net").createServer().listen(0, "127.0.0.1");`;

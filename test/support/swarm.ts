@@ -68,7 +68,7 @@ export async function makeSwarm(
         ({ Status: status }) => status.State === "running",
       ).length,
     workload: { storage_access: "none" },
-    makeImage: (projectId, files, web_command, processes = {}) =>
+    makeImage: (projectId, files, web_command, { processes = {} } = {}) =>
       commitImage(first, { base, projectId, files }, { web_command, processes }),
     async close() {
       for (const runtime of runtimes.splice(0)) {

@@ -25,6 +25,8 @@ export interface BuildEngineOptions {
   readonly fileBytes: number;
   /** How many bytes of layers and package caches are kept between builds. */
   readonly cacheBytes: number;
+  /** Servers in closed networks or on this machine that builds may reach, such as that of the projects' databases. */
+  readonly open?: readonly { readonly address: string; readonly port: number }[];
   /** A certificate (PEM file) that is trusted for registries in addition to the system's. */
   readonly caFile?: string;
 }
@@ -60,7 +62,12 @@ export async function startBuildEngine(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const resolvers = readResolvers();
   const found = await probeNetwork(
-    { ...options, stateDir: dir, network: "veth", open: await addressesOf(privateRegistries) },
+    {
+      ...options,
+      stateDir: dir,
+      network: "veth",
+      open: [...(options.open ?? []), ...(await addressesOf(privateRegistries))],
+    },
     resolvers,
   );
   if (found.driver.mode !== "veth") throw new Error(`builds have no network of their own: ${found.reason}`);

@@ -4,7 +4,9 @@ import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
 import { systemPath } from "../../kit/exec.ts";
 import { openCgroups } from "../../sandbox/cgroups.ts";
+import type { ForwardedSocket } from "../../kit/server-address.ts";
 import type { BuildLimits } from "../../ports/builder.ts";
+import type { SandboxParts } from "../../sandbox/sandbox.ts";
 
 type Limits = Pick<BuildLimits, "memoryBytes" | "processes">;
 
@@ -15,7 +17,7 @@ export interface BuildGroups {
   /** Must come first in the engine's PATH. */
   readonly binDir: string;
   /** Creates the group of the build whose commands carry `scope`. The scope is the project's, whose builds run one after the other. */
-  open(scope: string, limits: Limits): BuildGroup;
+  open(scope: string, limits: Limits, reach: readonly ForwardedSocket[]): BuildGroup;
   close(): Promise<void>;
 }
 
@@ -33,7 +35,10 @@ export interface BuildGroup {
  * commands get; commands without one share a group with the limits of one build. It limits the size of files, too: a sparse file costs the
  * command nothing, but packing the layer reads all of it.
  */
-export function openBuildGroups(dir: string, limits: Limits & { readonly fileBytes: number }): BuildGroups {
+export function openBuildGroups(
+  dir: string,
+  limits: Limits & Forwarding & { readonly fileBytes: number },
+): BuildGroups {
   const groups = openCgroups(`berth-builds-${tagOf(dir).slice(0, 8)}`);
   const places = join(dir, "groups");
   const binDir = join(dir, "bin");
@@ -47,15 +52,16 @@ export function openBuildGroups(dir: string, limits: Limits & { readonly fileByt
   return {
     parent: parent === undefined ? undefined : `${parent}/${others}`,
     binDir,
-    open(scope, own) {
+    open(scope, own, reach) {
       const place = join(places, tagOf(scope).slice(0, 16));
       // Reuses few names: runc leaves an empty folder per name in hierarchies without limits.
       const name = freeName(used);
       used.add(name);
       groups.open(name, inGroup(own));
       writeFileSync(place, name);
-      const noted = `${place}.layers`;
+      const [noted, hook] = [`${place}.layers`, `${place}.hook`];
       writeFileSync(noted, "");
+      writeFileSync(hook, hookFor(reach, limits));
       let layers: readonly string[] = [];
       const readLayers = () => {
         if (existsSync(noted)) layers = [...new Set(readFileSync(noted, "utf8").split("\n").filter(Boolean))];
@@ -66,7 +72,7 @@ export function openBuildGroups(dir: string, limits: Limits & { readonly fileByt
         layers: readLayers,
         async remove() {
           readLayers();
-          for (const file of [place, noted]) rmSync(file, { force: true });
+          for (const file of [place, noted, hook]) rmSync(file, { force: true });
           await groups.remove(name);
           used.delete(name);
         },
@@ -79,6 +85,26 @@ export function openBuildGroups(dir: string, limits: Limits & { readonly fileByt
   };
 }
 
+/** The programs that forward connections to Unix sockets. */
+interface Forwarding {
+  readonly parts: Pick<SandboxParts, "setpriv" | "socat">;
+  readonly nodeBin: string;
+}
+
+/**
+ * Returns the hook of runc, as JSON, that lets a build's commands connect to these sockets at their own 127.0.0.1; empty for no sockets.
+ * `runc.sh` puts it in by sed(1), and socat treats some characters as syntax, so other paths than plain ones are left out.
+ */
+function hookFor(reach: readonly ForwardedSocket[], { parts, nodeBin }: Forwarding): string {
+  const [script, forward] = ["reach.sh", "reach.mjs"].map((name) => join(sandboxFolder, name)) as [string, string];
+  const programs = [script, parts.setpriv ?? "-", parts.socat ?? "-", nodeBin, forward];
+  const sockets = reach.flatMap(({ port, socket_path }) => [String(port), socket_path]);
+  const words = ["sh", join(import.meta.dirname, "build-reach.sh"), ...programs, ...sockets];
+  if (reach.length === 0 || !words.every((word) => /^[\w./@+-]+$/.test(word))) return "";
+  return JSON.stringify({ path: "/bin/sh", args: words, env: [`PATH=${systemPath}`] });
+}
+
+const sandboxFolder = join(import.meta.dirname, "..", "..", "sandbox");
 const others = "others";
 const tagOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
+import { testFolder } from "../../../test/support/test-folder.ts";
 import { attempt, imageOf, tarOfFiles, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildCommands, BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
@@ -80,6 +84,29 @@ describe("what berth.json says beside a Dockerfile", { skip: withoutDocker }, ()
     });
     assert.match(beside.lines.join("\n"), /"dockerfile": "docker\/app\.Dockerfile"/);
     assert.match(beside.lines.join("\n"), /compose\.yaml is not used.*db \(postgres\)/s);
+  });
+
+  it("the commands of a build reach its project's database at 127.0.0.1, and no other build's do", async () => {
+    const host = testFolder("database-of-build");
+    const port = 5439;
+    const database = createServer((socket) => socket.end("said by the database\n"));
+    await once(database.listen(join(host, `.s.PGSQL.${port}`)), "listening");
+    try {
+      const Dockerfile = `FROM ${test.images.debian}\nRUN busybox nc 127.0.0.1 ${port}\nCMD ["sh"]\n`;
+      const reach = { reach: [{ host, port }] };
+      const [own, other] = await Promise.all([
+        build({ Dockerfile }, {}, { ...reach, project_id: "prj_reaches" }),
+        build({ Dockerfile }, {}, { project_id: "prj_other" }),
+      ]);
+      assert.ok(
+        own.lines.some((line) => line.includes("said by the database")),
+        own.lines.join("\n"),
+      );
+      assert.equal(other.outcome.outcome, "failed");
+      assert.match(other.lines.join("\n"), /refused/);
+    } finally {
+      database.close();
+    }
   });
 
   it("a word that is no stage, and a flag newer than the engine, are named as that", async () => {

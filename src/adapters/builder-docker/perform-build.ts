@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import { start } from "../../kit/exec.ts";
+import { forwardedSockets } from "../../kit/server-address.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import { javaTrustStore } from "../../sandbox/java-trust-store.ts";
@@ -35,7 +36,7 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const { request, log, time } = run;
   const { folder, target, args, scope, manifest, generated, read } = performed;
   const progress = createVertexLog(log, generated?.steps ?? null);
-  const group = engine.groups.open(scope, request.limits);
+  const group = engine.groups.open(scope, request.limits, forwardedSockets(request.reach));
   run.taken.add(engine.disks.enter({ layers: group.layers, isServed: progress.isServed }));
   const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
   const tar = start({

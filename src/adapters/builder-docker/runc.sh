@@ -1,6 +1,7 @@
 #!/bin/sh
 # runc.sh RUNC PLACES PARENT OTHERS BYTES ARGS...: runs RUNC, puts a container whose build has a place in PLACES into that build's control group,
-# notes there which layers it writes, and lets no command write a file of more than BYTES.
+# notes there which layers it writes, gives it the build's hook, which forwards to the project's database, and lets no command write a file of
+# more than BYTES.
 runc=$1 places=$2 parent=$3 others=$4 bytes=$5
 shift 5
 bundle=
@@ -23,6 +24,8 @@ if [ -n "$bundle" ]; then
     grep -o '"type":"bind","source":"[^"]*/overlay2/[^"]*","options":\[[^]]*\]' "$config" | grep -v '"ro"' |
       sed 's#.*\(/overlay2/[^/"]*\).*#\1#'
   } | sed 's#.*/##' >>"$places/$tag.layers"
+  hook=$(cat "$places/$tag.hook" 2>/dev/null)
+  [ -z "$hook" ] || sed -i -e "s#\"hooks\":{#&\"createRuntime\":[$hook],#" -e "t" -e "s#^{#&\"hooks\":{\"createRuntime\":[$hook]},#" "$config"
   limit='{"type":"RLIMIT_FSIZE","hard":'$bytes',"soft":'$bytes'}'
   # BuildKit sets no limits itself; where an engine does, this is one more.
   sed -i -e "s#\"rlimits\":\[#&$limit,#" -e "t done" -e "s#\"process\":{#&\"rlimits\":[$limit],#" -e ":done" \

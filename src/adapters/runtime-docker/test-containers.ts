@@ -45,7 +45,7 @@ export async function makeContainers(
   };
   return {
     ...{ engine, root, runtime: await open(), reopen: open },
-    makeImage: (projectId, files, web_command, processes = {}, storage = "/storage") =>
+    makeImage: (projectId, files, web_command, { processes = {}, storage = "/storage" } = {}) =>
       commitImage(engine, { base, projectId, files }, { web_command, processes, storage }),
     makeConfigured: (projectId, server, config, storage = "/storage") =>
       commitImage(

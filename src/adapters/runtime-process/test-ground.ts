@@ -19,8 +19,7 @@ export interface TestGround {
     projectId: string,
     files: Readonly<Record<string, string>>,
     webCommand: string,
-    processes?: Readonly<Record<string, string>>,
-    storage?: string,
+    more?: Partial<Pick<ReleaseManifest, "processes" | "storage">>,
   ): Promise<string>;
   close(): Promise<void>;
 }
@@ -58,7 +57,7 @@ export async function makeGround(
       runtimes.push(runtime);
       return runtime;
     },
-    makeImage: async (projectId, files, web_command, processes = {}, storage = "/storage") =>
+    makeImage: async (projectId, files, web_command, { processes = {}, storage = "/storage" } = {}) =>
       writeRelease(join(data, "releases", projectId), files, { web_command, processes, storage }),
     async close() {
       for (const runtime of runtimes.splice(0)) {

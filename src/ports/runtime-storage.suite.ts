@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { OneOffCommand, Runtime, Workload } from "./runtime.ts";
+import type { RuntimeFixture } from "./runtime.suite.ts";
+
+interface Stage {
+  readonly runtime: Runtime;
+  readonly fixture: Pick<RuntimeFixture, "workload" | "makeImage">;
+  readonly workload: (more?: Partial<Workload>) => Workload;
+  readonly task: (command: string) => OneOffCommand;
+}
+
+const succeeded = { outcome: "exited", code: 0, out_of_memory: false };
+const files = { "server.js": "" };
+
+/** The part of `runtimeSuite` about the storage folders of projects. */
+export function storageRules(stage: () => Stage): void {
+  it("measures what lies in a project's storage folder", async () => {
+    const { runtime, workload, task } = stage();
+    const wanted = workload({ storage_access: "open" });
+    const { project_id, project_number } = wanted;
+    const write = task('head -c 3000000 /dev/zero > "$STORAGE_DIR/big"');
+    assert.deepEqual(await runtime.runOnce(wanted, write), succeeded);
+    const bytes = await runtime.storageBytes({ project_id, project_number });
+    assert.ok(bytes !== null && bytes >= 3_000_000 && bytes < 4_000_000, String(bytes));
+    const none = { project_id: "prj_none", project_number: 4_000_000 };
+    assert.equal(await runtime.storageBytes(none), 0);
+    for (let twice = 0; twice < 2; twice += 1) await runtime.removeStorage({ project_id, project_number });
+    assert.equal(await runtime.storageBytes({ project_id, project_number }), 0);
+  });
+
+  it("counts at least a block for each file of a storage folder", async () => {
+    const { runtime, fixture, workload, task } = stage();
+    const image_ref = await fixture.makeImage("prj_small_files", files, "node server.js");
+    const wanted = workload({ project_id: "prj_small_files", image_ref, storage_access: "open" });
+    await runtime.runOnce(wanted, task('for i in $(seq 500); do : > "$STORAGE_DIR/$i"; done'));
+    assert.ok(((await runtime.storageBytes(wanted)) ?? 0) >= 500 * 4096);
+  });
+
+  it("starts instances and commands that may only read the storage folder", async (t) => {
+    const { runtime, workload, task } = stage();
+    if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
+    await runtime.runOnce(workload({ storage_access: "open" }), task('echo kept > "$STORAGE_DIR/kept"'));
+    const limited = workload({ storage_access: "read_only" });
+    const write = task('cat "$STORAGE_DIR/kept" && ! rm "$STORAGE_DIR/kept" && ! echo x > "$STORAGE_DIR/new"');
+    assert.deepEqual(await runtime.runOnce(limited, write), succeeded);
+  });
+
+  it("mounts the storage folder where the application expects it", async (t) => {
+    const { runtime, fixture, workload, task } = stage();
+    const storage_access = fixture.workload?.storage_access ?? "open";
+    if (storage_access === "none") return t.skip("this runtime has no storage");
+    if (!(await runtime.describe()).isolation.includes("namespaces")) return t.skip("nothing is mounted here");
+    const { project_id } = workload();
+    await runtime.runOnce(workload(), task('echo kept > "$STORAGE_DIR/earlier"'));
+    for (const storage of ["/data", "/app/kept"]) {
+      const image_ref = await fixture.makeImage(project_id, files, "node server.js", { storage });
+      const use = `[ "$STORAGE_DIR" = ${storage} ] && cat ${storage}/earlier && echo x > ${storage}/later`;
+      assert.deepEqual(await runtime.runOnce(workload({ image_ref }), task(use)), succeeded, storage);
+      const written = task('rm "$STORAGE_DIR/later"');
+      assert.deepEqual(await runtime.runOnce(workload(), written), succeeded, storage);
+    }
+  });
+
+  it("deletes what is named below the storage folder, whatever its owner made of the way there", async () => {
+    const { runtime, workload, task } = stage();
+    const owner = workload({ storage_access: "open" });
+    const { signal } = new AbortController();
+    const make = 'mkdir -p "$STORAGE_DIR/a/b" && echo x > "$STORAGE_DIR/a/b/c" && ln -sfn / "$STORAGE_DIR/link"';
+    await runtime.runOnce(owner, task(make));
+    assert.equal(await runtime.removeStored(owner, "a/b", signal), true);
+    assert.equal(await runtime.removeStored(owner, "a/b", signal), false);
+    assert.equal(await runtime.removeStored(owner, "link", signal), true);
+    const left = task('[ -d "$STORAGE_DIR/a" ] && [ ! -e "$STORAGE_DIR/a/b" ] && [ ! -L "$STORAGE_DIR/link" ]');
+    assert.deepEqual(await runtime.runOnce(owner, left), succeeded);
+  });
+}
