@@ -7,7 +7,7 @@ const at = "2026-01-02T03:04:05.678Z";
 const registry = { host: "ghcr.io", username: "ada", created_at: at, updated_at: at };
 
 test("a registry's password comes from stdin, never from an argument, and is not printed", async () => {
-  await using platform = await startScriptedPlatform({ "registries.set": () => registry });
+  await using platform = await startScriptedPlatform({ "registries.set": () => ({ ...registry, login: "accepted" }) });
   await using user = await cliUser({ url: platform.url, token: goodToken });
   const args = ["registries", "add", "https://ghcr.io/", "--username", "ada"];
   const { exitCode, stdout, stderr } = await user.berth([...args, "--password-stdin"], { stdin: "planted-secret\n" });

@@ -40,10 +40,13 @@ export const rows = [
         .regex(line, "must not contain control characters")
         .meta({ writeOnly: true }),
     }),
-    result: registry,
+    // "untried": the registry did not answer, or this platform pulls no images.
+    result: registry.extend({ login: z.enum(["accepted", "untried"]) }),
+    waits: true,
     errors: ["conflict"],
     activity: "registry.set",
-    summary: "Store the user and password for a registry; builds of the organization pull private images with them",
+    summary:
+      "Store the user and password for a registry, after a login with them; builds of the organization pull private images with them",
   }),
   row({
     name: "registries.delete",

@@ -21,6 +21,7 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
       const all = await Promise.all(builders.map((builder) => builder.takenBytes(id)));
       return all.find((bytes) => bytes !== null) ?? null;
     },
+    tryLogin: builders.find(({ tryLogin }) => tryLogin !== undefined)?.tryLogin,
     clearCaches: async (id) => void (await Promise.all(builders.map((builder) => builder.clearCaches(id)))),
   };
 }

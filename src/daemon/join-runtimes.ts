@@ -39,6 +39,8 @@ class JoinedRuntime implements Runtime {
     };
   }
 
+  unavailable: Runtime["unavailable"] = async (name) => (this.#named(name) ?? this.#first).unavailable?.(name);
+
   async start(workload: Workload, ...more: [Parameters<Runtime["start"]>[1]]): Promise<Instance> {
     const runtime = this.#runtimeOf(workload);
     this.#owners.set(workload.id, runtime);

@@ -45,7 +45,7 @@ export interface HandlerPlatform {
   readonly clock: Clock;
   readonly ports: {
     readonly runtime: Runtime;
-    readonly builder: Pick<Builder, "isShortOfSpace" | "plan" | "images">;
+    readonly builder: Pick<Builder, "isShortOfSpace" | "plan" | "images" | "tryLogin">;
     readonly dataDisk: DataDisk;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;

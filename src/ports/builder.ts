@@ -28,6 +28,10 @@ export interface Builder {
   isShortOfSpace(): Promise<boolean>;
   /** Measures how much of the disk a running build uses, in bytes; null if it doesn't run or measuring took too long. */
   takenBytes(buildId: string): Promise<number | null>;
+  /**
+   * Logs in to a registry, from where builds do. `unknown`: it did not answer, or not as registries do. Absent where builds pull no images.
+   */
+  readonly tryLogin?: ((login: RegistryLogin) => Promise<"accepted" | "refused" | "unknown">) | undefined;
   /** Deletes the project's build caches. */
   clearCaches(projectId: string): Promise<void>;
 }

@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import type { ReleaseManifest } from "./release-folder.ts";
 import type { OneOffCommand, Runtime, Workload } from "./runtime.ts";
-import type { RuntimeFixture } from "./runtime.suite.ts";
+
+/** See `RuntimeFixture`. */
+export type MakeImage = (
+  projectId: string,
+  files: Readonly<Record<string, string>>,
+  webCommand: string,
+  more?: Partial<Pick<ReleaseManifest, "processes" | "storage">>,
+) => Promise<string>;
 
 interface Stage {
   readonly runtime: Runtime;
-  readonly fixture: Pick<RuntimeFixture, "workload" | "makeImage">;
+  readonly fixture: { readonly workload?: Partial<Workload>; readonly makeImage: MakeImage };
   readonly workload: (more?: Partial<Workload>) => Workload;
   readonly task: (command: string) => OneOffCommand;
 }

@@ -8,8 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unixSocketOf, type ServerAddress } from "../kit/server-address.ts";
 import { until } from "../kit/until.ts";
-import type { ReleaseManifest } from "./release-folder.ts";
-import { storageRules } from "./runtime-storage.suite.ts";
+import { storageRules, type MakeImage } from "./runtime-storage.suite.ts";
 import type { Instance, Runtime, Workload, OneOffCommand } from "./runtime.ts";
 import { atTerminal } from "../../test/support/at-terminal.ts";
 import { guardMs } from "../../test/support/eventually.ts";
@@ -29,12 +28,7 @@ export interface RuntimeFixture {
   /** Fields of every workload that does not set them itself, such as its storage. */
   readonly workload?: Partial<Workload>;
   /** Creates an image with these files in its working folder, with `node` and a POSIX shell; resolves with its `image_ref`. */
-  makeImage(
-    projectId: string,
-    files: Readonly<Record<string, string>>,
-    webCommand: string,
-    more?: Partial<Pick<ReleaseManifest, "processes" | "storage">>,
-  ): Promise<string>;
+  readonly makeImage: MakeImage;
   /** Returns the runtime as a restarted control plane opens it. The previous one is not used any more. */
   reopen(): Promise<Runtime>;
   close(): Promise<void>;

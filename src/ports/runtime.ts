@@ -14,6 +14,11 @@ export interface Runtime {
   /** Returns what this runtime isolates on this machine and which parts are missing. It tries each part for real, once. */
   describe(): Promise<RuntimeDescription>;
   /**
+   * Returns the part without which nothing can be started now, such as an engine that does not answer; undefined if there is none. Absent
+   * for a runtime that always starts. `runtime` as in `Workload`.
+   */
+  readonly unavailable?: ((runtime?: string) => Promise<MissingPart | undefined>) | undefined;
+  /**
    * Starts this attempt of a replica and resolves when its process is started; the caller checks its health. An attempt that already
    * exists, running or exited, is returned unchanged. An older attempt of the ordinal is stopped first and its network is freed.
    */

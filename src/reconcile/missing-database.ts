@@ -14,6 +14,7 @@ const unexplained = [
   "crash_on_boot",
   "exited_on_boot",
   "wrong_port",
+  "not_listening",
   "health_check_failed",
   "health_check_timeout",
   "health_check_broken",

@@ -64,11 +64,12 @@ test("the check of an image counts after an answer at the port, and a health pat
   assert.match(summary, /HEALTHCHECK of the image failed for 60 s; the last one ended with exit code 1: no/);
 });
 
-test("the five classic mistakes have five codes", () => {
+test("the classic mistakes have codes of their own, and a slow start is not a wrong port", () => {
   const where = { port: 3000, path: "/health", budgetMs: 60_000, listening: [] };
   const codes = [
     releaseCommandFailure({ outcome: "exited", code: 1, out_of_memory: false }, "migrate")?.code,
     exitFailure({ process: "web", exit_code: 1, out_of_memory: false }).code,
+    probeFailure({ outcome: "refused" }, { ...where, listening: [{ port: 4321, loopback: false }] }).code,
     probeFailure({ outcome: "refused" }, where).code,
     probeFailure({ outcome: "status", status: 503 }, where).code,
     probeFailure({ outcome: "timeout" }, where).code,
@@ -77,6 +78,7 @@ test("the five classic mistakes have five codes", () => {
     "release_failed",
     "crash_on_boot",
     "wrong_port",
+    "not_listening",
     "health_check_failed",
     "health_check_timeout",
   ]);

@@ -6,8 +6,8 @@ import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
 import { watchDisk } from "../../building/watch-disk.ts";
 import { folderBytesNow } from "../../kit/folder-bytes.ts";
-import { openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
-import type { Builder, BuildOutcome, BuildRequest } from "../../ports/builder.ts";
+import { DockerRefused, openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
+import type { Builder, BuildOutcome, BuildRequest, RegistryLogin } from "../../ports/builder.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
 import type { TakenDisk } from "./build-disks.ts";
 import type { BuildRun } from "./build-run.ts";
@@ -48,11 +48,32 @@ export async function createDockerBuilder(options: DockerBuilderOptions): Promis
     diskBytes: (id) => diskBytes(runEngine, id),
     isShortOfSpace: () => isShortOfSpace(runEngine, options.diskFloorBytes),
     takenBytes: async (buildId) => (await disks.get(buildId)?.()) ?? null,
+    tryLogin: (login) => tryLogin(keeper, login),
     clearCaches: (id) => forgetCacheScope(scopesDir, id),
     settle: async () => {},
     close: () => keeper.stop(),
   };
 }
+
+/** The build engine logs in, because its network is closed to private registries; it needs none of its images for that. */
+async function tryLogin(keeper: EngineKeeper, { host, username, password }: RegistryLogin) {
+  const use = keeper.use(null);
+  try {
+    const { api } = await use.engine("");
+    const serveraddress = host === "docker.io" ? "https://index.docker.io/v1/" : host;
+    const body = { username, password, serveraddress };
+    await api.call({ method: "POST", path: "/auth", body, timeoutMs: loginMs });
+    return "accepted";
+  } catch (error) {
+    return error instanceof DockerRefused && /unauthorized|denied|\b401\b|incorrect/i.test(error.message)
+      ? "refused"
+      : "unknown";
+  } finally {
+    use.release();
+  }
+}
+
+const loginMs = 15_000;
 
 const plannerOf = (options: DockerBuilderOptions): Planner => ({
   folder: options.buildsDir,

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
+import { newId } from "../../kit/ids.ts";
 import { attempt, imageOf, tarOfFiles, type SourceFiles } from "../../ports/builder.suite.ts";
 import type { BuildCommands, BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
@@ -84,6 +85,20 @@ describe("what berth.json says beside a Dockerfile", { skip: withoutDocker }, ()
     });
     assert.match(beside.lines.join("\n"), /"dockerfile": "docker\/app\.Dockerfile"/);
     assert.match(beside.lines.join("\n"), /compose\.yaml is not used.*db \(postgres\)/s);
+  });
+
+  it("a Dockerfile that .dockerignore names is not copied, and changing it or a file's time keeps what was built", async () => {
+    const project_id = newId("prj");
+    const text = `FROM ${test.images.debian}\nWORKDIR /app\nCOPY . .\nRUN ls -a >listed && cat /proc/sys/kernel/random/uuid >made\n`;
+    const said = async (more: string, said: string) => {
+      const files = { Dockerfile: `${text}${more}`, ".dockerignore": "Dockerfile\n.dockerignore\n", said };
+      const { outcome } = await build(files, {}, { project_id });
+      return runIn(test, imageOf(outcome).image_ref, "cat listed said made");
+    };
+    const first = await said('CMD ["one"]\n', "first\n");
+    assert.match(first, /^\.\r?\n\.\.\r?\nlisted\r?\nsaid\r?\nfirst/);
+    assert.equal(await said('CMD ["two"]\n', "first\n"), first);
+    assert.match(await said('CMD ["two"]\n', "other\n"), /other/);
   });
 
   it("the commands of a build reach its project's database at 127.0.0.1, and no other build's do", async () => {

@@ -43,8 +43,8 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: stri
   const engine = await run.time.race(run.engine(source));
   const dockerfile = readDockerfile(source, engine);
   const { text, target } = withSettings(dockerfile, commands, scopeOfVariables(scope, request.env));
-  await writeContext(app, path, { ...dockerfile, text });
-  const performed = { folder: app, dockerfile: path, ...(target === undefined ? {} : { target }), args, scope };
+  await addHeredocs(app, dockerfile);
+  const performed = { folder: app, text, ...(target === undefined ? {} : { target }), args, scope };
   const id = await performBuild(run, engine, { ...performed, manifest, read: dockerfile });
   const image = await keepIfFits(run, engine, id);
   const own = commandOf(image);
@@ -102,12 +102,11 @@ function unknownTarget(target: string, stages: readonly string[]): BuildRefused 
   return new BuildRefused("dockerfile_invalid", { summary, hint: "Correct `target` in berth.json, or leave it out." });
 }
 
-async function writeContext(app: string, path: string, { text, files }: Pick<Dockerfile, "text" | "files">) {
-  await writeFile(join(app, path), text);
+async function addHeredocs(app: string, { files }: Dockerfile): Promise<void> {
   if (files.length > 0) await rm(join(app, heredocsFolder), { recursive: true, force: true });
-  for (const file of files) {
-    await mkdir(dirname(join(app, file.path)), { recursive: true });
-    await writeFile(join(app, file.path), file.content, { flag: "wx" });
+  for (const { path, content } of files) {
+    await mkdir(dirname(join(app, path)), { recursive: true });
+    await writeFile(join(app, path), content, { flag: "wx" });
   }
 }
 
@@ -135,12 +134,11 @@ export async function planDockerfile(
   };
 }
 
-/** Removes what the Dockerfile's own `.dockerignore`, else that of the source excludes. The Dockerfile stays: the build needs it. */
+/** Removes what the Dockerfile's own `.dockerignore`, else that of the source excludes. */
 async function leaveOutIgnored(app: string, dockerfile: string): Promise<void> {
   const name = [`${dockerfile}.dockerignore`, ".dockerignore"].find((each) => isPlain(app, each, "file"));
   if (name === undefined) return;
-  const ignores = readDockerignore(await readFile(join(app, name), "utf8"));
-  await removeIgnored(app, (path) => path !== dockerfile && ignores(path));
+  await removeIgnored(app, readDockerignore(await readFile(join(app, name), "utf8")));
 }
 
 const ownCommandMissing = {

@@ -1,4 +1,4 @@
-import { copyFile, writeFile } from "node:fs/promises";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { BuildLog } from "../../building/build-log.ts";
@@ -14,7 +14,7 @@ import type { SourceTree } from "../../detection/source-tree.ts";
 import type { DockerApi } from "../../kit/docker-api.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { ContainerManifest } from "../../ports/image-labels.ts";
-import { dockerfileName, type BuildRun } from "./build-run.ts";
+import type { BuildRun } from "./build-run.ts";
 import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import { generateDockerfile, listingFile, listingStage, releaseStage, type Generated } from "./generate-dockerfile.ts";
@@ -32,7 +32,7 @@ export async function fromPlan(run: BuildRun, tree: SourceTree): Promise<Image> 
   const scope = await cacheScope(run.scopesDir, request.project_id);
   const planned: Planned = { run, tree, detected, plan, scope };
   const decided = makesWhatStarts(plan) ? await afterBuilding(planned) : decideStart(planned, filesOf(tree.paths));
-  const generated = await writeGenerated(planned, decided);
+  const generated = generate(planned, decided);
   const manifest = manifestOf(planned, decided);
   const { id, engine } = await buildGenerated(planned, { generated, target: releaseStage, manifest });
   return publishImage(run, engine, { image: await keepIfFits(run, engine, id), manifest });
@@ -85,7 +85,7 @@ function decideStart({ run, detected, plan }: Planned, files: BuiltFiles): Decid
 
 /** Builds without a start command, lists the files and decides by them. The second build takes everything from the cache. */
 async function afterBuilding(planned: Planned): Promise<DecidedStart> {
-  const generated = await writeGenerated(planned, { start: null });
+  const generated = generate(planned, { start: null });
   const { id, engine } = await buildGenerated(planned, { generated, target: listingStage, manifest: null });
   try {
     const files = filesOf(await listedFiles(engine.api, id));
@@ -112,14 +112,12 @@ async function listedFiles(api: DockerApi, image: string): Promise<string[]> {
   }
 }
 
-async function writeGenerated(planned: Planned, { start }: DecidedStart): Promise<Generated> {
+function generate(planned: Planned, { start }: DecidedStart): Generated {
   const { run, tree, detected, plan } = planned;
-  const generated = generateDockerfile({
+  return generateDockerfile({
     ...{ plan, start, parents: run.options.parents, installFiles: installFiles(plan, tree) },
     ...{ isWhole: needsTree(detected), certificates: run.options.certificates !== null },
   });
-  await writeFile(join(run.folder, dockerfileName), generated.text);
-  return generated;
 }
 
 const installInputs =
@@ -157,7 +155,7 @@ async function buildGenerated({ run, scope }: Planned, { generated, target, mani
   const { env } = run.request;
   const engine = await run.time.race(run.engine(generated.text));
   const id = await performBuild(run, engine, {
-    ...{ folder: run.folder, target, manifest, args: {}, cacheScope: scope, generated },
+    ...{ folder: run.folder, text: generated.text, target, manifest, args: {}, cacheScope: scope, generated },
     scope: scopeOfVariables(scope, env),
   });
   return { id, engine };

@@ -1,16 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
-import { performServerHandshake, type ServerHttp2Stream } from "node:http2";
+import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { dockerApiVersion } from "../../kit/docker-api.ts";
 import type { RegistryLogin } from "../../ports/builder.ts";
+import { dockerfileName } from "./build-run.ts";
 import { readFields, textOf, writeFields } from "./protobuf.ts";
+import { entriesBelow, fileEntry, framed, sendFiles } from "./send-files.ts";
 
 /** What BuildKit may request from the build's session. */
 export interface SessionAnswers {
   /** Files for `--mount=type=secret,id=…`, by id. */
   readonly secrets: ReadonlyMap<string, Buffer>;
   /** Returns user and password for a registry's host. */
+  /** The build's context, and the text of its Dockerfile, which is read under the name `dockerfileName`. */
+  readonly context: string;
+  readonly dockerfile: string;
   readonly credentials: (host: string) => Pick<RegistryLogin, "username" | "password"> | undefined;
 }
 
@@ -30,7 +35,8 @@ export async function openBuildSession(socketPath: string, answers: SessionAnswe
   session.on("error", () => {});
   session.on("stream", (stream: ServerHttp2Stream, headers) => {
     stream.on("error", () => {});
-    serve(stream, handlers(answers)[String(headers[":path"])]);
+    if (headers[":path"] === methods.files) sendFiles(stream, filesFor(answers, headers)).catch(() => stream.close());
+    else serve(stream, handlers(answers)[String(headers[":path"])]);
   });
   return {
     id,
@@ -44,8 +50,15 @@ export async function openBuildSession(socketPath: string, answers: SessionAnswe
 const methods = {
   credentials: "/moby.filesync.v1.Auth/Credentials",
   secret: "/moby.buildkit.secrets.v1.Secrets/GetSecret",
+  files: "/moby.filesync.v1.FileSync/DiffCopy",
   health: "/grpc.health.v1.Health/Check",
 } as const;
+
+/** Returns what BuildKit asks for. It applies no `.dockerignore` itself, which Berth has done already, in bounded time. */
+function filesFor({ context, dockerfile }: SessionAnswers, headers: IncomingHttpHeaders) {
+  if (headers["dir-name"] === "dockerfile") return [fileEntry(dockerfileName, dockerfile)];
+  return headers["include-patterns"] === ".dockerignore" ? [] : entriesBelow(Buffer.from(context));
+}
 
 type Handler = (message: Buffer) => Buffer | undefined;
 
@@ -77,9 +90,7 @@ function serve(stream: ServerHttp2Stream, handler: Handler | undefined): void {
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status as string }));
     if (answer === undefined) return void stream.end();
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(answer.length, 1);
-    stream.end(Buffer.concat([head, answer]));
+    stream.end(framed(answer));
   });
 }
 
@@ -87,6 +98,8 @@ function dial(socketPath: string, id: string): Promise<Duplex> {
   const headers = {
     ...{ Connection: "Upgrade", Upgrade: "h2c" },
     ...{ "X-Docker-Expose-Session-Uuid": id, "X-Docker-Expose-Session-Name": "berth" },
+    // Builds with the same key would share files of the same size and time, whatever these contain.
+    "X-Docker-Expose-Session-Sharedkey": id,
     "X-Docker-Expose-Session-Grpc-Method": Object.values(methods),
   };
   return new Promise((resolve, reject) => {

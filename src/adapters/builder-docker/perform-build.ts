@@ -1,12 +1,10 @@
-import { PassThrough } from "node:stream";
-import { start } from "../../kit/exec.ts";
 import { forwardedSockets } from "../../kit/server-address.ts";
 import type { BuildRequest } from "../../ports/builder.ts";
 import { imageLabels, type ContainerManifest } from "../../ports/image-labels.ts";
 import { javaTrustStore } from "../../sandbox/java-trust-store.ts";
 import type { BuildEngine } from "./build-engine.ts";
 import { evaluateBuild } from "./evaluate-build.ts";
-import { dockerfileName, type BuildRun } from "./build-run.ts";
+import type { BuildRun } from "./build-run.ts";
 import { hostOfScope } from "./cache-scope.ts";
 import { watchBuild } from "./build-watch.ts";
 import { quoted, secretIds, type Generated } from "./generate-dockerfile.ts";
@@ -16,9 +14,10 @@ import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
 interface Performed {
+  /** The folder with the context. */
   readonly folder: string;
-  /** Path of the Dockerfile in the folder, by default `Dockerfile`. */
-  readonly dockerfile?: string;
+  /** The text of the Dockerfile. */
+  readonly text: string;
   readonly target?: string;
   readonly args: Readonly<Record<string, string>>;
   /** Separates the cached results of its commands from those of other builds. */
@@ -39,20 +38,18 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
   const group = engine.groups.open(scope, request.limits, forwardedSockets(request.reach));
   run.taken.add(engine.disks.enter({ layers: group.layers, isServed: progress.isServed }));
   const watch = watchBuild(time, request.limits.silenceMs, { ...progress, cpuSeconds: group.cpuSeconds });
-  const tar = start({
-    file: "tar",
-    args: ["-C", folder, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "."],
-  });
-  // Buffers the output, because Node discards unread output of a child that has exited.
-  const context = tar.stdout.pipe(new PassThrough());
   try {
     return await runBuild({
-      ...{ api: engine.api, socket: engine.socket, context, dockerfile: performed.dockerfile ?? dockerfileName },
+      ...{ api: engine.api, socket: engine.socket },
       ...(target === undefined ? {} : { target }),
       buildArgs: { ...args, BUILDKIT_CACHE_MOUNT_NS: performed.cacheScope ?? scope },
       extraHost: hostOfScope(scope),
       labels: manifest === null ? {} : labelsOf(request, manifest),
-      answers: { secrets: secretsOf(run), credentials: (host) => loginFor(run.logins, host) },
+      answers: {
+        ...{ context: folder, dockerfile: performed.text },
+        secrets: secretsOf(run),
+        credentials: (host) => loginFor(run.logins, host),
+      },
       signal: watch.signal,
       onProgress(found) {
         watch.heard();
@@ -72,7 +69,6 @@ export async function performBuild(run: BuildRun, engine: BuildEngine, performed
     });
   } finally {
     watch.stop();
-    tar.kill("SIGKILL");
     await group.remove();
   }
 }

@@ -42,19 +42,21 @@ export function messagesOf(fields: Fields, number: number): Fields[] {
   return (fields.get(number) ?? []).flatMap((value) => (Buffer.isBuffer(value) ? [readFields(value)] : []));
 }
 
-/** Encodes a message whose fields are all bytes or strings. */
-export function writeFields(fields: Readonly<Record<number, string | Buffer>>): Buffer {
+/** Encodes a message whose fields are bytes, strings or integers that are not negative. */
+export function writeFields(fields: Readonly<Record<number, string | Buffer | number | bigint>>): Buffer {
   return Buffer.concat(
     Object.entries(fields).flatMap(([number, value]) => {
+      const key = Number(number) << 3;
+      if (typeof value === "number" || typeof value === "bigint") return [writeVarint(key), writeVarint(value)];
       const content = Buffer.from(value as string);
-      return [writeVarint((Number(number) << 3) | 2), writeVarint(content.length), content];
+      return [writeVarint(key | 2), writeVarint(content.length), content];
     }),
   );
 }
 
-function writeVarint(value: number): Buffer {
+function writeVarint(value: number | bigint): Buffer {
   const bytes = [];
-  let left = value;
-  for (; left > 0x7f; left >>>= 7) bytes.push((left & 0x7f) | 0x80);
-  return Buffer.from([...bytes, left]);
+  let left = BigInt(value);
+  for (; left > 0x7fn; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(left)]);
 }

@@ -70,6 +70,15 @@ describe("registries that want a login", { skip: withoutDocker || withoutRegistr
     assert.equal(await codeOf(build(`acme/shop@${digest}`, { org_id: "org_acme" })), "parent_image_unavailable");
   });
 
+  it("a login is tried before it is stored, and one that cannot be tried is no wrong one", async () => {
+    const [login] = logins();
+    assert.ok(login);
+    const tried = (more: object) => test.builder.tryLogin?.({ ...login, ...more });
+    assert.equal(await tried({}), "accepted");
+    assert.equal(await tried({ password: "wrong" }), "refused");
+    assert.equal(await tried({ host: "127.0.0.1:9" }), "unknown");
+  });
+
   it("an image of another kind of machine is refused by its platform", async () => {
     await registry.push("acme/foreign:1", { ...image, architecture: "s390x" });
     const { outcome } = await build("acme/foreign:1", { org_id: "org_acme", registries: logins() });

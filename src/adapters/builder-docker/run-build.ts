@@ -7,10 +7,6 @@ import { openBuildSession, type SessionAnswers } from "./open-build-session.ts";
 export interface BuildCall {
   readonly api: DockerApi;
   readonly socket: string;
-  /** The context as a tar stream. */
-  readonly context: Readable;
-  /** Name of the Dockerfile in the context. */
-  readonly dockerfile: string;
   readonly target?: string;
   readonly buildArgs: Readonly<Record<string, string>>;
   /** Entry of `/etc/hosts` that all commands get, as `name:address`. */
@@ -29,17 +25,15 @@ export async function runBuild(call: BuildCall): Promise<string> {
       method: "POST",
       path: "/build",
       query: {
-        ...{ version: "2", session: session.id, dockerfile: call.dockerfile, target: call.target },
+        ...{ version: "2", remote: "client-session", session: session.id, target: call.target },
         ...{ buildargs: call.buildArgs, labels: call.labels, extrahosts: call.extraHost },
       },
-      body: call.context,
       signal: call.signal,
       timeoutMs: 0,
     });
     return await readAnswer(answer, call);
   } finally {
     session.close();
-    call.context.destroy();
   }
 }
 

@@ -128,6 +128,8 @@ class Containers implements DockerRuntime {
     return describeEngine(found as EngineFacts | Error, host);
   }
 
+  unavailable = async () => (await this.describe()).missing.find(({ part }) => part === "engine");
+
   start(workload: Workload, replica: ReplicaStart): Promise<Instance> {
     return this.parts.runExclusive(`${workload.id}/${replica.ordinal}`, async () => {
       const existing = (await this.#listed(workload.id)).filter(({ app }) => keyOf(app).ordinal === replica.ordinal);

@@ -51,7 +51,8 @@ function addAdd(registries: Command, ctx: CliContext): void {
       const registry = await client.call("registries.set", { params: { host }, body: { username, password } });
       ctx.output.result(
         registry,
-        () => `Builds log in to ${registry.host} as ${oneLine(registry.username)} from now on.`,
+        () =>
+          `Builds log in to ${registry.host} as ${oneLine(registry.username)} from now on.${registry.login === "untried" ? " The registry did not answer, so the password is untried." : ""}`,
       );
     });
 }

@@ -1,6 +1,14 @@
 import type { Failure } from "../../ports/failure.ts";
 
-const ofOthers = new Set(["interrupted", "platform_fault", "project_deleted", "org_suspended", "edge_unavailable"]);
+const ofOthers = new Set([
+  "interrupted",
+  "platform_fault",
+  "project_deleted",
+  "org_suspended",
+  "edge_unavailable",
+  "image_missing",
+  "runtime_unavailable",
+]);
 
 type Values = Readonly<Record<string, string>>;
 

@@ -10,6 +10,13 @@ const wouldReplace = {
   hint: "Delete the registry first, which a human must approve, or let a token without approval mode set the password.",
 };
 
+function refusedLogin(host: string, username: string) {
+  const error = `${host} refused this password of ${username}; nothing was stored.`;
+  const hint =
+    "Check user and password, for example with `docker login`. Many registries want an access token instead of the account's password.";
+  return { error, hint, details: [{ path: "password", message: "was refused by the registry" }] };
+}
+
 export const registries: Handlers<"registries"> = {
   async list(ctx) {
     return { registries: await listRegistries(ctx.tx, ctx.caller.org_id) };
@@ -30,9 +37,20 @@ export const registries: Handlers<"registries"> = {
         hint: "Remove one that no build needs any more.",
       });
     const { username, password } = body;
-    const sealed_password = ctx.platform.vault.seal(org_id, passwordName(host), password);
+    const { db, vault, ports } = ctx.platform;
     ctx.note({ target: host, detail: { username } });
-    return setRegistry(ctx.tx, { org_id, host, username, sealed_password });
+    const tryLogin = async () => {
+      const tried = (await ports.builder.tryLogin?.({ host, username, password })) ?? "unknown";
+      if (tried === "refused") ctx.fail("invalid_request", refusedLogin(host, username));
+      return tried === "accepted" ? ("accepted" as const) : ("untried" as const);
+    };
+    const outcome = async () => {
+      const login = await tryLogin();
+      const sealed_password = vault.seal(org_id, passwordName(host), password);
+      const stored = { org_id, host, username, sealed_password };
+      return { ...(await db.transaction().execute((tx) => setRegistry(tx, stored))), login };
+    };
+    return { changesLate: true as const, look: async () => void (await tryLogin()), outcome };
   },
 
   async delete(ctx, { params }) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization, testToken } from "../../../test/support/test-platform.ts";
-import { runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { builderDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
 import { createLocalRepositories } from "../../adapters/repositories-local/local-repositories.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -13,7 +13,9 @@ const repositories = await createLocalRepositories({ dir, log: silentLog });
 let runtime: string;
 const described = await runtimeDouble().describe();
 const describe = async () => ({ ...described, name: runtime });
-const api = await sharedApi({ ports: { repositories, runtime: runtimeDouble({ describe }) } });
+let tried: "accepted" | "refused" | "unknown" = "accepted";
+const builder = builderDouble({ tryLogin: async () => tried });
+const api = await sharedApi({ ports: { builder, repositories, runtime: runtimeDouble({ describe }) } });
 const org = await testOrganization(api.database.db, "acme");
 const other = await testOrganization(api.database.db, "other");
 
@@ -40,6 +42,23 @@ test("a registry's password is sealed, never shown again, and another organizati
   assert.equal((await api.call("DELETE", "/v1/registries/ghcr.io", { token: other.owner })).status, 404);
   assert.equal((await api.call("DELETE", "/v1/registries/ghcr.io", { token: org.owner })).status, 204);
   assert.deepEqual(await registryLogins(db, vault, org.id), []);
+});
+
+test("a password that the registry refuses is not stored, and the answer says whether it was tried", async () => {
+  tried = "refused";
+  const refused = await set("wrong.example.com", { username: "ada", password: secret });
+  assert.deepEqual([refused.status, refused.body["code"]], [400, "invalid_request"]);
+  assert.match(refused.text, /wrong\.example\.com refused this password of ada/);
+  assert.ok(!refused.text.includes(secret));
+  assert.equal(await list(org.owner), '{"registries":[]}');
+  for (const [answer, login] of [
+    ["unknown", "untried"],
+    ["accepted", "accepted"],
+  ] as const) {
+    tried = answer;
+    assert.equal((await set("right.example.com", { username: "ada", password: secret })).body["login"], login);
+  }
+  assert.equal((await api.call("DELETE", "/v1/registries/right.example.com", { token: org.owner })).status, 204);
 });
 
 test("a token in approval mode stores a new password, but overwrites none, not even with the same", async () => {

@@ -14,6 +14,7 @@ import { redactor } from "../../kit/redact.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import { renewLease, type Lease } from "../../store/leases.ts";
+import { awaitRuntime, runtimeFailure } from "../await-runtime.ts";
 import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
@@ -38,7 +39,10 @@ export function buildsTask(platform: Platform, wake: () => void): Task {
     perOrganization: Math.max(2, platform.settings.concurrentBuilds - 1),
     take: (inProgress) => takeQueued(platform.db, platform.owner, inProgress),
     work: (build, lease, signal) => perform({ platform, build, lease, signal }, diskRoom),
-    broken: (build, lease, stopping) => abandon({ platform, build, lease }, stopping ? interrupted : platformFault),
+    broken: async (build, lease, stopping) => {
+      const fault = async () => (await runtimeFailure(platform, build.runtime ?? undefined)) ?? platformFault;
+      return abandon({ platform, build, lease }, stopping ? interrupted : await fault());
+    },
     async before(underWay) {
       for (const build of await closeInterrupted(platform.db, interrupted, underWay)) {
         platform.log.warn({ build: build.id, status: build.status }, "closed a build whose control plane ended");
@@ -75,8 +79,9 @@ async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
   const registries = await registryLogins(platform.db, platform.vault, org_id);
   const secrets = [...secretsIn(env), ...registries.map(({ password }) => password)];
   const log = createBuildLog(platform, build.id, redactor(secrets));
-  const noRoom = await whyNoRoom(platform, build);
-  if (noRoom !== undefined) return refuse({ ...building, log }, noRoom);
+  const refused =
+    (await awaitRuntime(platform, build.runtime ?? undefined, { log, signal })) ?? (await whyNoRoom(platform, build));
+  if (refused !== undefined) return refuse({ ...building, log }, refused);
   const source = await prepareSource(platform, build, log);
   if ("stage" in source) return refuse({ ...building, log }, source);
   const room = diskRoom.enter(build.id, signal);

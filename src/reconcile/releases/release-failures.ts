@@ -13,6 +13,10 @@ const releaseFailures = {
   out_of_memory: "Use less memory during the start, or ask the operator for a higher limit.",
   wrong_port:
     "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
+  not_listening:
+    "Listen on the port in the PORT variable and on 0.0.0.0. If the application needs longer to start, push again, or ask the operator to raise BERTH_HEALTH_BUDGET_SECONDS.",
+  image_missing: "Build the commit again.",
+  runtime_unavailable: "Try again when the platform's status shows no missing part.",
   health_check_failed:
     "Make the health path respond with a status from 200 to 399 (without a health path: any status below 500).",
   health_check_timeout:
@@ -126,12 +130,17 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
   }
 }
 
-/** An application that listens on no port may also just be slow, so its hint names the time limit. */
+/** An application that listens on no port may be slow instead of wrong. */
 function notListening(where: Asked, seconds: number): Failure {
   const summary = `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`;
-  const failure = releaseFailure("health", "wrong_port", summary);
-  const slow = " If it needs longer to start, push again, or ask the operator to raise BERTH_HEALTH_BUDGET_SECONDS.";
-  return where.listening.length === 0 ? { ...failure, hint: `${failure.hint}${slow}` } : failure;
+  return releaseFailure("health", where.listening.length === 0 ? "not_listening" : "wrong_port", summary);
+}
+
+/** The image of an earlier build was removed from the machine, for example by `docker image prune --all`. */
+export function imageMissing(commit: string): Failure {
+  const summary = `The image of commit ${commit.slice(0, 8)} is gone from this machine; nothing was switched.`;
+  const failure = releaseFailure("boot", "image_missing", summary);
+  return { ...failure, hint: `Build the commit again: \`berth deploy --commit ${commit}\`.` };
 }
 
 /** Describes, as the end of a sentence, where an application listens instead of the expected port. */

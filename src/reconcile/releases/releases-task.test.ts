@@ -3,9 +3,9 @@ import { beforeEach, test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
-import { logStoreDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { builderDouble, logStoreDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
 import type { LogStore } from "../../ports/log-store.ts";
-import type { OneOffResult } from "../../ports/runtime.ts";
+import type { OneOffResult, Runtime } from "../../ports/runtime.ts";
 import { releasesTask } from "./releases-task.ts";
 
 const api = await sharedApi();
@@ -23,8 +23,14 @@ const full: LogStore["appendBuild"] = async () => {
 };
 
 /** The task of a control plane whose applications have only a release command. */
-function taskWith(runOnce: () => Promise<OneOffResult>, appendBuild = stored) {
-  const ports = { runtime: runtimeDouble({ runOnce }), logStore: logStoreDouble({ appendBuild }) };
+function taskWith(
+  runOnce: () => Promise<OneOffResult>,
+  appendBuild = stored,
+  more: Partial<Runtime> = {},
+  images = ["sha256:0"],
+) {
+  const builder = builderDouble({ images: async () => images });
+  const ports = { builder, runtime: runtimeDouble({ runOnce, ...more }), logStore: logStoreDouble({ appendBuild }) };
   return releasesTask(platformBeside(api, { owner: "here", ports }), () => {});
 }
 
@@ -94,6 +100,43 @@ test("a fault of the platform closes the deployment also when nothing can be log
   await task.run(never);
   await task.settle?.();
   assert.deepEqual(await outcomeOf(id), ["failed", "platform_fault"]);
+});
+
+const engine = { part: "engine", effect: "The engine does not answer.", remedy: "Start it" };
+
+test("a deployment waits while its runtime's engine does not answer, and says so", async () => {
+  const id = await deployment({ trigger: "push" });
+  const lines: string[] = [];
+  let looks = 0;
+  const unavailable = async () => ((looks += 1) < 3 ? engine : undefined);
+  const task = taskWith(
+    async () => refused,
+    async (_id, more) => void lines.push(...more),
+    { unavailable },
+  );
+  await task.run(never);
+  await task.settle?.();
+  assert.deepEqual(await outcomeOf(id), ["failed", "release_failed"]);
+  assert.deepEqual(
+    lines.filter((line) => line.includes("does not answer")),
+    ["-----> Waiting: The engine does not answer."],
+  );
+});
+
+test("an engine that ends meanwhile, and an image that is gone, are named instead of an internal error", async () => {
+  let looks = 0;
+  const unavailable = async () => ((looks += 1) === 1 ? undefined : engine);
+  const gone = () => Promise.reject(new Error("ECONNREFUSED"));
+  for (const [task, code, hint] of [
+    [taskWith(gone, stored, { unavailable }), "runtime_unavailable", /Start it/],
+    [taskWith(gone, stored, {}, ["sha256:1"]), "image_missing", /berth deploy --commit [0-9a-f]{40}/],
+  ] as const) {
+    const id = await deployment({ trigger: "redeploy" });
+    await task.run(never);
+    await task.settle?.();
+    assert.deepEqual(await outcomeOf(id), ["failed", code]);
+    assert.match((await rowOf(id)).failure?.hint ?? "", hint);
+  }
 });
 
 test("what is under way here is not taken a second time when its lease has run out by the database's clock", async () => {

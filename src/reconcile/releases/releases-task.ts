@@ -20,11 +20,12 @@ import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
 import { renewLease, requireLease } from "../../store/leases.ts";
 import type { Tx } from "../../store/database.ts";
+import { awaitRuntime, runtimeFailure } from "../await-runtime.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
-import { edgeUnavailable, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
+import { edgeUnavailable, imageMissing, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
 import type { Taken } from "./taken.ts";
 import { moveBranch } from "../repositories/move-branch.ts";
@@ -42,8 +43,8 @@ export function releasesTask(platform: Platform, wake: () => void): Task {
     perOrganization: Math.max(1, platform.settings.concurrentReleases - 2),
     take: (inProgress) => takeDeployment(platform.db, platform.owner, inProgress),
     work: (deployment, lease, signal) => perform({ platform, deployment, lease }, signal),
-    broken: (deployment, lease, stopping) =>
-      giveUp({ platform, deployment, lease }, stopping ? interrupted : platformFault),
+    broken: async (deployment, lease, stopping) =>
+      giveUp({ platform, deployment, lease }, stopping ? interrupted : await faultOf(platform, deployment)),
     before: () => restartChanged(platform),
   });
 }
@@ -53,6 +54,14 @@ const platformFault = releaseFailure(
   "platform_fault",
   "The platform failed with an internal error while it deployed this.",
 );
+
+/** Explains a deployment whose work threw. */
+async function faultOf(platform: Platform, { project_id, image, commit }: TakenDeployment): Promise<Failure> {
+  const unavailable = await runtimeFailure(platform, image.runtime);
+  if (unavailable !== undefined) return unavailable;
+  const images = await platform.ports.builder.images(project_id);
+  return images.includes(image.image_ref) ? platformFault : imageMissing(commit);
+}
 
 async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const { platform, deployment } = taken;
@@ -67,7 +76,10 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const processes = await processesOf(platform.db, deployment.id);
   const release: Release = { ...taken, workload, processes, log, signal };
   const failure =
-    (await runReleaseCommand(release)) ?? (await startProcesses(release)) ?? (await switchTraffic(release));
+    (await awaitRuntime(platform, deployment.image.runtime, release)) ??
+    (await runReleaseCommand(release)) ??
+    (await startProcesses(release)) ??
+    (await switchTraffic(release));
   if (failure === undefined) return;
   if (signal.aborted) return giveUp(taken, interrupted);
   const told = await explain(release, failure);
