@@ -18,6 +18,41 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION public.group_crash() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  earlier integer;
+  since timestamptz;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('crash ' || new.project_id, 0));
+  with found as (
+    update activity set grouped = true where project_id = new.project_id and not grouped
+      and action in ('replica.crashed', 'replica.out_of_memory') and detail->>'deployment' = new.detail->>'deployment'
+    returning coalesce((detail->>'crashes')::integer, 1) as crashes, coalesce((detail->>'since')::timestamptz, created_at) as began)
+  select coalesce(sum(crashes), 0), min(began) into earlier, since from found;
+  new.detail := new.detail || jsonb_build_object('crashes', earlier + 1, 'since', coalesce(since, new.created_at));
+  return new;
+end $$;
+
+CREATE FUNCTION public.group_cron_failure() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  last record;
+begin
+  select id, status, failures, failing_since, finished_at into last from cron_run where job_id = new.job_id and id <> new.id
+    and scheduled_at <= new.scheduled_at and status in ('succeeded', 'failed', 'timeout', 'unknown')
+    order by scheduled_at desc, id desc limit 1;
+  new.failing_since := coalesce(new.finished_at, now());
+  if last.status <> 'succeeded' then
+    update cron_run set grouped = true where id = last.id and not grouped;
+    new.failures := last.failures + 1;
+    new.failing_since := coalesce(last.failing_since, last.finished_at);
+  end if;
+  return new;
+end $$;
+
 CREATE FUNCTION public.mark_route_changed(id text) RETURNS void
     LANGUAGE sql
     AS $$
@@ -231,7 +266,8 @@ CREATE TABLE public.activity (
     action text NOT NULL,
     target text,
     detail jsonb DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    grouped boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.alert (
@@ -455,6 +491,9 @@ CREATE TABLE public.cron_run (
     response_excerpt text,
     lease_owner text,
     lease_until timestamp with time zone,
+    grouped boolean DEFAULT false NOT NULL,
+    failures integer DEFAULT 1 NOT NULL,
+    failing_since timestamp with time zone,
     CONSTRAINT cron_run_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'timeout'::text, 'skipped'::text, 'missed'::text, 'unknown'::text]))),
     CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
 );
@@ -815,6 +854,14 @@ CREATE TABLE public.project_follow (
     CONSTRAINT project_follow_provider_check CHECK ((provider = ANY (ARRAY['github'::text, 'gitlab'::text, 'gitea'::text, 'other'::text])))
 );
 
+CREATE TABLE public.project_health (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    state text DEFAULT 'empty'::text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    traffic jsonb
+);
+
 CREATE TABLE public.project_metric (
     project_id text NOT NULL,
     org_id text NOT NULL,
@@ -902,6 +949,7 @@ CREATE TABLE public.replica (
     since timestamp with time zone DEFAULT now() NOT NULL,
     process text DEFAULT 'web'::text NOT NULL,
     project_id text DEFAULT ''::text NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
     CONSTRAINT replica_state_check CHECK ((state = ANY (ARRAY['starting'::text, 'running'::text, 'draining'::text, 'exited'::text, 'stopped'::text])))
 );
 
@@ -1171,6 +1219,9 @@ ALTER TABLE ONLY public.project_follow
 ALTER TABLE ONLY public.project_follow
     ADD CONSTRAINT project_follow_project_id_key UNIQUE (project_id);
 
+ALTER TABLE ONLY public.project_health
+    ADD CONSTRAINT project_health_pkey PRIMARY KEY (project_id);
+
 ALTER TABLE ONLY public.project_metric
     ADD CONSTRAINT project_metric_pkey PRIMARY KEY (project_id, bucket_seconds, at);
 
@@ -1227,6 +1278,8 @@ ALTER TABLE ONLY public.webhook
 
 CREATE INDEX activity_by_time ON public.activity USING btree (created_at);
 
+CREATE INDEX activity_crash_shown ON public.activity USING btree (project_id) WHERE ((NOT grouped) AND (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text])));
+
 CREATE INDEX activity_crashed ON public.activity USING btree (created_at) WHERE (action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]));
 
 CREATE INDEX activity_of_org ON public.activity USING btree (org_id, id DESC);
@@ -1236,6 +1289,10 @@ CREATE INDEX activity_of_org_by_time ON public.activity USING btree (org_id, cre
 CREATE INDEX activity_of_project ON public.activity USING btree (project_id, id DESC);
 
 CREATE INDEX activity_of_project_by_time ON public.activity USING btree (project_id, created_at DESC, id DESC);
+
+CREATE INDEX activity_shown_of_org ON public.activity USING btree (org_id, created_at DESC, id DESC) WHERE (NOT grouped);
+
+CREATE INDEX activity_shown_of_project ON public.activity USING btree (project_id, created_at DESC, id DESC) WHERE (NOT grouped);
 
 CREATE INDEX alert_listed ON public.alert USING btree (id DESC);
 
@@ -1304,6 +1361,10 @@ CREATE INDEX cron_job_of_project ON public.cron_job USING btree (org_id, project
 CREATE INDEX cron_run_failed ON public.cron_run USING btree (project_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL));
 
 CREATE INDEX cron_run_failed_of_org ON public.cron_run USING btree (org_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL));
+
+CREATE INDEX cron_run_failure_shown ON public.cron_run USING btree (project_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL) AND (NOT grouped));
+
+CREATE INDEX cron_run_failure_shown_of_org ON public.cron_run USING btree (org_id, finished_at DESC, id DESC) WHERE ((status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (finished_at IS NOT NULL) AND (NOT grouped));
 
 CREATE INDEX cron_run_leased ON public.cron_run USING btree (lease_owner) WHERE (lease_owner IS NOT NULL);
 
@@ -1383,6 +1444,8 @@ CREATE INDEX project_follow_due ON public.project_follow USING btree (next_fetch
 
 CREATE INDEX project_follow_leased ON public.project_follow USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
+CREATE INDEX project_health_of_org ON public.project_health USING btree (org_id);
+
 CREATE INDEX project_metric_of_org ON public.project_metric USING btree (org_id, bucket_seconds, at);
 
 CREATE INDEX project_metric_old ON public.project_metric USING btree (bucket_seconds, at);
@@ -1451,7 +1514,13 @@ CREATE TRIGGER change_noted AFTER UPDATE OF dns_status, verified_at, lost_at ON 
 
 CREATE TRIGGER change_noted AFTER UPDATE OF status ON public.project_database FOR EACH ROW EXECUTE FUNCTION public.note_change('database');
 
+CREATE TRIGGER change_noted AFTER INSERT OR UPDATE ON public.project_health FOR EACH ROW EXECUTE FUNCTION public.note_change('deployment');
+
 CREATE TRIGGER change_noted AFTER UPDATE OF state, ready_attempt ON public.replica FOR EACH ROW EXECUTE FUNCTION public.note_change('replica');
+
+CREATE TRIGGER crash_grouped BEFORE INSERT ON public.activity FOR EACH ROW WHEN ((new.action = ANY (ARRAY['replica.crashed'::text, 'replica.out_of_memory'::text]))) EXECUTE FUNCTION public.group_crash();
+
+CREATE TRIGGER failure_grouped BEFORE UPDATE OF status ON public.cron_run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['failed'::text, 'timeout'::text, 'unknown'::text])) AND (old.status IS DISTINCT FROM new.status))) EXECUTE FUNCTION public.group_cron_failure();
 
 CREATE TRIGGER knows_its_project BEFORE INSERT ON public.replica FOR EACH ROW EXECUTE FUNCTION public.replica_knows_its_project();
 
@@ -1644,6 +1713,12 @@ ALTER TABLE ONLY public.project_follow
 
 ALTER TABLE ONLY public.project_follow
     ADD CONSTRAINT project_follow_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.project_health
+    ADD CONSTRAINT project_health_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.project_health
+    ADD CONSTRAINT project_health_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.project_metric
     ADD CONSTRAINT project_metric_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

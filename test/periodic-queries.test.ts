@@ -44,7 +44,8 @@ import { pruneMetrics } from "../src/features/metrics/sampling.ts";
 import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
 import { deleteExpiredNames } from "../src/features/projects/projects.ts";
-import { backupAges, crashes, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
+import { selectHealthFacts, selectTraffic } from "../src/features/health/queries.ts";
+import { backupAges, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
 import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
 import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
@@ -125,7 +126,8 @@ const queries: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
   changedWorkloads: (db) => changedWorkloads(db, "machine", { since: null }),
   activeDeployments: (db) => activeDeployments(db, [home.id]),
   backupAges: (db) => backupAges(db),
-  crashes: (db) => crashes(db),
+  selectHealthFacts: (db) => selectHealthFacts(db, {}),
+  selectTraffic: (db) => selectTraffic(db),
   cronLateness: (db) => cronLateness(db),
   lateNotifications: (db) => lateNotifications(db),
   openWork: (db) => openWork(db),

@@ -9,7 +9,8 @@ import { changedWorkloads } from "../src/features/deployments/replicas.ts";
 import { changedRoutes } from "../src/features/deployments/routes.ts";
 import { pushedDeployments } from "../src/features/deployments/serving.ts";
 import { countDeployments, countProjects, mostFailing } from "../src/features/platform/queries.ts";
-import { crashes, openWork } from "../src/features/status/evidence.ts";
+import { selectHealthFacts, selectTraffic } from "../src/features/health/queries.ts";
+import { openWork } from "../src/features/status/evidence.ts";
 import type { Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
 import { nothingInProgress } from "./support/nothing-in-progress.ts";
@@ -70,7 +71,8 @@ const polls: Readonly<Record<string, (tx: Tx) => Promise<unknown>>> = {
   "projects to restart": (tx) => projectsToRestart(tx),
   "routes of the edge": (tx) => changedRoutes(tx, null),
   "desired workloads": (tx) => changedWorkloads(tx, "here", { since: null }),
-  "crashes of active deployments": (tx) => crashes(tx),
+  "the health of projects": (tx) => selectHealthFacts(tx, {}),
+  "failed requests": (tx) => selectTraffic(tx),
   "open work": (tx) => openWork(tx),
   "the operator's projects": (tx) => countProjects(tx),
   "deployments of today": (tx) => countDeployments(tx),

@@ -16,6 +16,7 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "database.create": "berth db create",
   "database.get": "berth db",
   "deployments.list": "berth deployments",
+  "deployments.rollback": "berth rollback -p <slug>",
   "deployments.compare": "berth compare",
   "disk.get": "berth disk",
   "domains.list": "berth domains",

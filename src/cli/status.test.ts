@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
-import { sampleProject } from "../../test/support/contract-samples.ts";
+import { sampleHealth, sampleProject } from "../../test/support/contract-samples.ts";
 import { goodToken, Refusal, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
 import type { Result } from "../contract/routes.ts";
 
@@ -59,7 +59,7 @@ test("whoever is not the operator is refused", async () => {
 test("alerts shows what is open, and with --all what is over", async () => {
   const alert = {
     id: "alt_1",
-    check: "crash_loops",
+    check: "applications",
     machine: null,
     subject: "main/shop",
     severity: "critical",
@@ -74,8 +74,8 @@ test("alerts shows what is open, and with --all what is over", async () => {
     }),
   });
   await using user = await cliUser(login(platform.url));
-  assert.match((await user.berth(["alerts"])).stdout, /critical +crash_loops main\/shop/);
-  assert.match((await user.berth(["alerts", "--all"])).stdout, /resolved +crash_loops main\/shop/);
+  assert.match((await user.berth(["alerts"])).stdout, /critical +applications main\/shop/);
+  assert.match((await user.berth(["alerts", "--all"])).stdout, /resolved +applications main\/shop/);
 });
 
 test("platform shows the totals, and of each machine what it has and what takes its disk", async () => {
@@ -145,10 +145,13 @@ test("of a project it shows what runs and what needs attention; --platform asks 
   const { id, slug, name, url } = sampleProject();
   const commit = { commit: "c".repeat(40), branch: "main", message: "Add cart" };
   const deployment = { id: "dep_1", number: 4, status: "active", ...commit, at } as const;
+  const sentence = "Deployment #4 has crashed 46 times since 2026-01-02 03:04 UTC (exit code 1).";
+  const health = sampleHealth({ state: "crashing", code: "crash_loop", sentence });
   const overview: Result<"overview.get">["projects"][number] = {
     ...{ id, slug, name, url, state: "active", active_deployment: deployment, last_deployment: deployment },
     ...{ replicas: { ready: 1, wanted: 2 }, last_hour: { requests: 12, errors: 1, parts: [] }, database: "ready" },
-    ...{ last_backup: null, storage_bytes: null, database_bytes: null, images_bytes: null, attention: ["crashing"] },
+    ...{ last_backup: null, storage_bytes: null, database_bytes: null, images_bytes: null },
+    ...{ attention: ["crashing", "backup_failed"], health },
   };
   const sums = { projects: 1, serving: 1, needing_attention: 1, requests_last_hour: 12, errors_last_hour: 3 };
   const totals = { ...sums, storage_bytes: 0, database_bytes: 0, images_bytes: 0, approvals_pending: 0, alerts: null };
@@ -157,12 +160,12 @@ test("of a project it shows what runs and what needs attention; --platform asks 
     deployment: 4,
     state: "up",
     since: at,
-    restarts: 3,
+    restarts: 46,
     memory_bytes: null,
     cpus: null,
   } as const;
   await using platform = await startScriptedPlatform({
-    "projects.get": () => sampleProject({ maintenance: { since: at, message: "Back soon" } }),
+    "projects.get": () => sampleProject({ maintenance: { since: at, message: "Back soon" }, health }),
     "overview.get": () => ({
       organization: { slug: "main", name: "Main", max_projects: 10 },
       totals,
@@ -176,7 +179,14 @@ test("of a project it shows what runs and what needs attention; --platform asks 
   await using user = await cliUser(login(platform.url));
   const { exitCode, stdout, stderr } = await user.berth(["status", "-p", slug]);
   assert.equal(exitCode, 0, stderr);
-  for (const shown of [/#4, live/, /crashing/, /Back soon/, /web +1\/2 +3/, /12 requests, 1 error$/m])
+  for (const shown of [
+    /#4, since/,
+    /health +crashing: .*46 times/,
+    /Back soon/,
+    /web +1\/2 +46/,
+    /12 requests, 1 error$/m,
+  ])
     assert.match(stdout, shown);
+  assert.match(stdout, /attention +backup failed:/);
   assert.match((await user.berth(["status", "-p", slug, "--platform"])).stdout, /The platform: ok/);
 });

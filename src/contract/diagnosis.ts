@@ -2,7 +2,7 @@ import { z } from "zod";
 import { build } from "./builds.ts";
 import { deployment } from "./deployments.ts";
 import { failure } from "./failure.ts";
-import { slugParam, timestamp } from "./fields.ts";
+import { ofProject, timestamp } from "./fields.ts";
 import { project } from "./projects.ts";
 import { row } from "./table.ts";
 
@@ -10,6 +10,8 @@ import { row } from "./table.ts";
 const finding = z.object({
   severity: z.enum(["down", "broken", "notice"]),
   code: z.string(),
+  /** What is the case, with the things named. May contain names that users chose. */
+  sentence: z.string(),
   /** What to do, as a sentence. */
   advice: z.string(),
   /** Observed values by name. May contain text from applications and users. */
@@ -22,13 +24,12 @@ const finding = z.object({
 
 export const rows = [
   row({
+    ...ofProject,
     name: "diagnosis.get",
     method: "GET",
     path: "/v1/projects/:slug/diagnosis",
-    names: "project",
     access: "member",
     scope: "projects:read",
-    params: slugParam,
     result: z.object({
       findings: z.array(finding),
       project,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { id, timestamp } from "./fields.ts";
+import { health } from "./health.ts";
 import { backupStates, databaseStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -57,6 +58,7 @@ const project = z.object({
   /** Size of the database, and of images with repository and build caches, measured likewise. */
   database_bytes: z.number().int().nullable(),
   images_bytes: z.number().int().nullable(),
+  health,
   attention: z.array(z.enum(attentions)),
 });
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
 import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
+import { health } from "./health.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -31,6 +32,8 @@ export const project = z.object({
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),
   active_deployment: deployments.deploymentSummary.nullable(),
+  /** Null once it is deleted. */
+  health: health.nullable(),
 });
 
 const port = z.number().int().min(1).max(65535).nullable();

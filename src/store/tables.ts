@@ -63,6 +63,7 @@ export interface Tables {
   project: ProjectTable;
   project_database: ProjectDatabaseTable;
   project_follow: ProjectFollowTable;
+  project_health: ProjectHealthTable;
   project_metric: ProjectMetricTable;
   project_purge: ProjectPurgeTable;
   project_variable: ProjectVariableTable;
@@ -102,6 +103,7 @@ export interface ActivityTable {
   target: string | null;
   detail: Generated<Json<Readonly<Record<string, unknown>>>>;
   created_at: Generated<Timestamp>;
+  grouped: Generated<boolean>;
 }
 
 export interface AlertTable {
@@ -313,6 +315,9 @@ export interface CronRunTable {
   response_excerpt: string | null;
   lease_owner: string | null;
   lease_until: Timestamp | null;
+  grouped: Generated<boolean>;
+  failures: Generated<number>;
+  failing_since: Timestamp | null;
 }
 
 export interface DatabaseTunnelTable {
@@ -629,6 +634,14 @@ export interface ProjectFollowTable {
   host_key_pin: string | null;
 }
 
+export interface ProjectHealthTable {
+  project_id: string;
+  org_id: string;
+  state: Generated<string>;
+  since: Generated<Timestamp>;
+  traffic: Json<unknown> | null;
+}
+
 export interface ProjectMetricTable {
   project_id: string;
   org_id: string;
@@ -705,6 +718,7 @@ export interface ReplicaTable {
   since: Generated<Timestamp>;
   process: Generated<string>;
   project_id: Generated<string>;
+  crashes: Generated<number>;
 }
 
 export interface ReplicaMetricTable {

@@ -25,6 +25,7 @@ export type Topic =
   | "purges"
   | "webhooks"
   | "follow"
+  | "metrics"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

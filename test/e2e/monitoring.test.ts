@@ -59,11 +59,11 @@ inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
     const opened = await until(async () => {
       await platform.visit("crashing", "/exit").catch(() => undefined);
       const { alerts } = await get<Alerts>("/v1/alerts");
-      return alerts.find(({ check }) => check === "crash_loops");
+      return alerts.find(({ check }) => check === "applications");
     }, limits);
     assert.deepEqual([opened?.subject, opened?.severity], ["main/crashing", "critical"]);
-    const notice = await until(async () => messages().find((text) => text.includes("critical: crash_loops")), limits);
-    assert.match(notice ?? "", /keeps crashing/);
+    const notice = await until(async () => messages().find((text) => text.includes("critical: applications")), limits);
+    assert.match(notice ?? "", /has crashed \d+ times/);
     await app.commit(liveApp({ version: "two" }));
     assert.equal((await app.push()).exitCode, 0);
     const resolved = await until(async () => {
@@ -71,7 +71,7 @@ inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
       return alerts.find(({ id, resolved_at }) => id === opened?.id && resolved_at !== null);
     }, limits);
     assert.ok(resolved, "the alert is resolved");
-    const ended = await until(async () => messages().find((text) => text.includes("resolved: crash_loops")), limits);
+    const ended = await until(async () => messages().find((text) => text.includes("resolved: applications")), limits);
     assert.ok(ended, "the operator is notified that the alert is resolved");
     const overview = await get<Result<"platform.overview">>("/v1/platform/overview");
     assert.equal(overview.most_failing[0]?.project, "crashing");

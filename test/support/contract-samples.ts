@@ -1,4 +1,5 @@
 import type { Plan } from "../../src/contract/builds.ts";
+import type { Health } from "../../src/contract/health.ts";
 import type { Result } from "../../src/contract/routes.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
@@ -29,8 +30,16 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     updated_at: at,
     deleted_at: null,
     active_deployment: null,
+    health: sampleHealth(),
     ...more,
   };
+}
+
+/** The health of a project without a deployment. */
+export function sampleHealth(more: Partial<Health> = {}): Health {
+  const next = { advice: "Push the code.", call: null };
+  const empty = { state: "empty", code: "nothing_deployed", sentence: "Nothing is deployed yet.", next } as const;
+  return { ...empty, since: null, seen: {}, rollback: null, ...more };
 }
 
 /** A build that succeeded. */

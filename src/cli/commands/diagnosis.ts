@@ -30,9 +30,9 @@ export function addDiagnosis(program: Command, ctx: CliContext): void {
   });
 }
 
-function describe(paint: Paint, slug: string, { findings, log, unread }: Diagnosis): string {
+function describe(paint: Paint, slug: string, { findings, project, log, unread }: Diagnosis): string {
   const parts = findings.map((finding) => describeFinding(paint, finding));
-  if (findings.length === 0) parts.push(`No problem was found with ${slug}.`);
+  if (findings.length === 0) parts.push(`No problem was found with ${slug}. ${project.health?.sentence ?? ""}`.trim());
   const tail = log.lines.slice(-tailLines).map(({ text }) => terminalText(text, { colours: false }));
   if (findings.length > 0 && tail.length > 0) {
     const whose = log.source === "build" ? "The newest build's last lines:" : "The application's last lines:";
@@ -47,10 +47,12 @@ function describe(paint: Paint, slug: string, { findings, log, unread }: Diagnos
 
 const inkOf = { down: "red", broken: "red", notice: "yellow" } as const;
 
-function describeFinding(paint: Paint, { severity, code, advice, failure, seen, next }: Finding): string {
-  const lines = [`${paint[inkOf[severity]](severity)} ${paint.bold(code.replaceAll("_", " "))}  ${oneLine(advice)}`];
+function describeFinding(paint: Paint, { severity, code, sentence, advice, failure, next }: Finding): string {
+  const lines = [
+    `${paint[inkOf[severity]](severity)} ${paint.bold(code.replaceAll("_", " "))}  ${oneLine(sentence, 400)}`,
+  ];
   if (failure !== null) lines.push(renderFailure(paint, { ...failure, log_tail: [] }));
-  else lines.push(`  ${paint.dim("Seen:")} ${oneLine(JSON.stringify(seen), 400)}`);
+  lines.push(`  ${oneLine(advice, 400)}`);
   const command = next === null ? undefined : commandFor(next);
   if (command !== undefined) lines.push(`  ${paint.dim("Next:")} ${command}`);
   return lines.join("\n");

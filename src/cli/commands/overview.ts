@@ -40,6 +40,7 @@ function describe({ organization, totals, projects }: Overview, paint: Paint): s
   ]);
   const columns = [
     "PROJECT",
+    "HEALTH",
     "DEPLOYMENT",
     "REPLICAS",
     "REQUESTS/H",
@@ -58,6 +59,7 @@ function rowOf(paint: Paint, project: Overview["projects"][number]): string[] {
   const attention = project.attention.map((reason) => reason.replaceAll("_", " ")).join(", ");
   return [
     project.slug,
+    paintStatus(paint, project.health.state),
     active === null ? "-" : `#${active.number} ${relativeTime(active.at)}`,
     `${replicas.ready}/${replicas.wanted}`,
     String(hour.requests),

@@ -6,7 +6,7 @@ import type { Paint } from "../render/paint.ts";
 import { paintStatus } from "../render/paint.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
-import { maintenanceText } from "./projects.ts";
+import { healthText, maintenanceText } from "./projects.ts";
 
 type Overview = Answer<"overview.get">["projects"][number];
 type Processes = Answer<"processes.list">;
@@ -25,7 +25,8 @@ export async function showProjectStatus(ctx: CliContext, given: string): Promise
     [
       facts(paint, [
         ["project", paint.bold(slug)],
-        ["state", paintStatus(paint, project.state)],
+        ["health", healthText(paint, project)],
+        ["next", project.health?.next?.advice ?? null],
         ["maintenance", maintenanceText(project)],
         ["url", project.url],
         ...(overview === undefined ? [] : factsOf(paint, overview)),
@@ -35,15 +36,19 @@ export async function showProjectStatus(ctx: CliContext, given: string): Promise
   );
 }
 
+/** What the health's sentence says already. */
+const partsOfHealth: readonly string[] = ["crashing", "replicas_missing", "maintenance"];
+
 function factsOf(paint: Paint, overview: Overview): [string, string | null][] {
   const { active_deployment: active, last_deployment: last, last_hour: hour, last_backup: backup } = overview;
-  const attention = overview.attention.map((reason) => reason.replaceAll("_", " ")).join(", ");
+  const others = overview.attention.filter((reason) => !partsOfHealth.includes(reason));
+  const attention = others.map((reason) => reason.replaceAll("_", " ")).join(", ");
   return [
     [
       "deployment",
       active === null
         ? `none: \`${firstPush}\` makes the first`
-        : `#${active.number}, live ${relativeTime(active.at)}: ${oneLine(active.message, 60)}`,
+        : `#${active.number}, since ${relativeTime(active.at)}: ${oneLine(active.message, 60)}`,
     ],
     [
       "last one",

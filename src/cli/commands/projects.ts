@@ -36,8 +36,7 @@ function addList(projects: Command, ctx: CliContext): void {
     items: (answer) => answer.projects,
     columns: {
       PROJECT: (project) => project.slug,
-      STATE: (project, paint) =>
-        project.maintenance === null ? paintStatus(paint, project.state) : paint.yellow("maintenance"),
+      STATE: (project, paint) => paintStatus(paint, project.health?.state ?? project.state),
       DEPLOYMENT: ({ active_deployment: active }) => (active === null ? "none" : `#${active.number}`),
       REPLICAS: (project) => String(project.replicas),
       URL: (project) => project.url,
@@ -62,7 +61,7 @@ function describe(project: Project, paint: Paint): string {
   return facts(paint, [
     ["project", paint.bold(project.slug)],
     ["name", oneLine(project.name)],
-    ["state", paintStatus(paint, project.state)],
+    ["health", healthText(paint, project)],
     ["url", project.url],
     ["earlier", project.earlier_names.map(({ url, until }) => `${url} until ${until.slice(0, 10)}`).join(", ") || null],
     [
@@ -83,6 +82,13 @@ function describe(project: Project, paint: Paint): string {
     ["created", relativeTime(project.created_at)],
     ["deleted", project.deleted_at === null ? null : relativeTime(project.deleted_at)],
   ]);
+}
+
+/** Returns the project's health with its sentence. */
+export function healthText(paint: Paint, { state, health }: Project): string {
+  return health === null
+    ? paintStatus(paint, state)
+    : `${paintStatus(paint, health.state)}: ${oneLine(health.sentence, 300)}`;
 }
 
 /** Returns since when visitors get the maintenance page, and its text; null if they get the application. */

@@ -43,7 +43,10 @@ export function addStatus(program: Command, ctx: CliContext): void {
 type Status = Answer<"status.get">;
 
 function describe(paint: Paint, { status, checked_at, open_alerts, checks }: Status, badOnly: boolean): string {
-  const shown = badOnly ? checks.filter((check) => !isGood(check.status)) : checks;
+  // The row about a check as a whole only counts those of its subjects.
+  const subjects = new Set(checks.flatMap(({ check, subject }) => (subject === null ? [] : [check])));
+  const named = checks.filter(({ check, subject }) => subject !== null || !subjects.has(check));
+  const shown = badOnly ? named.filter((check) => !isGood(check.status)) : named;
   const rows = shown.map((check) => [
     paintStatus(paint, check.status),
     [check.check, check.subject].filter((part) => part !== null).join(" "),

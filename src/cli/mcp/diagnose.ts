@@ -30,17 +30,18 @@ export async function diagnose(session: Session, slug: string | undefined): Prom
   }));
   const { text, notes, document } = fit(visibleIn({ findings: seen, ...state }, 2000), 24_000);
   const report = [untrusted("the platform's state of the project", text), ...notes].join("\n");
-  const parts = [verdict(findings), hintOf(findings), report, logTail(log), missing(unread)];
+  const sentence = verdict(findings, state.project);
+  const parts = [sentence, hintOf(findings), report, logTail(log), missing(unread)];
   return {
     text: parts.filter((part) => part !== "").join("\n\n"),
-    structured: { notice: untrustedNotice, result: document, notes },
+    structured: { notice: untrustedNotice, sentence, result: document, log: visibleIn(log, 500), notes },
     isError: false,
   };
 }
 
-function verdict(findings: readonly Finding[]): string {
+function verdict(findings: readonly Finding[], { health }: Diagnosis["project"]): string {
   const [first] = findings;
-  if (first === undefined) return "No problem was found.";
+  if (first === undefined) return `No problem was found. ${health?.sentence ?? ""}`.trim();
   const next = first.next === null ? undefined : toolCallFor(first.next);
   const step = next === undefined ? "" : ` Call ${next.tool} with ${JSON.stringify(next.arguments)}.`;
   const others = findings.length === 1 ? "" : ` ${findings.length - 1} more below.`;

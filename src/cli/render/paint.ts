@@ -38,6 +38,12 @@ const inkOfStatus: Readonly<Record<string, Ink>> = {
   approved: "green",
   denied: "red",
   suspended: "red",
+  healthy: "green",
+  deploying: "yellow",
+  maintenance: "yellow",
+  degraded: "yellow",
+  crashing: "red",
+  down: "red",
 };
 
 /** Colours a status by how good it is; statuses of finished things are dim. */

@@ -47,7 +47,7 @@ export function usePaletteItems({ scope, text, onAsk }: Wanted): readonly Item[]
       : slugs.filter((slug) => begin !== "" && slug.includes(begin)).slice(0, mostExpanded);
   const ofProjects = useProjects(projects, scope);
   const places = usePlaces(expanded);
-  const actions = useActions(slugs, expanded, onAsk);
+  const actions = useActions(projects, expanded, onAsk);
   const found = {
     all: [...actions.here, ...ofProjects, ...places, ...actions.elsewhere],
     projects: ofProjects,
@@ -98,8 +98,9 @@ function usePlaces(expanded: readonly string[]): readonly Item[] {
   ];
 }
 
-function useActions(living: readonly string[], expanded: readonly string[], onAsk: (asked: Asked) => void) {
+function useActions(living: readonly OverviewProject[], expanded: readonly string[], onAsk: (asked: Asked) => void) {
   const me = useMe();
+  const bySlug = new Map(living.map((project) => [project.slug, project]));
   const { slug: here } = useParams({ strict: false });
   const itemOf = (label: string, row: RouteName, asked: Asked): Item => {
     const why = whyNot(me, row);
@@ -107,7 +108,8 @@ function useActions(living: readonly string[], expanded: readonly string[], onAs
   };
   const ofProject = (slug: string) =>
     entriesOf(projectActions)
-      .filter(([kind]) => (living.includes(slug) ? kind !== "undelete" : kind === "undelete" || kind === "delete"))
+      .filter(([kind]) => (bySlug.has(slug) ? kind !== "undelete" : kind === "undelete" || kind === "delete"))
+      .filter(([kind]) => kind !== "rollback" || bySlug.get(slug)?.health.rollback !== null)
       .filter(([, [, row]]) => me.platform_admin || route(row).access !== "operator")
       .map(([kind, [label, row]]) => itemOf(`${slug}: ${label}`, row, { kind, slug }));
   const ofAll = entriesOf(globalActions)

@@ -1,30 +1,30 @@
 import type { Answer } from "../../contract/client.ts";
+import type { Health } from "../../contract/health.ts";
 import type { Tone } from "../ui/status.tsx";
 
 export type OverviewProject = Answer<"overview.get">["projects"][number];
 
-interface Stand {
+const words: Readonly<Record<Health["state"], readonly [Tone, string]>> = {
+  empty: ["off", "Empty"],
+  deploying: ["busy", "Deploying"],
+  healthy: ["ok", "Healthy"],
+  degraded: ["warn", "Degraded"],
+  crashing: ["bad", "Crashing"],
+  down: ["bad", "Down"],
+  asleep: ["off", "Asleep"],
+  maintenance: ["warn", "Maintenance"],
+};
+
+/** Returns how a project's health is shown. */
+export function standOf({ health: { state } }: { readonly health: Health }): {
   readonly tone: Tone;
   readonly word: string;
+} {
+  const [tone, word] = words[state];
+  return { tone, word };
 }
 
-const busy = ["pending", "starting"];
-
-/** Returns a project's state as one word. */
-export function standOf(project: OverviewProject): Stand {
-  const { state, active_deployment: active, last_deployment: last, replicas, attention } = project;
-  if (state === "deleted") return { tone: "off", word: "Deleted" };
-  if (last !== null && busy.includes(last.status)) return { tone: "busy", word: "Deploying" };
-  if (attention.includes("maintenance")) return { tone: "warn", word: "Maintenance" };
-  if (active === null && last === null && !attention.includes("build_failed")) return { tone: "off", word: "Empty" };
-  if (active === null) return { tone: "bad", word: "Failed" };
-  if (replicas.ready === 0) return { tone: "bad", word: "Down" };
-  if (attention.includes("crashing")) return { tone: "bad", word: "Crashing" };
-  if (replicas.ready < replicas.wanted) return { tone: "warn", word: "Degraded" };
-  return { tone: "ok", word: "Live" };
-}
-
-export const attentionTexts: Record<OverviewProject["attention"][number], string> = {
+const attentionTexts: Record<OverviewProject["attention"][number], string> = {
   deploy_failed: "The last deployment failed",
   build_failed: "The last build failed",
   crashing: "The application keeps crashing",
@@ -39,3 +39,15 @@ export const attentionTexts: Record<OverviewProject["attention"][number], string
   certificate_failed: "A hostname has no valid certificate",
   certificate_ending: "A certificate ends soon",
 };
+
+/** What the health's sentence says already. */
+const partsOfHealth: readonly string[] = ["crashing", "replicas_missing", "maintenance", "database_failed"];
+
+const bad: readonly string[] = ["degraded", "crashing", "down", "maintenance"];
+
+/** Returns what needs attention, the project's health first, each once. */
+export function troublesOf({ health, attention }: OverviewProject): readonly string[] {
+  const isBad = bad.includes(health.state);
+  const others = attention.filter((each) => !isBad || !partsOfHealth.includes(each));
+  return [...(isBad ? [health.sentence] : []), ...others.map((each) => attentionTexts[each])];
+}

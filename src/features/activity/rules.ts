@@ -144,15 +144,16 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
       detail["http_status"] === undefined
         ? (detail["reason"] ?? detail["status"])
         : `status ${word(detail["http_status"])}`;
-    return `Cron job ${target ?? ""} failed: ${word(answer)}`;
+    return `Cron job ${target ?? ""} failed${repeated(detail["failures"], detail["since"])}: ${word(answer)}`;
   },
   "cron.set": ({ target }) => `Cron job ${target} saved`,
   "cron.deleted": ({ target }) => `Cron job ${target} removed`,
   "cron.run_requested": ({ target }) => `Run of the cron job ${target} requested`,
   "cron.imported": ({ detail }) => `Cron jobs imported: ${listed(detail["jobs"])}`,
   "replica.crashed": ({ target, detail }) =>
-    `Crashed: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; Berth starts it again`,
-  "replica.out_of_memory": ({ target }) => `Out of memory: ${target}; Berth starts it again`,
+    `Crashed${repeated(detail["crashes"], detail["since"])}: ${target}, exit code ${word(detail["exit_code"] ?? "unknown")}; Berth starts it again`,
+  "replica.out_of_memory": ({ target, detail }) =>
+    `Out of memory${repeated(detail["crashes"], detail["since"])}: ${target}; Berth starts it again`,
   "process.changed": ({ target, detail }) =>
     `Process type ${word(target)}: ${listed(Object.entries(detail).map(([name, value]) => `${name} ${String(value)}`))}`,
   "run.requested": ({ detail }) => `One-off command ${word(detail["number"])} requested`,
@@ -193,6 +194,12 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "webhook.tested": ({ detail }) => `Webhook${named(detail)} tested`,
   "webhook.disabled": (row) => `Webhook${named(row.detail)} was switched off${because(row)}`,
 };
+
+/** Counts what is one entry although it happened several times: ` 16 times since 2026-01-02 23:00 UTC`. */
+function repeated(times: unknown, since: unknown): string {
+  if (typeof times !== "number" || times < 2 || typeof since !== "string") return "";
+  return ` ${times} times since ${minuteOf(new Date(since).toISOString())}`;
+}
 
 // Details come from the database and may have any type.
 function word(value: unknown): string {

@@ -83,7 +83,7 @@ test("one that comes back soon after it was resolved is told when the pause is o
 
 test("one message tells everything that began and ended", () => {
   const alert = (subject: string, severity: ToldAlert["severity"]): ToldAlert => ({
-    name: "crash_loops",
+    name: "applications",
     machine: "",
     subject,
     severity,
@@ -92,10 +92,10 @@ test("one message tells everything that began and ended", () => {
     opened_at: ago(3),
   });
   const message = messageOf([alert("main/shop", "critical")], [alert("main/blog", "critical")]);
-  assert.equal(message?.subject, "Berth, critical: crash_loops (main/shop) and 1 more");
+  assert.equal(message?.subject, "Berth, critical: applications (main/shop) and 1 more");
   assert.match(
     message?.text ?? "",
-    /critical: crash_loops \(main\/shop\)\nIt keeps crashing\.[^]*resolved: crash_loops \(main\/blog\)/,
+    /critical: applications \(main\/shop\)\nIt keeps crashing\.[^]*resolved: applications \(main\/blog\)/,
   );
   assert.equal(messageOf([], []), undefined);
 });

@@ -231,17 +231,19 @@ export interface CrashRow extends ReplicaAttempt {
   readonly exit_code: number | null;
   readonly out_of_memory: boolean;
   readonly restarts: number;
+  /** False if its machine was lost, which is no crash of the application. */
+  readonly counts: boolean;
   readonly pauseMs: number;
 }
 
 /** Records that a replica ended and will start again after the pause. Returns false when this end was already recorded. */
 export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
-  const { attempt, pauseMs, deployment_id, process, ordinal, org_id, ...how } = crash;
+  const { attempt, pauseMs, counts, deployment_id, process, ordinal, org_id, ...how } = crash;
   const done = await db
     .updateTable("replica")
     .set({
       ...{ ...how, attempt, state: "exited", ready_attempt: 0, host: null, port: null },
-      ...{ since: sql`now()`, exited_at: sql<string>`now()` },
+      ...{ since: sql`now()`, exited_at: sql<string>`now()`, crashes: sql`crashes + ${counts ? 1 : 0}` },
       next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})`,
     })
     .where("org_id", "=", org_id)

@@ -17,6 +17,7 @@ test("a project is diagnosed from its builds, with the request that shows more",
   const { id, slug } = await testProject(api.platform, org);
   const [first] = (await diagnose(slug)).body.findings;
   assert.deepEqual([first?.severity, first?.code, first?.next], ["down", "nothing_deployed", null]);
+  assert.equal(first?.sentence, "Nothing is deployed yet.");
   const failure = { stage: "install", code: "install_failed", summary: "npm failed", hint: "Commit it.", log_tail: [] };
   const build = await testBuild(api.platform, { org_id: org.id, project_id: id }, { status: "failed" });
   await api.database.db
@@ -29,6 +30,7 @@ test("a project is diagnosed from its builds, with the request that shows more",
     {
       severity: "down",
       code: "install_failed",
+      sentence: `Build ${body.build?.number} failed; nothing is deployed yet.`,
       advice: body.findings[0]?.advice,
       seen: { build, number: body.build?.number, commit: body.build?.commit },
       failure,
@@ -48,13 +50,9 @@ test("what the caller may not read is named and left out", async () => {
   assert.ok(refused.includes("builds.list insufficient_scope") && refused.includes("logs.list insufficient_scope"));
 });
 
-test("a deleted project is diagnosed as deleted", async () => {
+test("the diagnosis of a deleted project is refused as every other route of it", async () => {
   const { slug } = await testProject(api.platform, org);
   await api.call("DELETE", `/v1/projects/${slug}`, { token: org.owner });
-  const { body } = await diagnose(slug);
-  assert.deepEqual(
-    body.findings.map(({ code, next }) => [code, next?.route]),
-    [["project_deleted", "projects.undelete"]],
-  );
-  assert.deepEqual(body.unread, []);
+  const { status, body } = await api.call("GET", `/v1/projects/${slug}/diagnosis`, { token: org.member });
+  assert.deepEqual([status, body["code"]], [409, "project_deleted"]);
 });

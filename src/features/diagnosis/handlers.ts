@@ -1,4 +1,3 @@
-import type { Answer } from "../../contract/client.ts";
 import type { RouteName } from "../../contract/routes.ts";
 import { Refused, type Context, type Handlers } from "../context.ts";
 import { diagnosis as findings, type ProjectState } from "./rules.ts";
@@ -7,13 +6,17 @@ const tailLines = 60;
 const tailLineCharacters = 2000;
 
 export const diagnosis: Handlers<"diagnosis"> = {
-  async get(ctx, { params }) {
-    const project = await ctx.read("projects.get", { params });
-    const { state, unread } = await gather(ctx, project);
-    const { source, lines } = state.logs ?? { source: "runtime" as const, lines: [] };
+  async get(ctx) {
+    const { state, unread, readLog } = await gather(ctx);
+    const found = findings(state);
+    // A build's log is what matters when a release command failed, and the only one of a project that never ran.
+    const isOfBuild = found[0]?.next?.route === "builds.logs";
+    const runtime = isOfBuild ? null : await readLog("runtime");
+    const log = runtime === null || runtime.lines.length === 0 ? await readLog("build") : runtime;
+    const { source, lines } = log ?? { source: "runtime" as const, lines: [] };
     return {
-      findings: [...findings(state, ctx.now)],
-      project,
+      findings: [...found],
+      project: state.project,
       deployment: state.deployments?.deployments[0] ?? null,
       build: state.builds?.builds[0] ?? null,
       log: { source, lines: lines.map(({ at, text }) => ({ at, text: text.slice(0, tailLineCharacters) })) },
@@ -22,42 +25,29 @@ export const diagnosis: Handlers<"diagnosis"> = {
   },
 };
 
-type Ctx = Context<"diagnosis.get">;
-type Gathered = { state: ProjectState; unread: { route: string; code: string }[] };
-
 /** Reads what the caller may read of the project; lists the rest in `unread`. */
-async function gather(ctx: Ctx, project: ProjectState["project"]): Promise<Gathered> {
-  const unread: Gathered["unread"] = [];
+async function gather(ctx: Context<"diagnosis.get">) {
+  const unread: { route: string; code: string }[] = [];
+  const { slug } = ctx.project;
   const read = async <N extends RouteName>(name: N, query: Readonly<Record<string, string>> = {}) => {
     try {
-      return await ctx.read(name, { params: { slug: project.slug }, query });
+      return await ctx.read(name, { params: { slug }, query });
     } catch (fault) {
       if (!(fault instanceof Refused)) throw fault;
       // `unread` lists what could not be read, not what the project doesn't have.
-      if (!["no_database", "project_deleted"].includes(fault.code)) unread.push({ route: name, code: fault.code });
+      const isKnown = fault.code === "no_database" || unread.some(({ route }) => route === name);
+      if (!isKnown) unread.push({ route: name, code: fault.code });
       return null;
     }
   };
-  const [deployments, builds, runtimeLog, domains] = await Promise.all([
+  const [project, deployments, builds, domains] = await Promise.all([
+    ctx.read("projects.get", { params: { slug } }),
     read("deployments.list"),
     read("builds.list"),
-    read("logs.list", { limit: String(tailLines) }),
     read("domains.list"),
   ]);
-  const [metrics, timeline, cron, database, backups] = await Promise.all([
-    read("metrics.get", { range: "1h" }),
-    read("timeline.list", { limit: "50" }),
-    read("cron.list"),
-    read("database.get"),
-    read("backups.list"),
-  ]);
-  const logs = await orBuildLog(runtimeLog, () => read("logs.list", { limit: String(tailLines), source: "build" }));
-  return { state: { project, deployments, builds, logs, domains, metrics, timeline, cron, database, backups }, unread };
-}
-
-type Logs = Answer<"logs.list"> | null;
-
-/** A project that never ran has only the log of its build. */
-async function orBuildLog(runtime: Logs, buildLog: () => Promise<Logs>): Promise<Logs> {
-  return runtime?.lines.length === 0 ? buildLog() : runtime;
+  const [cron, database, backups] = await Promise.all([read("cron.list"), read("database.get"), read("backups.list")]);
+  const state: ProjectState = { project, deployments, builds, domains, cron, database, backups };
+  const readLog = (source: "build" | "runtime") => read("logs.list", { limit: String(tailLines), source });
+  return { state, unread, readLog };
 }

@@ -205,6 +205,7 @@ test("what is older than it is kept is deleted, by width", async () => {
     db,
   );
   assert.deepEqual(rows, [
+    { bucket_seconds: 15, count: 1 },
     { bucket_seconds: 60, count: 1 },
     { bucket_seconds: 900, count: 2 },
     { bucket_seconds: 3600, count: 3 },

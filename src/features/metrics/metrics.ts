@@ -7,5 +7,6 @@ export {
   type PageProbeResult,
 } from "./page-probes.ts";
 export { countRequests } from "./queries.ts";
+export { quantile } from "./rules.ts";
 export { edgeFamilies, storedFamilies } from "./platform-families.ts";
 export { expositionText, expositionType, type Family } from "./exposition.ts";

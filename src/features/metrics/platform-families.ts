@@ -74,7 +74,7 @@ export async function storedFamilies(db: Db): Promise<readonly Family[]> {
   const names = await projectLabels(db);
   const { rows } = await sql<StoredRow>`
     select u.project_id, u.process, u.ordinal as replica, d.number as deployment, u.memory_bytes, u.cpu_seconds, u.processes,
-      coalesce(r.restarts, 0) as restarts
+      coalesce(r.crashes, 0) as restarts
     from replica_usage u join deployment d on d.id = u.deployment_id and d.status = 'active'
     left join replica r on r.deployment_id = u.deployment_id and r.process = u.process and r.ordinal = u.ordinal
     where u.measured_at > now() - interval '5 minutes'`.execute(db);

@@ -79,7 +79,7 @@ export async function selectReplicas(db: Db | Tx, orgId: string, projectId: stri
     processes: number | null;
   }>`
     select t.process, o.ordinal, d.number as deployment, coalesce(r.state = 'running' and r.ready_attempt = r.attempt, false) as ready,
-      coalesce(r.restarts, 0) as restarts, u.measured_at, u.memory_bytes, u.processes
+      coalesce(r.crashes, 0) as restarts, u.measured_at, u.memory_bytes, u.processes
     from project p join deployment d on d.project_id = p.id and d.status = 'active'
     join deployment_process t on t.deployment_id = d.id cross join generate_series(0, t.replicas - 1) as o(ordinal)
     left join replica r on r.deployment_id = d.id and r.process = t.process and r.ordinal = o.ordinal

@@ -5,18 +5,19 @@ import { countsOf } from "./rules.ts";
 
 /**
  * Adds what edges counted since the last sample to the buckets at `at`. Counters only grow, so nothing is counted twice, however many
- * samplers read the same edge and however often; a reading older than the last one adds nothing. Unknown projects are skipped.
+ * samplers read the same edge and however often; a reading older than the last one adds nothing. Unknown projects are skipped. A row of 15
+ * seconds is one sample, from `from` on, so that the requests before and after a switch stay apart.
  */
-export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
+export async function addTraffic(db: Db, usages: readonly EdgeUsage[], at: Date, from = at): Promise<void> {
   const sorted = usages.toSorted((one, other) => (one.project_id < other.project_id ? -1 : 1));
   // All edges store at the same time. Small batches in a common order let them alternate instead of waiting for another edge's whole set.
   for (let start = 0; start < sorted.length; start += atOnce)
-    await addSomeTraffic(db, sorted.slice(start, start + atOnce), at);
+    await addSomeTraffic(db, sorted.slice(start, start + atOnce), at, from);
 }
 
 const atOnce = 100;
 
-async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): Promise<void> {
+async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date, from: Date): Promise<void> {
   const counters = [...new Set(usages.map((usage) => usage.counter))].sort();
   await db.transaction().execute(async (tx) => {
     // Before a counter's first sample there is no row that could be locked, so lock by name.
@@ -41,8 +42,8 @@ async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date): P
         where excluded.requests >= edge_counter.requests and excluded.bytes_in >= edge_counter.bytes_in
           and excluded.bytes_out >= edge_counter.bytes_out)
       insert into project_metric as m (project_id, org_id, bucket_seconds, at, requests, errors, classes, bytes_in, bytes_out, latencies, latency_sum_ms)
-      select i.project_id, i.org_id, w.seconds, ${bucketAt(at)}, i.requests, i.classes[5], i.classes, i.bytes_in, i.bytes_out, i.latencies, i.latency_sum_ms
-      from (${sum()}) i cross join (values (60), (900), (3600)) as w(seconds)
+      select i.project_id, i.org_id, w.seconds, case when w.seconds = 15 then ${from}::timestamptz else ${bucketAt(at)} end, i.requests, i.classes[5], i.classes, i.bytes_in, i.bytes_out, i.latencies, i.latency_sum_ms
+      from (${sum()}) i cross join (values (15), (60), (900), (3600)) as w(seconds)
       where i.requests + i.bytes_in + i.bytes_out > 0
       order by i.project_id, w.seconds
       on conflict (project_id, bucket_seconds, at) do update set requests = m.requests + excluded.requests, errors = m.errors + excluded.errors,
@@ -113,6 +114,7 @@ export async function pruneMetrics(
 ): Promise<number> {
   let deleted = 0n;
   const kept = [
+    [15, 2 * 3600],
     [60, hoursOfMinutes * 3600],
     [900, hoursOfQuarters * 3600],
     [3600, days * 86_400],

@@ -1,6 +1,8 @@
 import type { attentions } from "../../contract/overview.ts";
+import type { Health } from "../../contract/health.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Handlers, HandlerPlatform } from "../context.ts";
+import { readHealth } from "../health/health.ts";
 import { hourParts, selectOrganization, selectOverview, type OverviewRow } from "./queries.ts";
 
 export const overview: Handlers<"overview"> = {
@@ -8,11 +10,16 @@ export const overview: Handlers<"overview"> = {
     const { caller, platform } = ctx;
     // A whole hour: the current minute and the 60 before it.
     const hourFrom = new Date(Math.floor(ctx.now.getTime() / 60_000 - 60) * 60_000);
-    const [rows, organization] = await Promise.all([
+    const [rows, organization, health] = await Promise.all([
       selectOverview(ctx.tx, caller, { hourFrom, limits: platform.settings.disk }),
       selectOrganization(ctx.tx, caller),
+      readHealth(ctx.tx, { org_id: caller.org_id }, ctx.now),
     ]);
-    const projects = rows.map((row) => presentRow(platform, row));
+    // A project that was created between the two reads comes with the next one.
+    const projects = rows.flatMap((row) => {
+      const own = health.get(row.id);
+      return own === null || own === undefined ? [] : [presentRow(platform, row, own)];
+    });
     const sum = (pick: (row: OverviewRow) => number) => rows.reduce((total, row) => total + pick(row), 0);
     return {
       organization: { slug: caller.org_slug, name: caller.org_name, max_projects: organization.max_projects },
@@ -35,7 +42,7 @@ export const overview: Handlers<"overview"> = {
 
 type Shown = Result<"overview.get">["projects"][number];
 
-function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: OverviewRow): Shown {
+function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: OverviewRow, health: Health): Shown {
   const { id, slug, name, hostname, ready, requests, errors, database, storage_bytes } = row;
   return {
     id,
@@ -52,7 +59,8 @@ function presentRow({ addresses }: Pick<HandlerPlatform, "addresses">, row: Over
     storage_bytes,
     database_bytes: row.database_bytes,
     images_bytes: row.images_bytes,
-    attention: attentionOf(row),
+    health,
+    attention: attentionOf(row, health),
   };
 }
 
@@ -63,11 +71,11 @@ function partsOf({ parts }: OverviewRow): Shown["last_hour"]["parts"] {
   });
 }
 
-function attentionOf(row: OverviewRow): (typeof attentions)[number][] {
+function attentionOf(row: OverviewRow, { state }: Health): (typeof attentions)[number][] {
   const reasons: Readonly<Record<(typeof attentions)[number], boolean>> = {
     deploy_failed: row.last?.status === "failed",
     build_failed: row.build_failed,
-    crashing: row.crashing,
+    crashing: state === "crashing",
     replicas_missing: row.active !== null && row.ready < row.replicas,
     database_failed: row.database === "failed",
     backup_failed: row.backup?.status === "failed",

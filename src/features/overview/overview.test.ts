@@ -84,8 +84,10 @@ test("a project is shown with its deployments, replicas, traffic, database, back
     storage_bytes: 4096,
     database_bytes: 8192,
     images_bytes: null,
-    attention: ["deploy_failed", "crashing", "replicas_missing", "maintenance", "storage_over_limit"],
+    health: shown?.health,
+    attention: ["deploy_failed", "replicas_missing", "maintenance", "storage_over_limit"],
   });
+  assert.deepEqual([shown?.health.state, shown?.health.since], ["maintenance", at.toISOString()]);
   const parts = shown?.last_hour.parts ?? [];
   assert.equal(parts.length, 20);
   assert.deepEqual(

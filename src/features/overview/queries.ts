@@ -17,8 +17,6 @@ export interface OverviewRow {
   readonly active: DeploymentFacts | null;
   readonly last: DeploymentFacts | null;
   readonly build_failed: boolean;
-  /** The active deployment crashed repeatedly within the last minutes, even if it runs at the moment. */
-  readonly crashing: boolean;
   readonly requests: number;
   readonly errors: number;
   /** Parts of the hour in which anything was counted, unordered; null for none. */
@@ -56,9 +54,6 @@ interface HourPart {
 /** The number of parts that the last hour is divided into. */
 export const hourParts = 20;
 
-// A single crash may be an accident.
-const crashesInARow = 2;
-
 /**
  * Returns all living projects that a caller reaches with what the dashboard shows of them, newest first, in one statement. Measured with 1,000
  * projects that each have an hour of minute buckets.
@@ -81,9 +76,6 @@ export async function selectOverview(
       select r.deployment_id, count(*)::integer as ready from replica r join deployment d on d.id = r.deployment_id and d.status = 'active'
         join deployment_process t on t.deployment_id = d.id and t.process = r.process
       where r.org_id = ${orgId} and r.state = 'running' and r.ready_attempt = r.attempt and r.ordinal < t.replicas group by r.deployment_id),
-    crashing as (
-      select distinct deployment_id from replica
-      where org_id = ${orgId} and restarts >= ${crashesInARow} and exited_at > now() - interval '5 minutes'),
     wanted as (
       select t.deployment_id, sum(t.replicas)::integer as replicas from deployment_process t join deployment d on d.id = t.deployment_id
       where d.org_id = ${orgId} and d.status = 'active' group by t.deployment_id),
@@ -94,7 +86,7 @@ export async function selectOverview(
       from domain d left join certificate e on e.hostname = d.hostname and e.wanted where d.org_id = ${orgId} group by d.project_id)
     select p.id, p.slug, p.name, p.hostname, p.deleted_at, p.maintenance_since is not null as maintenance, coalesce(w.replicas, p.replicas) as replicas, coalesce(r.ready, 0) as ready,
       ${facts("a", "activated_at")} as active, ${facts("l", "at")} as last,
-      coalesce(b.status = 'failed', false) as build_failed, c.deployment_id is not null as crashing,
+      coalesce(b.status = 'failed', false) as build_failed,
       coalesce(t.requests, 0) as requests, coalesce(t.errors, 0) as errors, t.parts, db.status as database,
       case when k.id is null then null else jsonb_build_object('id', k.id, 'status', k.status, 'at', ${wire("k.at")}) end as backup,
       s.storage_bytes, s.database_bytes, s.images_bytes, coalesce(s.storage_access <> 'open', false) as storage_over_limit,
@@ -114,7 +106,6 @@ export async function selectOverview(
     left join project_database db on db.project_id = p.id
     left join ready r on r.deployment_id = a.id
     left join wanted w on w.deployment_id = a.id
-    left join crashing c on c.deployment_id = a.id
     left join traffic t on t.project_id = p.id
     left join disk_use s on s.project_id = p.id
     left join hostnames h on h.project_id = p.id

@@ -39,7 +39,7 @@ export interface RunningRow {
 /** Returns the project's replicas that have not ended for good, by process type, newest deployment first. */
 export async function runningReplicas(db: Db | Tx, orgId: string, projectId: string): Promise<readonly RunningRow[]> {
   const { rows } = await sql<RunningRow>`
-    select r.process, r.ordinal, d.number, r.state, r.ready_attempt = r.attempt as ready, d.status = 'active' as active, r.since, r.restarts,
+    select r.process, r.ordinal, d.number, r.state, r.ready_attempt = r.attempt as ready, d.status = 'active' as active, r.since, r.crashes as restarts,
       u.memory_bytes, m.cpus
     from deployment d join replica r on r.deployment_id = d.id
     left join replica_usage u on u.deployment_id = d.id and u.process = r.process and u.ordinal = r.ordinal and u.attempt = r.attempt

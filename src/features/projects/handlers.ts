@@ -5,6 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { awaitEdges, edgesConfirm } from "../deployments/deployments.ts";
+import { readHealth } from "../health/health.ts";
 import { purgeState, requestPurge, runningPurge } from "../purges/purges.ts";
 import { presentProject } from "./projects.ts";
 import * as queries from "./queries.ts";
@@ -25,8 +26,10 @@ export const projects: Handlers<"projects"> = {
   },
 
   async list(ctx, { query }) {
+    const { org_id, org_slug } = ctx.caller;
     const rows = await queries.listProjects(ctx.tx, ctx.caller, query);
-    return { projects: rows.map((row) => presentProject(ctx.platform, ctx.caller.org_slug, row)) };
+    const health = await readHealth(ctx.tx, { org_id }, ctx.now);
+    return { projects: rows.map((row) => presentProject(ctx.platform, org_slug, row, health.get(row.id) ?? null)) };
   },
 
   async get(ctx, { params }) {
@@ -105,7 +108,9 @@ type ChangeContext = AnyContext & Pick<Context<"projects.undelete">, "tx" | "not
 async function show(ctx: AnyContext, slug: string) {
   const row = await queries.showProject(ctx.tx, ctx.caller.org_id, slug);
   if (row === undefined) return ctx.fail("not_found");
-  return presentProject(ctx.platform, ctx.caller.org_slug, row);
+  const { org_id, org_slug } = ctx.caller;
+  const health = await readHealth(ctx.tx, { org_id, project_id: row.id }, ctx.platform.clock.now());
+  return presentProject(ctx.platform, org_slug, row, health.get(row.id) ?? null);
 }
 
 async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRow> {

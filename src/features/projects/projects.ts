@@ -1,3 +1,4 @@
+import type { Health } from "../../contract/health.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
@@ -28,6 +29,7 @@ export function presentProject(
   platform: Pick<HandlerPlatform, "addresses">,
   orgSlug: string,
   row: ShownProject,
+  health: Health | null,
 ): Result<"projects.get"> {
   const { addresses } = platform;
   return {
@@ -42,6 +44,7 @@ export function presentProject(
     maintenance:
       row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },
     active_deployment: presentActive(row),
+    health,
   };
 }
 

@@ -159,6 +159,7 @@ const emptiedTables = [
   "replica_metric",
   "project_metric",
   "edge_counter",
+  "project_health",
   "page_look",
   "disk_use",
   "cron_run",

@@ -125,25 +125,6 @@ export async function cronLateness(db: Db) {
   return row as { jobs: number; due_seconds: number | null; waiting_seconds: number | null };
 }
 
-/** Returns active deployments that crashed in the last five minutes, or have a replica that keeps crashing. */
-export async function crashes(db: Db) {
-  return rowsOf(
-    db,
-    sql<{ subject: string; number: number; crashes: number; restarts: number; seconds: number | null }>`
-      select ${named} as subject, d.number,
-        (select count(*)::int from activity a where a.project_id = p.id and a.action in ('replica.crashed', 'replica.out_of_memory')
-          and a.created_at > clock_timestamp() - interval '5 minutes'
-          and (a.detail->>'deployment')::integer = d.number) as crashes,
-        r.restarts, r.seconds
-      from deployment d
-      join project p on p.id = d.project_id and p.deleted_at is null
-      join organization o on o.id = d.org_id and o.suspended_at is null
-      join lateral (select max(restarts) as restarts, min(${age("exited_at")}) as seconds
-        from replica where deployment_id = d.id and exited_at is not null) r on r.seconds < 300
-      where d.status = 'active' order by r.restarts desc`,
-  );
-}
-
 /** Returns builds and deployments that have not ended, with their age and the time since their worker's lease expired. */
 export async function openWork(db: Db) {
   return rowsOf(

@@ -8,7 +8,6 @@ import { nextRows, shownStatus, worstOf, type CheckReport } from "./rules.ts";
 export {
   backupAges,
   countDomains,
-  crashes,
   cronLateness,
   lastRouteVersion,
   lateNotifications,

@@ -148,7 +148,7 @@ test("backups, certificates, approvals and alerts are events of the organization
   for (const subject of subjects)
     await db
       .insertInto("alert")
-      .values({ ...alert, id: newId("alt"), name: "crash_loops", subject, notify_at: new Date() })
+      .values({ ...alert, id: newId("alt"), name: "applications", subject, notify_at: new Date() })
       .execute();
   const seen = (await deliveries(org, own.body["id"])).map(({ event }) => event).toSorted();
   assert.deepEqual(seen, ["alert.opened", "alert.opened", "approval.pending", "backup.failed", "certificate.failed"]);

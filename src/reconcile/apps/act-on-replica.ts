@@ -104,7 +104,8 @@ async function recordEnd(replica: Replica): Promise<void> {
   const { platform, workload, row, instance } = replica;
   const attempt = row?.attempt ?? 0;
   const crash = crashOf({ restarts: row?.restarts ?? 0 }, instance);
-  const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, attempt });
+  const counts = instance?.exit?.machine_lost !== true;
+  const isNew = await markCrashed(platform.db, { ...keyOf(replica), ...crash, counts, attempt });
   await platform.wakeups.send(platform.db, "edge");
   await platform.ingestOutput(await outputOf(platform, workload, instance === undefined ? [] : [instance]));
   // If the deployment is still being released, its release fails and reports the exit.

@@ -130,7 +130,15 @@ test("a machine that reads only what changed knows the same workloads as one tha
     "the replica drains": () => markDraining(db, key, [0]),
     "it is kept": () => markKept(db, key, 0),
     "it crashes": () =>
-      markCrashed(db, { ...key, attempt: 1, exit_code: 1, out_of_memory: false, restarts: 1, pauseMs: 1 }),
+      markCrashed(db, {
+        ...key,
+        attempt: 1,
+        exit_code: 1,
+        out_of_memory: false,
+        restarts: 1,
+        counts: true,
+        pauseMs: 1,
+      }),
     "it starts elsewhere": () => claimAttempt(db, key, "elsewhere"),
     "it runs here again": () => claimAttempt(db, key, machine),
     "the organization is suspended": organization("now()"),

@@ -1,3 +1,4 @@
+import { evaluateTraffic } from "../../features/health/health.ts";
 import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
 import { parseWorkloadId } from "../../features/deployments/deployments.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
@@ -16,17 +17,22 @@ export function metricsTask(platform: Platform): Task {
   const seen = createSeenCounters();
   const rotation = createRotation();
   let prunedAtMs = -Infinity;
+  let sampledAt: Date | undefined;
   return {
     name: "metrics",
     periodMs: everyMs,
-    topics: [],
+    // A deployment that goes live begins a sample of its own.
+    topics: ["metrics"],
     async run(signal) {
       const now = platform.clock.now();
+      const from = sampledAt ?? new Date(now.getTime() - everyMs);
       // The traffic happened between the last run and this one, so assign it to the middle.
-      const at = new Date(now.getTime() - everyMs / 2);
+      const at = new Date((from.getTime() + now.getTime()) / 2);
       const changed = seen.changed(await platform.ports.edge.measure());
-      await addTraffic(platform.db, changed, at);
+      await addTraffic(platform.db, changed, at, from);
       seen.stored(changed);
+      sampledAt = now;
+      await evaluateTraffic(platform.db, now);
       const samples = await measureReplicas(platform, rotation, signal);
       await addReplicaSamples(platform.db, samples, now);
       if (performance.now() - prunedAtMs > pruneEveryMs) {

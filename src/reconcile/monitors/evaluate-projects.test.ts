@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { sampleHealth } from "../../../test/support/contract-samples.ts";
 import type { Finding } from "../../features/status/status.ts";
 import {
   evaluateBackups,
   evaluateCertificates,
-  evaluateCrashes,
   evaluateCron,
   evaluateDatabases,
   evaluateDiskLimits,
   evaluateDomains,
+  evaluateHealth,
   evaluateWork,
 } from "./evaluate-projects.ts";
 
@@ -112,26 +113,32 @@ describe("cron", () => {
 });
 
 describe("an application", () => {
+  const now = new Date("2026-01-02T03:04:00.000Z");
+  const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000).toISOString();
   const table = [
-    { name: "that crashed four times in five minutes is no loop", crashes: 4, restarts: 4, seconds: 5, expected: fine },
+    { name: "that serves is fine", state: "healthy", loop: false, since: ago(900), expected: fine },
+    { name: "that crashed twice is a warning", state: "crashing", loop: false, since: ago(60), expected: bad("warn") },
     {
-      name: "that crashed five times in five minutes is one",
-      crashes: 5,
-      restarts: 5,
-      seconds: 5,
+      name: "that crashed five times is a failure",
+      state: "crashing",
+      loop: true,
+      since: ago(1),
       expected: bad("fail"),
     },
     {
-      name: "is still one when the pauses have grown long",
-      crashes: 3,
-      restarts: 9,
-      seconds: 70,
-      expected: bad("fail"),
+      name: "that was down for a moment is a warning",
+      state: "down",
+      loop: false,
+      since: ago(5),
+      expected: bad("warn"),
     },
-    { name: "is none any more after it ran for a while", crashes: 3, restarts: 9, seconds: 200, expected: fine },
+    { name: "that stays down is a failure", state: "down", loop: false, since: ago(40), expected: bad("fail") },
+    { name: "that is slow is a warning", state: "degraded", loop: false, since: ago(900), expected: bad("warn") },
+    { name: "that is being deployed is fine", state: "deploying", loop: false, since: ago(900), expected: fine },
   ] as const;
-  for (const { name, expected, ...given } of table) {
-    test(name, () => assert.deepEqual(statuses(evaluateCrashes([{ subject, number: 7, ...given }])), expected));
+  for (const { name, expected, state, loop, since } of table) {
+    const health = sampleHealth({ state, since, sentence: "It does not serve." });
+    test(name, () => assert.deepEqual(statuses(evaluateHealth([{ subject, health, is_loop: loop }], now)), expected));
   }
 });
 

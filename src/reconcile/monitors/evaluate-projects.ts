@@ -1,3 +1,4 @@
+import type { ObservedHealth } from "../../features/health/health.ts";
 import type { Finding } from "../../features/status/status.ts";
 import { counted } from "../../kit/counted.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
@@ -184,39 +185,18 @@ export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLatenes
   return overall(seconds >= cronSeconds.fail ? "fail" : "warn", detail, hint);
 }
 
-export interface Crashes extends OfProject {
-  /** The deployment's number. */
-  readonly number: number;
-  /** In the last five minutes, over all replicas. */
-  readonly crashes: number;
-  /** Consecutive restarts of one replica, each after a run of less than a minute. */
-  readonly restarts: number;
-  /** Since the last crash. */
-  readonly seconds: number | null;
-}
+// A replica that crashed once, or that a restart of the machine ended, is back sooner.
+const downMs = 30_000;
 
-// Semantics, "Projects, deployments, builds": an alert after 5 restarts in 5 minutes.
-const loopCrashes = 5;
-// The longest pause between two starts is a minute, and the application counts as steady after running for another.
-const steadySeconds = 150;
-
-/** Lists applications that keep crashing: five crashes in five minutes, or five in a row with the last one recent. */
-export function evaluateCrashes(seen: readonly Crashes[]): readonly Finding[] {
-  const bad = seen
-    .filter(
-      ({ crashes, restarts, seconds }) =>
-        crashes >= loopCrashes || (restarts >= loopCrashes && (seconds ?? Infinity) < steadySeconds),
-    )
-    .map(({ subject, number, crashes }): Finding => {
-      const detail = `Deployment ${number} keeps crashing: ${counted(crashes, "time")} in the last five minutes.`;
-      return {
-        subject,
-        status: "fail",
-        detail,
-        hint: "`berth logs` shows its last lines; `berth rollback` returns to the previous deployment.",
-      };
-    });
-  return listed(bad, { ok: "No application keeps crashing.", bad: "Applications that keep crashing" });
+/** Lists applications that do not serve as they should. A loop of crashes is a failure, and so is one that is down for some time. */
+export function evaluateHealth(seen: readonly ObservedHealth[], now: Date): readonly Finding[] {
+  const bad = seen.flatMap(({ subject, health: { state, since, sentence, next }, is_loop }): Finding[] => {
+    if (state !== "down" && state !== "crashing" && state !== "degraded") return [];
+    const isDown = state === "down" && since !== null && now.getTime() - Date.parse(since) >= downMs;
+    const status = isDown || is_loop ? "fail" : "warn";
+    return [{ subject, status, detail: sentence, hint: next?.advice ?? null }];
+  });
+  return listed(bad, { ok: "All applications serve.", bad: "Applications that do not serve as they should" });
 }
 
 interface NearLimit {

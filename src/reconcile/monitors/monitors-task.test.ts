@@ -156,7 +156,7 @@ describe("monitors", () => {
       "git",
       "cron",
       "backups",
-      "crash_loops",
+      "applications",
       "disk_limits",
       "control_planes",
     ])
@@ -253,7 +253,7 @@ describe("monitors", () => {
     const broken = monitor({ edge: () => Promise.reject(new Error("no")), settings: { dataDir: "/nonexistent" } });
     // The machine's own description needs the folder too, so the task itself fails.
     await assert.rejects(look(broken));
-    assert.equal((await check("crash_loops", subject))?.status, "fail");
+    assert.equal((await check("applications", subject))?.status, "fail");
     await look(monitor({ edge: () => Promise.reject(new Error("no")) }));
     assert.equal((await check("edge"))?.status, "unknown");
   });
@@ -262,10 +262,14 @@ describe("monitors", () => {
     const project = await crashing(4);
     const subject = await nameOf(project);
     await look(monitor());
-    assert.equal(await check("crash_loops", subject), undefined);
+    assert.equal((await check("applications", subject))?.status, "warn");
+    assert.deepEqual(
+      (await alerts("applications")).filter((alert) => alert.subject === subject),
+      [],
+    );
     await crash(project, 5);
     await look(monitor());
-    const open = (await alerts("crash_loops")).filter((alert) => alert.subject === subject);
+    const open = (await alerts("applications")).filter((alert) => alert.subject === subject);
     assert.deepEqual(
       open.map(({ severity, resolved_at }) => [severity, resolved_at]),
       [["critical", null]],
@@ -277,7 +281,7 @@ describe("monitors", () => {
       .execute();
     await look(monitor());
     assert.equal(
-      (await alerts("crash_loops")).filter((alert) => alert.resolved_at === null && alert.subject === subject).length,
+      (await alerts("applications")).filter((alert) => alert.resolved_at === null && alert.subject === subject).length,
       0,
     );
   });
@@ -325,7 +329,7 @@ describe("monitors", () => {
     const tasks = ["a", "b"].map((machine) => monitor({ machine, ...full }));
     await Promise.all(tasks.map((task) => look(task, 5)));
     const subject = await nameOf(project);
-    assert.equal((await alerts("crash_loops")).filter((alert) => alert.subject === subject).length, 1);
+    assert.equal((await alerts("applications")).filter((alert) => alert.subject === subject).length, 1);
     assert.deepEqual((await alerts("disk")).map(({ machine }) => machine).sort(), ["a", "b"]);
     const told = (await messages()).join("\n");
     assert.equal(told.split(subject).length - 1 <= 1, true);

@@ -2,7 +2,6 @@ import { specOf, wantedDatabases, type DatabaseRow } from "../../features/databa
 import {
   backupAges,
   countDomains,
-  crashes,
   cronLateness,
   openWork,
   projectsNearLimits,
@@ -10,6 +9,7 @@ import {
   troubledDatabases,
   troubledDomains,
 } from "../../features/status/status.ts";
+import { observeHealth } from "../../features/health/health.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { givenUpWebhooks } from "../../features/webhooks/webhooks.ts";
 import type { Platform } from "../platform.ts";
@@ -17,11 +17,11 @@ import type { Check } from "./check.ts";
 import {
   evaluateBackups,
   evaluateCertificates,
-  evaluateCrashes,
   evaluateCron,
   evaluateDatabases,
   evaluateDiskLimits,
   evaluateDomains,
+  evaluateHealth,
   evaluateWebhooks,
   evaluateWork,
 } from "./evaluate-projects.ts";
@@ -43,7 +43,15 @@ export function projectChecks(platform: Platform): readonly Check[] {
       timeoutMs: 30_000,
       look: (signal) => checkDatabases(platform, signal),
     },
-    { name: "crash_loops", scope, patience: atOnce, look: async () => evaluateCrashes(await crashes(db)) },
+    {
+      name: "applications",
+      scope,
+      patience: { warnMs: 5 * minuteMs, failMs: 0 },
+      look: async () => {
+        const now = platform.clock.now();
+        return evaluateHealth(await observeHealth(db, now), now);
+      },
+    },
     { name: "cron", scope, patience: soon, look: async () => [evaluateCron(await cronLateness(db))] },
     {
       name: "work",

@@ -159,6 +159,7 @@ async function announce(release: Release): Promise<void> {
   if (deployment.trigger === "upload" || deployment.trigger === "follow")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
+  await platform.wakeups.send(platform.db, "metrics", deployment.project_id);
   await platform.wakeups.send(platform.db, "outcomes", deployment.id);
   await platform.wakeups.send(platform.db, "apps", deployment.project_id);
 }

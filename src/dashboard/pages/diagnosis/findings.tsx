@@ -1,7 +1,13 @@
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import type { Answer } from "../../../contract/client.ts";
+import { useCall } from "../../data/api.ts";
+import type { Project } from "../../data/project.ts";
+import { standOf } from "../../frame/stand.ts";
+import { Button } from "../../ui/button.tsx";
 import { Status, type Tone } from "../../ui/status.tsx";
-import { Prose } from "../../ui/text.tsx";
+import { Dated, Prose } from "../../ui/text.tsx";
+import { RollbackDialog } from "../deployments/rollback-dialog.tsx";
 
 type Finding = Answer<"diagnosis.get">["findings"][number];
 
@@ -12,21 +18,61 @@ const words: Record<Finding["severity"], readonly [Tone, string]> = {
 };
 
 /** Lists what is wrong with a project. Failed builds and deployments are missing, because they have a box of their own. */
-export function Findings({ slug, of }: { readonly slug: string; readonly of: readonly Finding[] }) {
+export function Findings({ project, of }: { readonly project: Project; readonly of: readonly Finding[] }) {
+  const { slug, health } = project;
   const findings = of.filter(({ failure }) => failure === null);
   if (findings.length === 0) return null;
   return (
-    <ul aria-label="What needs attention" className="flex flex-col gap-2 text-sm">
+    <ul aria-label="What needs attention" className="flex flex-col gap-3 text-sm">
       {findings.map((finding, index) => (
-        <li key={index} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
-          <Status tone={words[finding.severity][0]}>{words[finding.severity][1]}</Status>
-          <span className="max-w-[80ch] text-muted">
-            <Prose>{finding.advice}</Prose>
+        <li key={index} className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+          <Status tone={words[finding.severity][0]}>
+            {finding.code === health?.code ? standOf({ health }).word : words[finding.severity][1]}
+          </Status>
+          <span className="max-w-[80ch] min-w-0">
+            <Dated>{finding.sentence}</Dated>{" "}
+            <span className="text-muted">
+              <Prose>{finding.advice}</Prose>
+            </span>
           </span>
           <More slug={slug} finding={finding} />
+          {finding.code === health?.code && <WayBack slug={slug} finding={finding} rollback={health.rollback} />}
         </li>
       ))}
     </ul>
+  );
+}
+
+interface WayBackProps {
+  readonly slug: string;
+  readonly finding: Finding;
+  readonly rollback: NonNullable<Project["health"]>["rollback"];
+}
+
+/** Offers the rollback and the comparison, if the trouble began after the deployment that a rollback leads to. */
+function WayBack({ slug, finding: { seen }, rollback }: WayBackProps) {
+  const { data } = useCall("deployments.list", { params: { slug } });
+  const [open, setOpen] = useState(false);
+  const bad = seen["first_bad_deployment"];
+  const target = data?.deployments.find(({ number }) => number === rollback?.to);
+  if (target === undefined || typeof bad !== "number" || bad <= target.number) return null;
+  return (
+    <>
+      {rollback?.after_release === false && (
+        <Button row="deployments.rollback" className="h-7" onClick={() => setOpen(true)}>
+          Roll back to #{target.number}
+        </Button>
+      )}
+      <Link
+        to="/projects/$slug/compare"
+        params={{ slug }}
+        search={{ from: target.number, to: bad }}
+        className="text-accent underline underline-offset-2"
+      >
+        Compare #{target.number} → #{bad}
+      </Link>
+      {open && <RollbackDialog slug={slug} target={target} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 

@@ -3,16 +3,22 @@ import { ArrowRight, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { plural } from "../../data/format.ts";
-import { attentionTexts } from "../../frame/stand.ts";
+import { troublesOf } from "../../frame/stand.ts";
+import { Dated } from "../../ui/text.tsx";
 
 const mostShown = 5;
 
 /** Lists what needs attention, each with its next step. */
 export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
   const { totals, projects } = data;
-  const troubled = projects.filter((project) => project.attention.length > 0);
+  const all = projects.map(({ id, slug, ...project }) => ({
+    id,
+    slug,
+    troubles: troublesOf({ id, slug, ...project }),
+  }));
+  const needy = all.filter(({ troubles }) => troubles.length > 0);
   const [pending, alerts] = [totals.approvals_pending, totals.alerts ?? 0];
-  if (troubled.length === 0 && pending === 0 && alerts === 0) return null;
+  if (needy.length === 0 && pending === 0 && alerts === 0) return null;
   return (
     <section
       aria-label="Needs you"
@@ -28,13 +34,13 @@ export function Needs({ data }: { readonly data: Answer<"overview.get"> }) {
           {pending === 1 ? "1 request waits for a decision" : `${pending} requests wait for a decision`}
         </Need>
       )}
-      {troubled.slice(0, mostShown).map(({ id, slug, attention }) => (
+      {needy.slice(0, mostShown).map(({ id, slug, troubles }) => (
         <Need key={id} to="/projects/$slug" params={{ slug }} step="See why">
-          <b className="font-medium">{slug}</b>: {attention.map((each) => attentionTexts[each]).join(" · ")}
+          <b className="font-medium">{slug}</b>: <Dated>{troubles.join(" · ")}</Dated>
         </Need>
       ))}
-      {troubled.length > mostShown && (
-        <p className="px-3 py-2 text-sm text-muted">and {plural(troubled.length - mostShown, "more project")}</p>
+      {needy.length > mostShown && (
+        <p className="px-3 py-2 text-sm text-muted">and {plural(needy.length - mostShown, "more project")}</p>
       )}
     </section>
   );

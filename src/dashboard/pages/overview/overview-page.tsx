@@ -1,18 +1,18 @@
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
 import { loadPart } from "../../data/load-part.ts";
 import { compareNames, count, plural, shortCommit, visible } from "../../data/format.ts";
-import { attentionTexts, standOf, type OverviewProject } from "../../frame/stand.ts";
+import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
 import { coversItem, Table, type Column } from "../../ui/table.tsx";
-import { Ago, Mono, Plain } from "../../ui/text.tsx";
+import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Needs } from "./needs.tsx";
 import { Sparkline } from "./sparkline.tsx";
@@ -91,11 +91,7 @@ const columns: readonly Column<OverviewProject>[] = [
       <Link to="/projects/$slug" params={{ slug: project.slug }} className="group flex min-w-0 flex-col leading-4.5">
         <span className="truncate font-medium group-hover:text-accent">{project.slug}</span>
         <span className="truncate text-xs text-faint">
-          {project.attention.length > 0 ? (
-            <span className="text-warn">{attentionTexts[project.attention[0] as keyof typeof attentionTexts]}</span>
-          ) : (
-            <Plain>{project.name}</Plain>
-          )}
+          <Trouble of={project} instead={<Plain>{project.name}</Plain>} />
         </span>
       </Link>
     ),
@@ -114,8 +110,7 @@ const columns: readonly Column<OverviewProject>[] = [
 
 /** A project on a phone. */
 function Item({ project }: { readonly project: OverviewProject }) {
-  const { slug, url, attention, last_deployment: last, last_hour: hour } = project;
-  const [first] = attention;
+  const { slug, url, last_deployment: last, last_hour: hour } = project;
   return (
     <>
       <p className="flex items-center justify-between gap-3">
@@ -141,8 +136,20 @@ function Item({ project }: { readonly project: OverviewProject }) {
           </>
         )}
       </p>
-      {first !== undefined && <p className="text-warn">{attentionTexts[first]}</p>}
+      <p className="empty:hidden">
+        <Trouble of={project} />
+      </p>
     </>
+  );
+}
+
+function Trouble({ of, instead = null }: { readonly of: OverviewProject; readonly instead?: ReactNode }) {
+  const [first] = troublesOf(of);
+  if (first === undefined) return instead;
+  return (
+    <span className="text-warn" title={first}>
+      <Dated>{first}</Dated>
+    </span>
   );
 }
 

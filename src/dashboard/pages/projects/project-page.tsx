@@ -4,10 +4,10 @@ import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
 import { count, firstLine, shortCommit } from "../../data/format.ts";
 import { useProject, type Project } from "../../data/project.ts";
-import { attentionTexts, type OverviewProject } from "../../frame/stand.ts";
+import { troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { State, Status } from "../../ui/status.tsx";
+import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
@@ -48,16 +48,17 @@ function Active({ project }: { readonly project: Project }) {
   const overview = useCall("overview.get", {});
   // What runs or failed is at the top, so the rest waits for it instead of being pushed down later.
   const deployments = useCall("deployments.list", { params: { slug } });
-  const attention = overview.data?.projects.find(({ id }) => id === project.id)?.attention ?? [];
+  const seen = overview.data?.projects.find(({ id }) => id === project.id);
+  const needsLook = seen !== undefined && troublesOf(seen).length > 0;
   useShowFirst(project, builds.data?.builds[0]?.id, builds.isPending);
-  const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: attention.length > 0 });
+  const diagnosis = useCall("diagnosis.get", { params: { slug } }, { enabled: needsLook });
   if (builds.isPending || deployments.isPending || overview.isPending || diagnosis.isLoading)
     return <div aria-busy="true" />;
   return (
     <>
       <Running slug={slug} />
       <LastFailure project={project} />
-      {active !== null && <Findings slug={slug} of={diagnosis.data?.findings ?? []} />}
+      {active !== null && <Findings project={project} of={diagnosis.data?.findings ?? []} />}
       {active === null ? (
         <FirstDeployment project={project} isAgain={builds.data?.builds.length !== 0} />
       ) : (
@@ -96,74 +97,51 @@ function useShowFirst(
   }, [newest, isPending]);
 }
 
-// Left out below, because the failure box and the findings above show them with their reasons.
-const explained = [
-  "deploy_failed",
-  "build_failed",
-  "crashing",
-  "replicas_missing",
-  "database_failed",
-  "backup_failed",
-  "hostname_lost",
-];
-
 function Facts({ project }: { readonly project: Project }) {
   const { slug, active_deployment: active } = project;
   const { data } = useCall("overview.get", {});
   const seen = data?.projects.find(({ id }) => id === project.id);
-  const troubles = seen?.attention.filter((each) => !explained.includes(each)) ?? [];
   return (
-    <>
-      {troubles.length > 0 && (
-        <ul className="flex flex-col gap-1 text-sm">
-          {troubles.map((each) => (
-            <li key={each}>
-              <Status tone="warn">{attentionTexts[each]}</Status>
-            </li>
-          ))}
-        </ul>
-      )}
-      <dl className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
-        <Fact label="Serves" wide>
-          {active !== null && <Serving slug={slug} active={active} />}
-        </Fact>
-        <Fact label="Address">
-          <a
-            href={project.url}
-            title={project.url}
-            target="_blank"
-            rel="noreferrer"
-            className="block truncate text-accent hover:underline"
-          >
-            <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
-          </a>
-        </Fact>
-        <Fact label="Requests, last hour">
-          {seen === undefined ? "–" : count(seen.last_hour.requests)}
-          {seen !== undefined && seen.last_hour.errors > 0 && (
-            <span className="text-bad"> · {count(seen.last_hour.errors)} failed</span>
-          )}
-        </Fact>
-        <Fact label="Live since">
-          {active?.activated_at === null || active === null ? "–" : <Ago at={active.activated_at} />}
-        </Fact>
-        <Fact label="Replicas">
-          <Link to="/projects/$slug/processes" params={{ slug }} className="hover:text-accent">
-            {seen === undefined ? project.replicas : `${seen.replicas.ready} of ${seen.replicas.wanted} ready`}
-          </Link>
-        </Fact>
-        <Fact label="Database">
-          {(seen?.database ?? null) === null ? (
-            <span className="text-faint">none</span>
-          ) : (
-            <State of={seen?.database ?? ""} />
-          )}
-        </Fact>
-        <Fact label="Last backup">
-          <LastBackup of={seen?.last_backup ?? null} />
-        </Fact>
-      </dl>
-    </>
+    <dl className="grid grid-cols-2 gap-x-6 gap-y-5 rounded-md border border-line p-5 lg:grid-cols-4">
+      <Fact label="Serves" wide>
+        {active !== null && <Serving slug={slug} active={active} />}
+      </Fact>
+      <Fact label="Address">
+        <a
+          href={project.url}
+          title={project.url}
+          target="_blank"
+          rel="noreferrer"
+          className="block truncate text-accent hover:underline"
+        >
+          <Mono>{project.url.replace(/^https?:\/\//, "")}</Mono>
+        </a>
+      </Fact>
+      <Fact label="Requests, last hour">
+        {seen === undefined ? "–" : count(seen.last_hour.requests)}
+        {seen !== undefined && seen.last_hour.errors > 0 && (
+          <span className="text-bad"> · {count(seen.last_hour.errors)} failed</span>
+        )}
+      </Fact>
+      <Fact label="Serves since">
+        {active?.activated_at === null || active === null ? "–" : <Ago at={active.activated_at} />}
+      </Fact>
+      <Fact label="Replicas">
+        <Link to="/projects/$slug/processes" params={{ slug }} className="hover:text-accent">
+          {seen === undefined ? project.replicas : `${seen.replicas.ready} of ${seen.replicas.wanted} ready`}
+        </Link>
+      </Fact>
+      <Fact label="Database">
+        {(seen?.database ?? null) === null ? (
+          <span className="text-faint">none</span>
+        ) : (
+          <State of={seen?.database ?? ""} />
+        )}
+      </Fact>
+      <Fact label="Last backup">
+        <LastBackup of={seen?.last_backup ?? null} />
+      </Fact>
+    </dl>
   );
 }
 

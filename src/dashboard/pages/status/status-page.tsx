@@ -16,6 +16,7 @@ const order = ["fail", "unknown", "warn", "ok", "off"];
 /** The page of the platform's open alerts and of every check, with what helps. */
 export function StatusPage() {
   const status = useCall("status.get", {}, { pollMs: 15_000 });
+  const alerts = useCall("alerts.list", {}, { pollMs: 15_000 });
   return (
     <Page title="Status" lead={<Lead checkedAt={status.data?.checked_at ?? null} />}>
       <Alerts />
@@ -23,13 +24,26 @@ export function StatusPage() {
         <List
           of={status}
           caption="Checks"
-          rows={(data) => data.checks.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status))}
+          rows={(data) =>
+            withoutAlerts(data.checks, alerts.data?.alerts ?? []).toSorted(
+              (a, b) => order.indexOf(a.status) - order.indexOf(b.status),
+            )
+          }
           columns={columns}
           keyOf={({ check, machine, subject }) => `${check} ${machine} ${subject}`}
         />
       </Section>
     </Page>
   );
+}
+
+/** Leaves out what an open alert shows above, and rows that only count those of their check's subjects. */
+function withoutAlerts(checks: readonly Check[], alerts: Answer<"alerts.list">["alerts"]): readonly Check[] {
+  const nameOf = ({ check, machine, subject }: Pick<Check, "check" | "machine" | "subject">) =>
+    `${check} ${machine} ${subject}`;
+  const alerted = new Set(alerts.map(nameOf));
+  const named = new Set(checks.flatMap(({ check, subject }) => (subject === null ? [] : [check])));
+  return checks.filter((check) => !alerted.has(nameOf(check)) && (check.subject !== null || !named.has(check.check)));
 }
 
 function Lead({ checkedAt }: { readonly checkedAt: string | null }) {
