@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
+import { hasSiteFile } from "./python-site.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** Returns the plan to build a Go program. Throws BuildRefused if there is no module, no main package, or none for a Procfile command. */
@@ -33,7 +34,9 @@ export function goPlan(tree: SourceTree, version: string, procfile: Procfile): B
 
 /** Returns whether this is a Go application: a module, or a main.go at the root. */
 export function isGo(tree: SourceTree): boolean {
-  return tree.has("go.mod") || tree.has("main.go");
+  if (!tree.has("go.mod")) return tree.has("main.go");
+  // A Hugo site may have a go.mod that names its themes.
+  return !hasSiteFile(tree) || tree.paths.some((path) => path.endsWith(".go"));
 }
 
 function goBuild({ file, from }: Program): Step {

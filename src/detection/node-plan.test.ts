@@ -177,3 +177,42 @@ test("Bun installs by its lock file and runs the source as it is; another lock f
   assert.equal(managers({ ".bun-version": "1.2.3" })[0]?.version, "1.2.3");
   assert.equal(managers({ "package-lock.json": "" })[0]?.name, "npm");
 });
+
+test("development dependencies stay where a command uses their programs, also by a script of package.json", () => {
+  const scripts = { build: "next build", "db:push": "drizzle-kit push", migrate: "npm run db:push" };
+  const manifest = { dependencies, devDependencies: { "drizzle-kit": "1", typescript: "5" }, scripts };
+  const files = { "package.json": JSON.stringify(manifest), "package-lock.json": "{}" };
+  const of = (command: string) => nodePlan(testTree(files), { commands: [command] });
+  for (const command of [
+    "npx drizzle-kit push",
+    "npm run db:push",
+    "pnpm migrate && echo",
+    "node_modules/.bin/drizzle-kit",
+  ]) {
+    const { prune, notes } = of(command);
+    assert.deepEqual(prune, [], command);
+    assert.match(notes.join(), /stay in the image, because its commands use drizzle-kit/);
+  }
+  assert.equal(of("node migrate.js constructor").prune.length, 1);
+  assert.notDeepEqual(of("npx drizzle-kit push").install?.inputs, of("node x.js").install?.inputs);
+  // A start script, too; without it, nothing but production dependencies would be installed.
+  const started = plan({ devDependencies: { "cross-env": "7" }, scripts: { start: "cross-env A=1 node x.js" } });
+  assert.deepEqual(started.commands, ["npm install --include=dev"]);
+  const prisma = plan({ devDependencies: { "@mikro-orm/cli": "6" }, scripts: { start: "mikro-orm up; node x.js" } });
+  assert.deepEqual(prisma.commands, ["npm install --include=dev"]);
+});
+
+test("a static generator builds without a script named build, unless something else starts the application", () => {
+  const built = (manifest: object, files = {}) =>
+    plan({ devDependencies: { vitepress: "1" }, ...manifest }, files).commands;
+  const scripts = { "docs:dev": "vitepress dev docs", "docs:build": "vitepress build docs" };
+  assert.deepEqual(built({ scripts }), [
+    "npm install --include=dev",
+    "npm run docs:build",
+    "npm prune --omit=dev --ignore-scripts",
+  ]);
+  assert.equal(built({}, { "docs/.vitepress/config.mjs": "" })[1], "vitepress build docs");
+  assert.equal(built({}, { "index.md": "" })[1], "vitepress build .");
+  assert.equal(built({ devDependencies: { "@11ty/eleventy": "3" } })[1], "eleventy");
+  assert.equal(built({ scripts: { ...scripts, start: "node server.js" } }).length, 1);
+});

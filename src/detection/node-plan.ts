@@ -1,5 +1,7 @@
 import { BuildRefused } from "./failures.ts";
 import { bunStart } from "./bun-start.ts";
+import { developmentTools } from "./development-tools.ts";
+import { nodeBuild, type NodeBuild } from "./node-build.ts";
 import { nodeStart } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
 import { readPackageJson, type PackageJson } from "./package-json.ts";
@@ -11,14 +13,26 @@ interface NodeFacts {
   readonly manifest: PackageJson;
   readonly tree: SourceTree;
   readonly manager: PackageManager;
+  readonly build: NodeBuild | null;
+  /** Development dependencies that the application's commands use after the build. */
+  readonly developmentTools: readonly string[];
+}
+
+interface Commands {
+  /** Whether the project's own command replaces the build. */
+  readonly hasBuildCommand?: boolean;
+  /** The commands of the application's processes and its release command. */
+  readonly commands?: readonly string[];
 }
 
 /** Returns the plan to install, build and start a Node application. */
-export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
+export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands = [] }: Commands = {}): BuildPlan {
   const manifest = readPackageJson(tree);
-  const facts = { manifest, tree, manager: choosePackageManager(manifest, tree) };
+  const [manager, build] = [choosePackageManager(manifest, tree), nodeBuild(manifest, tree)];
+  const facts = { manifest, tree, manager, build, developmentTools: developmentTools(manifest, commands) };
   const wish = nodeWish(manifest, tree);
-  const isFull = hasBuildCommand || needsDevDependencies(manifest);
+  const keepsAll = facts.developmentTools.length > 0;
+  const isFull = hasBuildCommand || keepsAll || needsDevDependencies(facts);
   return {
     kind: "node",
     name: facts.manager.name === "bun" ? "Bun app" : "Node.js app",
@@ -44,7 +58,8 @@ export function nodePlan(tree: SourceTree, hasBuildCommand = false): BuildPlan {
           ...standalone(facts, isFull),
         },
     build: buildSteps(facts),
-    prune: isFull && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
+    prune:
+      isFull && !keepsAll && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
   };
 }
 
@@ -67,22 +82,29 @@ const svelteEnv = {
 const svelteHint =
   "@sveltejs/adapter-auto made no server: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
 
-function start({ manifest, manager }: NodeFacts, files: BuiltFiles): Start {
+function start({ manifest, manager, build }: NodeFacts, files: BuiltFiles): Start {
   const found = manager.name === "bun" ? bunStart(manifest, files) : nodeStart(manifest, files);
   if (found !== null) return found;
-  const code = manifest.scripts["build"] === undefined ? "no_start_command" : "build_output_missing";
+  const code = build === null ? "no_start_command" : "build_output_missing";
   throw new BuildRefused(code, choosesSvelteAdapter(manifest) ? { hint: svelteHint } : {});
 }
 
-function notesOn({ manager, manifest }: NodeFacts): readonly string[] {
+function notesOn({ manager, manifest, developmentTools: used }: NodeFacts): readonly string[] {
   const hasDependencies = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).length > 0;
-  if (manager.lockFile !== null || !hasDependencies) return manager.notes;
-  return ["No lock file: versions may change from build to build. Commit one.", ...manager.notes];
+  const isLoose = manager.lockFile === null && hasDependencies;
+  return [
+    ...(isLoose ? ["No lock file: versions may change from build to build. Commit one."] : []),
+    ...(used.length > 0
+      ? [`Development dependencies stay in the image, because its commands use ${used.join(", ")}`]
+      : []),
+    ...manager.notes,
+  ];
 }
 
 /** Returns whether a build or install script of the application may create files. */
-export function makesFiles(manifest: PackageJson): boolean {
-  return needsDevDependencies(manifest);
+export function makesFiles(tree: SourceTree): boolean {
+  const manifest = readPackageJson(tree);
+  return needsDevDependencies({ manifest, build: nodeBuild(manifest, tree) });
 }
 
 const lifecycle = ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
@@ -101,8 +123,8 @@ function ownScripts(manifest: PackageJson): string[] {
 const isGitHook = ({ scripts }: PackageJson, name: string): boolean => gitHookTools.test(scripts[name] as string);
 
 /** Returns whether development dependencies are needed: a build or install script of the application may use them. */
-function needsDevDependencies(manifest: PackageJson): boolean {
-  return manifest.scripts["build"] !== undefined || manifest.hasWorkspaces || ownInstallScripts(manifest).length > 0;
+function needsDevDependencies({ manifest, build }: Pick<NodeFacts, "manifest" | "build">): boolean {
+  return build !== null || manifest.hasWorkspaces || ownInstallScripts(manifest).length > 0;
 }
 
 function isEmpty({ manifest, manager }: NodeFacts): boolean {
@@ -129,7 +151,7 @@ function installInputs(facts: NodeFacts, isFull: boolean): readonly unknown[] | 
   const deciding = [manager.lockFile, ".npmrc", ".yarnrc", ".yarnrc.yml"].filter((file) => tree.has(file));
   const digests = deciding.map((file) => tree.lock(file)?.digest);
   if (digests.includes(undefined)) return null;
-  return [manager.name, isFull, manifest.installInputs, deciding, digests];
+  return [manager.name, isFull, facts.developmentTools.length > 0, manifest.installInputs, deciding, digests];
 }
 
 /**
@@ -245,11 +267,14 @@ function installArgs(
   }
 }
 
-function buildSteps({ manager, manifest }: NodeFacts): Step[] {
-  if (manifest.scripts["build"] === undefined) return [];
-  const step = scriptStep(manager, "build", "build");
+function buildSteps({ manager, manifest, build }: NodeFacts): Step[] {
+  if (build === null) return [];
+  if ("command" in build) return [{ ...scriptStep(manager, "", "build"), ...programStep(build.command) }];
+  const step = scriptStep(manager, build.script, "build");
   return [choosesSvelteAdapter(manifest) ? { ...step, env: { ...step.env, ...nodeAdapter } } : step];
 }
+
+const programStep = (args: Step["args"]) => ({ title: `Building: ${args.join(" ")}`, args });
 
 // The only environment for which adapter-auto chooses adapter-node (https://github.com/sveltejs/kit, adapter-auto's adapters.js).
 const nodeAdapter = { GCP_BUILDPACKS: "1" };

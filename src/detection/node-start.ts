@@ -23,6 +23,8 @@ const siteFolders = [
   "dist/client",
   ".vitepress/dist",
   "docs/.vitepress/dist",
+  ".vuepress/dist",
+  "docs/.vuepress/dist",
   "storybook-static",
   "public",
 ];

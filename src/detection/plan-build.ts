@@ -5,7 +5,6 @@ import { denoPlan } from "./deno-plan.ts";
 import { goPlan } from "./go-plan.ts";
 import { javaPlan, type JavaOfMachine } from "./java-plan.ts";
 import { makesFiles, nodePlan } from "./node-plan.ts";
-import { readPackageJson } from "./package-json.ts";
 import type { BuildPlan, Start, Step } from "./plan.ts";
 import { requireCommands } from "./procfile.ts";
 import { phpPlan } from "./php-plan.ts";
@@ -34,10 +33,7 @@ export function planBuild(detected: Detected, tree: SourceTree, machine: Machine
   const { buildCommand } = detected;
   const own = languagePlan(detected, tree, machine);
   const plan = buildCommand === null ? own : { ...own, build: [commandStep(buildCommand)] };
-  const isOpen =
-    buildCommand !== null ||
-    detected.kind === "java" ||
-    (detected.kind === "node" && makesFiles(readPackageJson(tree)));
+  const isOpen = buildCommand !== null || detected.kind === "java" || (detected.kind === "node" && makesFiles(tree));
   const made = new Set(plan.makes);
   const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
   if (!isOpen)
@@ -57,7 +53,7 @@ function unusedDockerfile(tree: SourceTree, name: string): string[] {
 function languagePlan(detected: Detected, tree: SourceTree, { python, java, versions, home }: Machine): BuildPlan {
   switch (detected.kind) {
     case "node":
-      return nodePlan(tree, detected.buildCommand !== null);
+      return nodePlan(tree, { hasBuildCommand: detected.buildCommand !== null, commands: commandsOf(detected) });
     case "python":
       if (python === null) throw new BuildRefused("python_missing");
       return pythonPlan({ ...python, tree, home });
@@ -84,6 +80,10 @@ function languagePlan(detected: Detected, tree: SourceTree, { python, java, vers
     default:
       return detected.kind satisfies never;
   }
+}
+
+function commandsOf({ procfile: { web, release, others } }: Detected): string[] {
+  return [web, release, ...Object.values(others)].flatMap((command) => command ?? []);
 }
 
 function commandStep(command: string): Step {

@@ -1,5 +1,5 @@
 import { asTable, parseToml } from "./parse-toml.ts";
-import { hasPoetryRoot, isPoetryFromRegistries, type PoetryProject } from "./python-poetry.ts";
+import { hasPoetryRoot, isPoetryFromRegistries, usesPoetry, type PoetryProject } from "./python-poetry.ts";
 import { isFromRegistries, type UvProject } from "./python-uv.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -12,6 +12,8 @@ export interface Dependencies {
   readonly from: string;
   readonly texts: readonly string[];
   readonly isReusable: boolean;
+  /** Lines for the build log. */
+  readonly notes: readonly string[];
   /** Set if uv installs instead of pip. */
   readonly uv?: UvProject;
   /** Set if Poetry installs instead of pip. */
@@ -36,12 +38,13 @@ export function findDependencies(tree: SourceTree): Dependencies {
   if (pyproject !== null && tree.has("uv.lock")) return fromUv(pyproject, tree.text("uv.lock"));
   if (pyproject !== null && tree.has("poetry.lock")) return fromPoetry(pyproject, tree);
   if (tree.has("requirements.txt")) return fromRequirements(tree);
+  if (pyproject !== null && usesPoetry(parseToml(pyproject, "pyproject.toml"))) return fromPoetry(pyproject, tree);
   if (pyproject !== null) return fromPyproject(pyproject);
   if (tree.has("setup.py"))
-    return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false };
+    return { args: ["."], from: "setup.py", texts: [tree.text("setup.py") ?? ""], isReusable: false, notes: [] };
   const pipfile = tree.text("Pipfile");
   if (pipfile !== null) return fromPipfile(pipfile);
-  return { args: [], from: "nowhere (no requirements.txt)", texts: [], isReusable: true };
+  return { args: [], from: "nowhere (no requirements.txt)", texts: [], isReusable: true, notes: [] };
 }
 
 function fromRequirements(tree: SourceTree): Dependencies {
@@ -51,7 +54,7 @@ function fromRequirements(tree: SourceTree): Dependencies {
   // to read, is not seen.
   const namesMore = /^[ \t]*(?:-e|--editable|\.|-[rc][ \t]+(?!requirements[^/\s]*\.txt[ \t]*$)|file:)/m;
   const isReusable = all.length === lists.length && !namesMore.test(all.join("\n"));
-  return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: all, isReusable };
+  return { args: ["-r", "requirements.txt"], from: "requirements.txt", texts: all, isReusable, notes: [] };
 }
 
 function fromPyproject(text: string): Dependencies {
@@ -61,8 +64,9 @@ function fromPyproject(text: string): Dependencies {
     ? project["dependencies"].filter((item) => typeof item === "string")
     : [];
   const isPackage = manifest["build-system"] !== undefined || manifest["project"] === undefined;
-  if (isPackage) return { args: ["."], from: "pyproject.toml", texts: [JSON.stringify(manifest)], isReusable: false };
-  return { args: list, from: "pyproject.toml", texts: list, isReusable: true };
+  const from = { from: "pyproject.toml", notes: [] };
+  if (isPackage) return { ...from, args: ["."], texts: [JSON.stringify(manifest)], isReusable: false };
+  return { ...from, args: list, texts: list, isReusable: true };
 }
 
 /** A lock file that is too large to read here makes every build install. */
@@ -73,7 +77,7 @@ function fromUv(pyproject: string, lock: string | null): Dependencies {
   // A bare version means exactly that version.
   const uv = typeof wish === "string" ? `uv${/^\d/.test(wish) ? "==" : ""}${wish}` : "uv";
   const isReusable = lock !== null && isFromRegistries(lock);
-  return { args: [], from: "uv.lock", texts, isReusable, uv: { uv, lock: lock ?? "" } };
+  return { args: [], from: "uv.lock", texts, isReusable, notes: [], uv: { uv, lock: lock ?? "" } };
 }
 
 function fromPoetry(pyproject: string, tree: SourceTree): Dependencies {
@@ -81,7 +85,10 @@ function fromPoetry(pyproject: string, tree: SourceTree): Dependencies {
   const lock = tree.text("poetry.lock");
   const poetry = { lock: lock ?? "", hasRoot: hasPoetryRoot(manifest, tree.paths) };
   const isReusable = lock !== null && isPoetryFromRegistries(lock);
-  return { args: [], from: "poetry.lock", texts: [JSON.stringify(manifest)], isReusable, poetry };
+  const isLocked = tree.has("poetry.lock");
+  const notes = isLocked ? [] : ["No poetry.lock: versions may change from build to build. Commit one."];
+  const from = isLocked ? "poetry.lock" : "pyproject.toml";
+  return { args: [], from, texts: [JSON.stringify(manifest)], isReusable, notes, poetry };
 }
 
 function fromPipfile(text: string): Dependencies {
@@ -93,5 +100,5 @@ function fromPipfile(text: string): Dependencies {
     const suffix = Array.isArray(extras) ? `[${extras.join(",")}]` : "";
     return `${name}${suffix}${version === "*" ? "" : version}`;
   });
-  return { args, from: "Pipfile", texts: args, isReusable: true };
+  return { args, from: "Pipfile", texts: args, isReusable: true, notes: [] };
 }

@@ -5,6 +5,8 @@ import { testTree } from "./test-tree.ts";
 import { fitsPython, isPython, pythonPlan } from "./python-plan.ts";
 import { pythonStart } from "./python-start.ts";
 
+const home = "/app";
+const noFiles = { has: () => false, mayExist: () => true, folders: () => [], files: () => [], pages: () => 0 };
 const plan = (files: Record<string, string>) =>
   pythonPlan({ tree: testTree(files), interpreter: "/usr/bin/python3", version: "3.11.2", home: "/app", settings: "" });
 const pip = (files: Record<string, string>) =>
@@ -118,6 +120,21 @@ for (const [name, files, command] of [
     { "manage.py": "", "shop/wsgi.py": "", "requirements.txt": "django" },
     `python manage.py runserver --noreload ${where}:$PORT`,
   ],
+  [
+    "Dash with gunicorn",
+    { "app.py": "app = Dash(__name__)\nserver = app.server\n", "requirements.txt": "dash\ngunicorn" },
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 app:server`,
+  ],
+  [
+    "Flask made by a factory of a package, in a file of another name",
+    { "shop.py": "from web import create_app\napp = create_app()", "requirements.txt": "flask\ngunicorn" },
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 shop:app`,
+  ],
+  [
+    "Django whose settings are in a nested package",
+    { "manage.py": "", "site/config/wsgi.py": "", "requirements.txt": "django\ngunicorn" },
+    `gunicorn --bind ${where}:$PORT --threads 8 --keep-alive 5 site.config.wsgi:application`,
+  ],
   ["a script", { "main.py": "print()", "requirements.txt": "" }, "python main.py"],
   ["nothing to start", { "lib.py": "", "requirements.txt": "" }, null],
 ] as const) {
@@ -135,4 +152,50 @@ test("poetry.lock is installed by Poetry, the project itself only where it is a 
   assert.notDeepEqual(of().install?.inputs, of({ "poetry.lock": "changed" }).install?.inputs);
   assert.equal(of({ "poetry.lock": `[package.source]\ntype = "directory"\n` }).install?.inputs, null);
   assert.throws(() => of({ "pyproject.toml": poetry.replace("^3.9", "^2.7") }), { code: "python_version_unavailable" });
+});
+
+test("Poetry installs a project of its own format without a lock file, and the log says so", () => {
+  const poetry =
+    '[tool.poetry]\npackage-mode = false\n[tool.poetry.dependencies]\nflask = "3"\n[build-system]\nrequires=[]\n';
+  const { install, notes } = plan({ "pyproject.toml": poetry, "app.py": "" });
+  assert.match(install?.steps.at(-2)?.args.join(" ") ?? "", /poetry install --only main .* --no-root$/);
+  assert.equal(install?.inputs, null);
+  assert.match(notes.join(), /No poetry\.lock/);
+});
+
+test("commands find the application's own modules, wherever their program is", () => {
+  assert.equal(plan({ "requirements.txt": "alembic", "main.py": "" }).env["PYTHONPATH"], home);
+});
+
+test("a site is built by its generator and served as files, unless the source has an application", () => {
+  const built = (files: Record<string, string>) => {
+    const { build, install, start: starts } = plan(files);
+    const started = starts({ ...noFiles, pages: () => 2 });
+    return [
+      install?.steps
+        .find(({ args }) => args.includes("pip"))
+        ?.args.slice(9)
+        .join(" "),
+      build.at(-1)?.args.join(" ").replace(`${home}/.venv/bin/`, ""),
+      started.how === "static" ? started.folder : started.command,
+    ];
+  };
+  assert.deepEqual(built({ "mkdocs.yml": "site_name: x\n" }), ["mkdocs", "mkdocs build --site-dir site", "site"]);
+  const material = "theme:\n  features: []\n  name: material\nsite_dir: public\n";
+  assert.deepEqual(built({ "mkdocs.yml": material }), ["mkdocs-material", "mkdocs build --site-dir public", "public"]);
+  const declared = { "mkdocs.yml": "theme: material\n", "requirements.txt": "mkdocs-material==9" };
+  assert.deepEqual(built(declared), ["-r requirements.txt", "mkdocs build --site-dir site", "site"]);
+  assert.deepEqual(built({ "hugo.toml": "", "content/x.md": "" }), ["hugo", "hugo --gc --minify", "public"]);
+  assert.deepEqual(built({ "docs/source/conf.py": "", "requirements.txt": "sphinx" }).slice(1), [
+    "sphinx-build -b html docs/source _site",
+    "_site",
+  ]);
+  assert.deepEqual(built({ "pelicanconf.py": "", "requirements.txt": "pelican[markdown]" }).slice(1), [
+    "pelican content --settings pelicanconf.py --output output",
+    "output",
+  ]);
+  assert.ok(
+    isPython(testTree({ "mkdocs.yml": "" })) && !isPython(testTree({ "mkdocs.yml": "", "package.json": "{}" })),
+  );
+  assert.match(start({ "mkdocs.yml": "", "app.py": "app = Flask(x)", "requirements.txt": "flask" }) ?? "", /^flask/);
 });

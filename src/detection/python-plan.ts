@@ -1,7 +1,8 @@
 import semver from "semver";
 import { BuildRefused } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
-import type { BuildPlan, Start, Step } from "./plan.ts";
+import type { BuildPlan, BuiltFiles, Start, Step } from "./plan.ts";
+import { hasSiteFile, pythonSite, siteStep, type PythonSite } from "./python-site.ts";
 import { pythonStart } from "./python-start.ts";
 import { poetrySteps } from "./python-poetry.ts";
 import { uvSteps } from "./python-uv.ts";
@@ -25,12 +26,14 @@ export interface PythonOfMachine {
 
 /** Returns the plan to install and build a Python application: a virtual environment in `.venv`, and Django's static files. */
 export function pythonPlan(facts: PythonFacts): BuildPlan {
-  const dependencies = findDependencies(facts.tree);
+  const { tree, home } = facts;
   checkVersion(facts);
+  const site = pythonStart(tree) === null ? pythonSite(tree, declaredPackages(tree)) : null;
+  const dependencies = withGenerator(findDependencies(tree), site);
   return {
     kind: "python",
-    name: "Python app",
-    notes: [`Python ${facts.version}, dependencies from ${dependencies.from}`],
+    name: site === null ? "Python app" : `${site.name} site`,
+    notes: [`Python ${facts.version}, dependencies from ${dependencies.from}`, ...dependencies.notes],
     install: {
       folder: ".venv",
       inputs: installInputs(facts, dependencies),
@@ -38,21 +41,34 @@ export function pythonPlan(facts: PythonFacts): BuildPlan {
       again: [],
       npmLockFile: null,
     },
-    build: collectStatic(facts),
+    build: [...collectStatic(facts), ...(site === null ? [] : [siteStep(site, home)])],
     prune: [],
     tools: [],
-    env: { ...pythonEnv, VIRTUAL_ENV: `${facts.home}/.venv` },
-    start: () => start(facts.tree),
+    env: { ...pythonEnv, VIRTUAL_ENV: `${home}/.venv`, PYTHONPATH: home },
+    start: (files) => start(tree, site, files),
   };
 }
 
 // FORWARDED_ALLOW_IPS makes gunicorn and uvicorn trust the forwarded scheme and address: only the edge reaches them.
 const pythonEnv = { PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1", FORWARDED_ALLOW_IPS: "*" };
 
-function start(tree: SourceTree): Start {
+function start(tree: SourceTree, site: PythonSite | null, files: BuiltFiles): Start {
   const found = pythonStart(tree);
-  if (found === null) throw new BuildRefused("no_start_command");
-  return found;
+  if (found !== null) return found;
+  if (site === null) throw new BuildRefused("no_start_command", { hint: startHint });
+  const { folder, command } = site;
+  return { how: "static", folder, fallback: files.pages(folder) === 1 ? "index" : "none", because: command.join(" ") };
+}
+
+const startHint =
+  "Name the application object `app` in app.py, main.py or wsgi.py, or add a Procfile with `web: <command>`, such as `web: gunicorn shop:app`.";
+
+/** Adds the site's generator to what is installed, unless the source declares it or a package for it. */
+function withGenerator(dependencies: Dependencies, site: PythonSite | null): Dependencies {
+  const missing = site?.packages.filter((name) => !new RegExp(`\\b${name}\\b`).test(dependencies.texts.join())) ?? [];
+  if (missing.length === 0 || dependencies.uv !== undefined || dependencies.poetry !== undefined) return dependencies;
+  const notes = [...dependencies.notes, `The newest ${missing.join(", ")} is installed, because no file declares it`];
+  return { ...dependencies, args: [...dependencies.args, ...missing], notes };
 }
 
 /**
@@ -65,7 +81,7 @@ export function isPython(tree: SourceTree): boolean {
   if (tree.has("pyproject.toml") && /^\[(?:project|tool\.poetry)\]/m.test(tree.text("pyproject.toml") ?? ""))
     return true;
   return (
-    ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file)) &&
+    (hasSiteFile(tree) || ["main.py", "app.py", "wsgi.py", "asgi.py"].some((file) => tree.has(file))) &&
     !tree.has("package.json") &&
     !tree.has("index.html")
   );

@@ -1,8 +1,9 @@
 import type { Step } from "./plan.ts";
 import { asTable } from "./parse-toml.ts";
 
-/** A project with a Poetry lock file. */
+/** A project whose dependencies Poetry installs. */
 export interface PoetryProject {
+  /** The lock file; empty without one. */
   readonly lock: string;
   /** Whether the project itself is installed as a package, too. */
   readonly hasRoot: boolean;
@@ -27,7 +28,7 @@ export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, hom
       args: [`${place}/bin/python`, ...pip, "poetry"],
     },
     {
-      ...{ ...shared, title: `Installing dependencies from poetry.lock: poetry ${args.join(" ")}` },
+      ...{ ...shared, title: `Installing dependencies: poetry ${args.join(" ")}` },
       args: [`${place}/bin/poetry`, ...args],
       env: {
         ...{ PYTHONDONTWRITEBYTECODE: "1", POETRY_CACHE_DIR: "/cache/poetry", POETRY_VIRTUALENVS_CREATE: "false" },
@@ -36,6 +37,11 @@ export function poetrySteps({ hasRoot }: PoetryProject, interpreter: string, hom
       otherwise: "install_failed",
     },
   ];
+}
+
+/** Returns whether the project is written for Poetry. pip installs such a project only if it is a package. */
+export function usesPoetry(manifest: Record<string, unknown>): boolean {
+  return asTable(manifest["tool"])["poetry"] !== undefined;
 }
 
 /**

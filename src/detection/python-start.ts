@@ -37,9 +37,10 @@ export function pythonStart(tree: SourceTree): Start | null {
 }
 
 function django(tree: SourceTree): Application | null {
-  const path = tree.paths.find((each) => /^[A-Za-z_]\w*\/wsgi\.py$/.test(each));
+  const found = tree.paths.filter((each) => /^(?:[A-Za-z_]\w*\/){1,3}wsgi\.py$/.test(each));
+  const [path] = found.toSorted((a, b) => a.split("/").length - b.split("/").length);
   if (!tree.has("manage.py") || path === undefined) return null;
-  return { target: `${path.split("/")[0]}.wsgi:application`, framework: "django", path };
+  return { target: `${moduleOf(path)}:application`, framework: "django", path };
 }
 
 function findApplication(tree: SourceTree): Application | null {
@@ -47,7 +48,8 @@ function findApplication(tree: SourceTree): Application | null {
   const packages = tree.paths.filter(
     (path) => /^(?:src\/)?[A-Za-z_]\w*\/(?:__init__|main|app)\.py$/.test(path) && !path.startsWith("tests/"),
   );
-  for (const path of new Set([...named, ...packages])) {
+  const others = tree.paths.filter((path) => /^(?!test_|conftest\.|setup\.)[A-Za-z_]\w*\.py$/.test(path));
+  for (const path of new Set([...named, ...packages, ...others])) {
     const text = tree.text(path);
     const application = text === null ? null : applicationIn(path, text);
     if (application) return application;
@@ -62,10 +64,13 @@ const constructors = [
     framework: "asgi",
   },
   { pattern: /^(\w+)(?:[ \t]*:[ \t]*[\w.]+)?[ \t]*=[ \t]*(?:flask\.)?Flask\(/m, framework: "flask" },
+  // Dash's documentation names the WSGI application so.
+  { pattern: /^(\w+)[ \t]*=[ \t]*\w+\.server[ \t]*$/m, framework: "wsgi" },
   {
     pattern: /^(\w+)[ \t]*=[ \t]*(?:bottle\.)?(?:Bottle|default_app|falcon\.App|get_wsgi_application)\(/m,
     framework: "wsgi",
   },
+  { pattern: /^(\w+)[ \t]*=[ \t]*(?:\w+\.)?create_app\(/m, framework: "flask" },
   { pattern: /^def (create_app)\((?:\s{0,500}\)|[^)]{0,500}=)/m, framework: "flask" },
 ] as const;
 

@@ -90,9 +90,12 @@ fetch_node() {
   say "fetching Node.js $version (52 MB) ..."
   open_scratch
   download "$name" "$version" "$sum" "$scratch/node.tgz"
-  tar -xzf "$scratch/node.tgz" -C "$scratch" package/bin/node || die "could not unpack Node.js (is the disk full?)."
+  tar -xzf "$scratch/node.tgz" -C "$scratch" package/bin/node package/include/node || die "could not unpack Node.js (is the disk full?)."
   "$scratch/package/bin/node" -e 0 2>/dev/null ||
     die "the fetched Node.js does not run here (it needs glibc): install Node.js >= $NODE_MIN, or name one in BERTH_NODE."
+  # Packages with native code are compiled against these headers.
+  rm -rf "$toolchain/include"
+  mv "$scratch/package/include" "$toolchain/include" 2>/dev/null || true
   mv -f "$scratch/package/bin/node" "$toolchain/bin/node"
   close_scratch
 }

@@ -28,8 +28,8 @@ const signs: readonly Sign[] = [
   },
   {
     pattern: /ModuleNotFoundError: No module named '([^']+)'/,
-    hint: ([, name]) =>
-      `Add the package that contains \`${name}\` to requirements.txt or pyproject.toml, commit and push again.`,
+    hint: ([, name = ""]) =>
+      `Add the package that contains \`${name}\` to requirements.txt or pyproject.toml, or if \`${name.split(".")[0]}\` is a folder or file of your own that is not at the root, set its folder: \`berth env set PYTHONPATH=/app/src\`. Then commit and push again.`,
   },
   {
     pattern: /sh: (?:\d+: |line \d+: )?(\.{0,2}\/\S+): Permission denied/,

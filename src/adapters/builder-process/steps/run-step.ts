@@ -8,7 +8,7 @@ import type { BuildLimits } from "../../../ports/builder.ts";
 import { forwardedSockets, type ServerAddress } from "../../../kit/server-address.ts";
 import type { Sandbox, SandboxBind, SandboxResult } from "../../../sandbox/sandbox.ts";
 import type { BuildLog } from "../../../building/build-log.ts";
-import type { Toolchain } from "../tools/toolchain.ts";
+import { headersHome, type Toolchain } from "../tools/toolchain.ts";
 import type { TimeLimit } from "../../../building/time-limit.ts";
 import { watchStep } from "./watch-step.ts";
 import { isPlain } from "../../../building/is-plain.ts";
@@ -144,7 +144,14 @@ function sandboxSpec(context: StepContext, step: Step) {
     id: buildSandboxId(context.buildId),
     uid: workspace.uid,
     argv: step.args,
-    env: { ...stepEnv, ...context.env, ...step.env, ...ownEnv, NODE_OPTIONS: nodeOptions(context) },
+    env: {
+      ...stepEnv,
+      ...context.env,
+      ...step.env,
+      ...ownEnv,
+      ...headersEnv(tools),
+      NODE_OPTIONS: nodeOptions(context),
+    },
     app: { source: workspace.app, access: "write" },
     storageDir: null,
     binds: binds(context),
@@ -207,6 +214,11 @@ const ownEnv = {
   CHECKPOINT_DISABLE: "1",
   GOPATH: "/home/app/go",
 };
+
+/** Lets node-gyp use these headers instead of fetching them from nodejs.org. */
+function headersEnv(tools: readonly Toolchain[]): Readonly<Record<string, string>> {
+  return tools.some(({ name }) => name === "node-headers") ? { npm_config_nodedir: headersHome } : {};
+}
 
 /** Drops the usage text that npm prints after some errors and that pushes the error itself out of sight. */
 function withoutUsage(): (line: string) => boolean {

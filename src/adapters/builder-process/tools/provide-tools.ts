@@ -6,7 +6,7 @@ import { noJava, type Machine, type Program } from "../../../detection/plan-buil
 import { run, systemPath } from "../../../kit/exec.ts";
 import type { ProcessBuilderOptions } from "../options.ts";
 import { home } from "../steps/workspace.ts";
-import { denoToolchain, nodeToolchain, packageManagerToolchain, type Toolchain } from "./toolchain.ts";
+import { denoToolchain, nodeHeaders, nodeToolchain, packageManagerToolchain, type Toolchain } from "./toolchain.ts";
 
 export interface ProvidedTools {
   readonly inBuild: readonly Toolchain[];
@@ -31,6 +31,8 @@ export async function provideTools(options: ProcessBuilderOptions, { tools }: Bu
       case "node": {
         const node = await nodeToolchain(packages, wish.wish);
         nodeVersion = node.version;
+        const headers = await nodeHeaders(packages, node);
+        if (headers !== null) provided.inBuild.push(headers);
         return node;
       }
       case "package-manager":

@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import semver from "semver";
 import { BuildRefused } from "../../../detection/failures.ts";
 import { chooseNodeVersion, type NodeWish } from "../../../detection/node-version.ts";
@@ -66,7 +66,7 @@ async function fetchNode(options: NpmPackagesOptions, version: string): Promise<
   const here = join(options.folder, "node", version);
   if (await stat(here).catch(() => null)) return { version, folder: here };
   try {
-    const fetched = await fetchPackage(options, nodePackage, version, ["bin/node"]);
+    const fetched = await fetchPackage(options, nodePackage, version, ["bin/node", includes]);
     return await adoptProgram(options, "node", version, join(fetched.folder, "bin", "node"));
   } catch (cause) {
     if (!(cause instanceof PackageUnavailable)) throw cause;
@@ -76,6 +76,24 @@ async function fetchNode(options: NpmPackagesOptions, version: string): Promise<
     });
   }
 }
+
+const includes = "include/node";
+
+/** Returns the headers of this Node for packages with native code; null if neither its package nor the folder of the platform's own has them. */
+export async function nodeHeaders(options: NpmPackagesOptions, { version }: Toolchain): Promise<Toolchain | null> {
+  const isOwn = version === process.version.slice(1);
+  const prefix = isOwn ? dirname(dirname(options.nodeBin)) : join(options.folder, nodePackage, version, "package");
+  const source = join(prefix, includes);
+  // The headers beside a program of the machine may be those of another package.
+  const text = await readFile(join(source, "node_version.h"), "utf8").catch(() => "");
+  const [, major] = /NODE_MAJOR_VERSION (\d+)/.exec(text) ?? [];
+  return major !== version.split(".")[0]
+    ? null
+    : { name: "node-headers", version: "", source, target: `${headersHome}/${includes}` };
+}
+
+/** The folder that node-gyp calls `nodedir`. */
+export const headersHome = "/opt/node-headers";
 
 /** Returns the application's package manager for the given Node. Throws `BuildRefused` with `package_manager_unavailable`. */
 export async function packageManagerToolchain(
