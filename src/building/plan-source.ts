@@ -44,7 +44,8 @@ export async function planSource(request: PlanRequest, planner: Planner): Promis
   const app = join(planner.folder, newId("bld"));
   try {
     await mkdir(app, { mode: 0o700 });
-    const unpacking = { source: request.source(), folder: app, maxBytes: planner.maxSourceBytes, signal };
+    const ignoresLfs = request.commands?.lfs === "ignore";
+    const unpacking = { source: request.source(), folder: app, maxBytes: planner.maxSourceBytes, signal, ignoresLfs };
     const { tree, droppedLinks } = await unpack({ ...unpacking, uid: process.getuid?.() ?? 0 });
     const plan = (await planner.planOwn(app, tree, request.commands)) ?? (await planTree(request, planner, tree));
     const links = droppedLinks.map((path) => `${path} is a symbolic link out of the repository; it is dropped`);

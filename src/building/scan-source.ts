@@ -9,15 +9,17 @@ export interface ScannedSource {
   readonly sizeBytes: number;
   /** Links that were removed because they were absolute or could leave the root. */
   readonly droppedLinks: readonly string[];
+  /** Files that hold only Git LFS's pointer to their content. */
+  readonly lfsPointers: readonly string[];
 }
 
 /** Walks the source once without following links, and removes links that could leave it. */
 export async function scanSource(root: string, signal?: AbortSignal): Promise<ScannedSource> {
-  const found: Found = { paths: [], deciding: [], sizeBytes: 0, droppedLinks: [] };
+  const found: Found = { paths: [], deciding: [], sizeBytes: 0, droppedLinks: [], lfsPointers: [] };
   await walk(Buffer.from(root), "", found, signal);
   const { deciding, sizeBytes } = found;
   const tree = makeTree(found.paths.sort(), await readTexts(deciding), await readLocks(deciding));
-  return { tree, sizeBytes, droppedLinks: found.droppedLinks.sort() };
+  return { tree, sizeBytes, droppedLinks: found.droppedLinks.sort(), lfsPointers: found.lfsPointers.sort() };
 }
 
 /** A file in the source. Its name on disk is bytes, which need not be UTF-8. */
@@ -31,6 +33,7 @@ interface Found {
   readonly paths: string[];
   readonly deciding: FoundFile[];
   readonly droppedLinks: string[];
+  readonly lfsPointers: string[];
   sizeBytes: number;
 }
 
@@ -71,7 +74,18 @@ async function noteFile(file: Buffer, path: string, found: Found): Promise<void>
   const { size } = await lstat(file);
   found.sizeBytes += size;
   found.paths.push(path);
+  if (size >= pointerBytes.least && size <= pointerBytes.most && (await withFile(file, isLfsPointer)))
+    found.lfsPointers.push(path);
   if (readingOf(path) !== null) found.deciding.push({ path, file, sizeBytes: size });
+}
+
+// A pointer is the version line, a SHA-256 and the size, and rarely a line for each extension.
+const pointerBytes = { least: 100, most: 512 };
+const pointerStart = "version https://git-lfs.github.com/spec/v1\n";
+
+async function isLfsPointer(handle: FileHandle): Promise<boolean> {
+  const { buffer } = await handle.read(Buffer.alloc(pointerStart.length), 0, pointerStart.length, 0);
+  return buffer.toString("latin1") === pointerStart;
 }
 
 // Manifests are written by hand and small; pip's hashes make requirements files longer. All texts stay in memory during the build, and

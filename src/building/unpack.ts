@@ -12,6 +12,8 @@ export interface Unpacking {
   readonly signal: AbortSignal;
   /** The user who will own the files. */
   readonly uid: number;
+  /** Whether pointers of Git LFS are deployed as they are. */
+  readonly ignoresLfs: boolean;
 }
 
 /**
@@ -44,7 +46,15 @@ export async function unpack(unpacking: Unpacking): Promise<ScannedSource> {
   }
   const scanned = await scanSource(unpacking.folder, unpacking.signal);
   if (scanned.sizeBytes > unpacking.maxBytes) throw tooLarge(unpacking.maxBytes);
+  const [pointer, ...others] = unpacking.ignoresLfs ? [] : scanned.lfsPointers;
+  if (pointer !== undefined)
+    throw new BuildRefused("lfs_not_fetched", { summary: pointersOnly(pointer, others.length) });
   return scanned;
+}
+
+function pointersOnly(path: string, others: number): string {
+  const files = others === 0 ? `${path} is` : `${path} and ${others} other file${others === 1 ? " are" : "s are"}`;
+  return `${files} in Git LFS: the push has only pointers of some 130 bytes, not the content.`;
 }
 
 /** Unpacks a build's source and reports the links that were dropped. */

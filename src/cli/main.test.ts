@@ -108,6 +108,8 @@ test("a platform that is not there is exit code 6 and a sentence", async () => {
 test("wrong usage is exit code 2, with the command that was meant", async () => {
   await using user = await cliUser();
   const cases: [string[], RegExp][] = [
+    [["foo"], /`berth --help` lists the commands/],
+    [["service"], /`bin\/berthd service install`/],
     [["projcts"], /Did you mean projects\?/],
     [["config:set", "KEY=planted-value"], /Berth's command for this is `berth env set KEY=VALUE`/],
     [["-p", "demo", "secrets", "set", "KEY=planted-value"], /`berth env set KEY=VALUE`/],

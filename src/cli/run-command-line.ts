@@ -3,6 +3,7 @@ import { CommandLineFault } from "./command-tree.ts";
 import { createContext, type CliContext } from "./context.ts";
 import type { Environment } from "./environment.ts";
 import { ApplicationExit, CliError, exitCodeOf, exitCodes, usageError } from "./failures.ts";
+import { nearest } from "./nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
 import { buildProgram } from "./program.ts";
 import { renderError } from "./render/error.ts";
@@ -50,9 +51,18 @@ function fromCommander(
   return usageError(
     /[.!?]$/.test(text) ? text : `${text}.`,
     ownCommandHint(unknownWords(fault, args, nouns), nouns) ??
-      suggestion?.replace(/^\((.*)\)$/, "$1") ??
+      similar(fault, suggestion) ??
       (fault instanceof CommandLineFault ? fault.usage : "`berth --help` lists the commands."),
   );
+}
+
+/** Returns commander's suggestion, unless it differs so much from the typed word that it is hardly meant. */
+function similar({ message }: CommanderError, suggestion = ""): string | undefined {
+  const typed = /'([^'=]*)/.exec(message)?.[1] ?? "";
+  const candidates = [...suggestion.replace(/^\(Did you mean (?:one of )?/, "").matchAll(/[\w-]+/g)].map(
+    ([word]) => word,
+  );
+  return nearest(typed, candidates) === undefined ? undefined : suggestion.replace(/^\((.*)\)$/, "$1");
 }
 
 /** Returns the unknown words of the command line: a command and what follows it, or a command and its unknown option. */

@@ -3,7 +3,7 @@ import { firstPush } from "../contract/first-push.ts";
 const ownEdge = "The platform runs its edge by itself; `berth status --platform` shows it.";
 
 /**
- * Commands of Heroku, Fly.io, Railway, Dokku and Kamal, each with Berth's command; a value that begins with a capital letter is a sentence
+ * Commands of Heroku, Fly.io, Railway, Dokku, Kamal, Coolify, CapRover, Vercel and Render, each with Berth's command; a value that begins with a capital letter is a sentence
  * instead. `noun:verb` and `noun verb` are the same. When Berth gets a command, remove it from this table. A noun that Berth has needs no
  * entries for its verbs.
  */
@@ -154,7 +154,23 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   ports: "berth projects settings --port <port>",
   "git sync": "berth follow <url>",
   "git from-image": "berth deploy --image <name>",
-  service: "berth projects",
+  service:
+    "On the server: `bin/berthd service install` runs the platform as a systemd service. `berth projects` lists your projects.",
+  services: "berth projects",
+  resource: "berth projects",
+  serversetup: "To set up a server, run `bin/berthd service install` on it; `berth status --platform` shows its state.",
+  deploys: "berth deployments",
+  "deploys create": "berth deploy",
+  "deploys list": "berth deployments",
+  dev: "Run the application on your machine as usual; `berth deploy --dir .` deploys the folder.",
+  alias: "berth domains add <hostname>",
+  inspect: "berth deployments",
+  promote: "berth rollback <number>",
+  "env pull": "Values are never shown; `berth env export` prints the names.",
+  "env add": "berth env set KEY=VALUE",
+  "env rm": "berth env unset KEY",
+  "app list": "berth projects",
+  "app get": "berth projects show",
   environment: "One project is one environment: `berth create <slug>`.",
   unlink: "Remove the git remote: `git remote remove berth`.",
   drains: "berth webhooks",

@@ -113,6 +113,10 @@ export const berthFile = z.strictObject({
     .optional()
     .describe("Requests that the platform sends on a schedule; they take effect when the deployment goes live"),
   watch: watchedPaths.optional(),
+  lfs: z
+    .literal("ignore")
+    .optional()
+    .describe("Deploys files of Git LFS as their pointers; without it, a push with such files is refused"),
 });
 export type BerthFile = z.output<typeof berthFile>;
 

@@ -22,7 +22,10 @@ const reservedSlugs = [
 export const slug = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/, "use 1 to 40 lower case letters, digits and inner hyphens")
-  .refine((value) => !reservedSlugs.includes(value), "this name is reserved");
+  .refine(
+    (value) => !reservedSlugs.includes(value),
+    `must not be one of the platform's own names: ${reservedSlugs.join(", ")}`,
+  );
 
 const line = z
   .string()

@@ -25,8 +25,10 @@ async function main(args: readonly string[]): Promise<void> {
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
 }
 
-async function runUnits([verb, ...options]: readonly string[]): Promise<void> {
-  const { runUnitCommand } = await import("./systemd/run-unit-command.ts");
+async function runUnits(args: readonly string[]): Promise<void> {
+  const [verb, ...options] = args;
+  const { runUnitCommand, unitUsage } = await import("./systemd/run-unit-command.ts");
+  if (args.some((arg) => arg === "--help" || arg === "-h" || arg === "help")) return say(unitUsage);
   const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }

@@ -21,6 +21,11 @@ export const builderFailures = {
     summary: "The source could not be unpacked.",
     hint: "Push again. If the error persists, run `git fsck` in your repository.",
   },
+  lfs_not_fetched: {
+    stage: "receive",
+    summary: "Files of the repository are in Git LFS, which Berth does not serve.",
+    hint: 'Store them in git itself: `git lfs migrate export --include="*" --everything` and push again. Or put them into $STORAGE_DIR. If the application does not need them, set `"lfs": "ignore"` in berth.json, which deploys the pointers.',
+  },
   nothing_to_run: {
     stage: "detect",
     summary: "No file in the source says what to run.",

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
@@ -18,7 +19,7 @@ export function goPlan(tree: SourceTree, version: string, procfile: Procfile): B
   return {
     kind: "go",
     name: "Go app",
-    notes: [`Go ${version}`],
+    notes: [`Go ${version}`, ...versionNotes(askedVersions(tree, "go"), "Go", version)],
     tools: [{ tool: "go", inRelease: false }],
     install: null,
     build: programs.map(goBuild),

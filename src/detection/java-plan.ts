@@ -1,3 +1,4 @@
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import { javaStart } from "./java-start.ts";
 import { chooseJdk, jdkWish, type Jdk } from "./java-version.ts";
@@ -26,7 +27,10 @@ export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): Buil
   return {
     kind: "java",
     name: `Java app (${tool === "maven" ? "Maven" : "Gradle"})`,
-    notes: [`Java ${jdk.version}${wish === null ? "" : `; ${wish.from} requires ${wish.major}`}`],
+    notes: [
+      `Java ${jdk.version}${wish === null ? "" : `; ${wish.from} requires ${wish.major}`}`,
+      ...notesOn(tree, jdk),
+    ],
     tools: [{ tool: "java", jdk, inRelease: true }, ...(tools[tool] ? [{ tool, inRelease: false } as const] : [])],
     install: null,
     build: [buildStep(tree, { tool, jdk, hasWrapper, hasOwn: tools[tool] })],
@@ -35,6 +39,12 @@ export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): Buil
     env: { SERVER_FORWARD_HEADERS_STRATEGY: "native" },
     start: (files) => javaStart(tree, files),
   };
+}
+
+function notesOn(tree: SourceTree, { version }: Jdk): string[] {
+  const majorOf = (text: string) => /^(?:[a-z]+-)?(\d+)/i.exec(text)?.[1] ?? null;
+  const asked = askedVersions(tree, "java").map((each) => ({ ...each, range: majorOf(each.text) }));
+  return versionNotes(asked, "Java", version);
 }
 
 /** Returns whether this is a Java (or Kotlin, Scala, Groovy) application that Maven or Gradle builds. */

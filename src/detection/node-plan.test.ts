@@ -216,3 +216,12 @@ test("a static generator builds without a script named build, unless something e
   assert.equal(built({ devDependencies: { "@11ty/eleventy": "3" } })[1], "eleventy");
   assert.equal(built({ scripts: { ...scripts, start: "node server.js" } }).length, 1);
 });
+
+test("a folder of a workspace is refused with the way to build the whole repository", () => {
+  const manifest = { name: "web", dependencies: { "@acme/ui": "workspace:*" } };
+  assert.throws(() => plan(manifest), {
+    code: "dependency_not_found",
+    message: /@acme\/ui is a package of the workspace/,
+  });
+  assert.doesNotThrow(() => plan(manifest, { "pnpm-workspace.yaml": "packages: [x]" }));
+});

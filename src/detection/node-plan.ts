@@ -30,7 +30,8 @@ export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands =
   const manifest = readPackageJson(tree);
   const [manager, build] = [choosePackageManager(manifest, tree), nodeBuild(manifest, tree)];
   const facts = { manifest, tree, manager, build, developmentTools: developmentTools(manifest, commands) };
-  const wish = nodeWish(manifest, tree);
+  const { wish, notes } = nodeWish(manifest, tree);
+  refuseLostWorkspace(facts);
   const keepsAll = facts.developmentTools.length > 0;
   const isFull = hasBuildCommand || keepsAll || needsDevDependencies(facts);
   return {
@@ -38,6 +39,7 @@ export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands =
     name: facts.manager.name === "bun" ? "Bun app" : "Node.js app",
     notes: [
       ...(wish === null ? [] : [`The application requires Node.js ${wish.from}`]),
+      ...notes,
       ...notesOn(facts),
       ...(choosesSvelteAdapter(manifest) ? ["SvelteKit: @sveltejs/adapter-auto uses @sveltejs/adapter-node"] : []),
     ],
@@ -61,6 +63,18 @@ export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands =
     prune:
       isFull && !keepsAll && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
   };
+}
+
+/** Throws BuildRefused if a dependency is a package of a workspace that is not in this folder. */
+function refuseLostWorkspace({ manifest, tree }: NodeFacts): void {
+  const declared = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
+  const lost = declared.find(([, spec]) => spec.startsWith("workspace:"))?.[0];
+  if (lost === undefined || manifest.hasWorkspaces || tree.has("pnpm-workspace.yaml")) return;
+  throw new BuildRefused("dependency_not_found", {
+    stage: "detect",
+    summary: `${lost} is a package of the workspace around this folder, of which Berth builds nothing else.`,
+    hint: `Build the whole repository: \`berth projects settings --root none\`, and in berth.json at its root \`"build"\` (such as \`pnpm --filter ${manifest.name ?? "web"}... run build\`) and \`"start"\` (such as \`cd apps/web && npm start\`).`,
+  });
 }
 
 // FASTIFY_ADDRESS: without it, Fastify's own start command listens on the loopback only; it does not read HOST.

@@ -17,10 +17,27 @@ test("what people write becomes a range", () => {
 
 test("engines.node comes before .nvmrc before .node-version", () => {
   const files = { ".nvmrc": "20", ".node-version": "18.0.0" };
-  assert.equal(nodeWish(parsePackageJson(`{"engines":{"node":"22"}}`), testTree(files))?.range, ">=22.0.0 <23.0.0-0");
-  assert.equal(nodeWish(parsePackageJson("{}"), testTree(files))?.range, ">=20.0.0 <21.0.0-0");
-  assert.equal(nodeWish(parsePackageJson("{}"), testTree({ ".node-version": "18.0.0" }))?.range, "18.0.0");
-  assert.equal(nodeWish(parsePackageJson("{}"), testTree({})), null);
+  const wishOf = (manifest: string, source: Record<string, string>) =>
+    nodeWish(parsePackageJson(manifest), testTree(source));
+  const range = (...args: Parameters<typeof wishOf>) => wishOf(...args).wish?.range;
+  assert.equal(range(`{"engines":{"node":"22"}}`, files), ">=22.0.0 <23.0.0-0");
+  assert.equal(range("{}", files), ">=20.0.0 <21.0.0-0");
+  assert.equal(range("{}", { ".node-version": "18.0.0" }), "18.0.0");
+  assert.deepEqual(wishOf("{}", {}), { wish: null, notes: [] });
+  // Both are obeyed where one version fits both; else the log names the one that does not count.
+  assert.equal(range(`{"engines":{"node":">=18"}}`, { ".nvmrc": "20" }), ">=18.0.0 >=20.0.0 <21.0.0-0");
+  assert.match(
+    wishOf(`{"engines":{"node":"22"}}`, files).notes.join(),
+    /Node\.js 20 \(\.nvmrc\) is not used: 22 \(engines/,
+  );
+});
+
+test("a version file may hold comments, and one that cannot be read is named", () => {
+  const of = (source: Record<string, string>) => nodeWish(parsePackageJson("{}"), testTree(source));
+  assert.equal(of({ ".nvmrc": "# pinned\nv20\n" }).wish?.range, ">=20.0.0 <21.0.0-0");
+  assert.equal(of({ ".tool-versions": "python 3.9\nnodejs 20.11.0 # why\n" }).wish?.range, "20.11.0");
+  assert.equal(of({ "mise.toml": '[tools]\nnode = "20"\n' }).wish?.range, ">=20.0.0 <21.0.0-0");
+  assert.deepEqual(of({ ".nvmrc": "20;" }), { wish: null, notes: ['.nvmrc says "20;", which Berth cannot read'] });
 });
 
 test("the platform's own version is used when it fits, else the newest long-term one", () => {

@@ -1,4 +1,5 @@
 import semver from "semver";
+import { askedVersions } from "./asked-versions.ts";
 import type { PackageJson } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
@@ -35,21 +36,41 @@ const codeNames: Readonly<Record<string, string>> = {
   krypton: "24",
 };
 
+export interface NodeWishes {
+  readonly wish: NodeWish | null;
+  /** A line for each file whose version is not used. */
+  readonly notes: readonly string[];
+}
+
 /**
- * Returns the Node version that the source asks for: `engines.node`, else .nvmrc, else .node-version. Null if none of them can be
- * understood.
+ * Returns the Node version that the source asks for: one that fits both `engines.node` and the first version file, else `engines.node`, else
+ * the file's.
  */
-export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWish | null {
-  const candidates = [
-    { text: manifest.enginesNode, from: "engines.node in package.json" },
-    { text: tree.text(".nvmrc"), from: ".nvmrc" },
-    { text: tree.text(".node-version"), from: ".node-version" },
-  ];
-  for (const { text, from } of candidates) {
-    const range = text === null ? null : nodeRange(text);
-    if (range !== null) return { range, from: `${(text as string).trim().slice(0, longestWish)} (${from})` };
-  }
-  return null;
+export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWishes {
+  const engines = { text: manifest.enginesNode, from: "engines.node in package.json" };
+  const files = askedVersions(tree, "node").map(({ text, from }) => ({ text, from }));
+  const all = [engines, ...files].flatMap(({ text, from }) =>
+    text === null ? [] : [{ range: nodeRange(text), text: text.slice(0, longestWish), from }],
+  );
+  const readable = all.flatMap(({ range, text, from }) =>
+    range === null ? [] : [{ range, from: `${text} (${from})` }],
+  );
+  const [first, ...others] = readable;
+  const unread = all.flatMap(({ range, text, from }) =>
+    range === null ? [`${from} says ${JSON.stringify(text)}, which Berth cannot read`] : [],
+  );
+  if (first === undefined) return { wish: null, notes: unread };
+  const [second] = others;
+  const both = second === undefined ? null : intersection(first.range, second.range);
+  const wish =
+    both === null || second === undefined ? first : { range: both, from: `${first.from} and ${second.from}` };
+  const unused = others.filter(({ range }) => !semver.intersects(range, wish.range));
+  return { wish, notes: [...unread, ...unused.map(({ from }) => `Node.js ${from} is not used: ${wish.from} counts`)] };
+}
+
+function intersection(one: string, other: string): string | null {
+  if (`${one}${other}`.includes("||") || !semver.intersects(one, other)) return null;
+  return semver.validRange(`${one} ${other}`);
 }
 
 // Parsing a range takes quadratic time.

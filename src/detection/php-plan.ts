@@ -1,4 +1,5 @@
 import semver from "semver";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
@@ -13,7 +14,11 @@ export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean)
   return {
     kind: "php",
     name: "PHP app",
-    notes: [`PHP ${version}`, ...(isVendored ? ["The packages of vendor/ are used"] : [])],
+    notes: [
+      `PHP ${version}`,
+      ...versionNotes(askedVersions(tree, "php"), "PHP", version),
+      ...(isVendored ? ["The packages of vendor/ are used"] : []),
+    ],
     tools: [],
     install: needsInstall ? installOf(tree, hasComposer) : null,
     build: [],

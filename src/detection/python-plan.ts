@@ -1,4 +1,5 @@
 import semver from "semver";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import type { SourceTree } from "./source-tree.ts";
 import type { BuildPlan, BuiltFiles, Start, Step } from "./plan.ts";
@@ -33,7 +34,11 @@ export function pythonPlan(facts: PythonFacts): BuildPlan {
   return {
     kind: "python",
     name: site === null ? "Python app" : `${site.name} site`,
-    notes: [`Python ${facts.version}, dependencies from ${dependencies.from}`, ...dependencies.notes],
+    notes: [
+      `Python ${facts.version}, dependencies from ${dependencies.from}`,
+      ...dependencies.notes,
+      ...versionNotes(askedVersions(tree, "python"), "Python", facts.version),
+    ],
     install: {
       folder: ".venv",
       inputs: installInputs(facts, dependencies),

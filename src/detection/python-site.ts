@@ -14,11 +14,6 @@ export interface PythonSite {
 
 const hugoFiles = ["hugo.toml", "hugo.yaml", "hugo.json", "config/_default/hugo.toml", "config/_default/hugo.yaml"];
 
-/** Returns whether the source is a site by its files alone, without a list of dependencies. */
-export function hasSiteFile(tree: SourceTree): boolean {
-  return mkdocsFile(tree) !== undefined || hugoFiles.some((file) => tree.has(file));
-}
-
 /** Returns the site that the source describes; null if there is none. */
 export function pythonSite(tree: SourceTree, declared: Declared): PythonSite | null {
   const mkdocs = mkdocsFile(tree);
@@ -36,6 +31,11 @@ export function pythonSite(tree: SourceTree, declared: Declared): PythonSite | n
     return { name: "Pelican", packages: [], command: [...command], folder: "output" };
   }
   return null;
+}
+
+/** Returns whether the source is a site by its files alone, without a list of dependencies. */
+export function hasSiteFile(tree: SourceTree): boolean {
+  return mkdocsFile(tree) !== undefined || hugoFiles.some((file) => tree.has(file));
 }
 
 const mkdocsFile = (tree: SourceTree) => ["mkdocs.yml", "mkdocs.yaml"].find((file) => tree.has(file));

@@ -1,4 +1,5 @@
 import semver from "semver";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
@@ -9,7 +10,7 @@ export function rubyPlan(tree: SourceTree, version: string): BuildPlan {
   return {
     kind: "ruby",
     name: isRails(tree) ? "Rails app" : "Ruby app",
-    notes: [`Ruby ${version}`, ...notesOn(tree)],
+    notes: [`Ruby ${version}`, ...notesOn(tree), ...versionNotes(askedVersions(tree, "ruby"), "Ruby", version)],
     tools: [],
     install: tree.has("Gemfile") ? installOf(tree, version) : null,
     build: assets(tree),

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import semver from "semver";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import { fileOf, wordsOf, type Procfile } from "./procfile.ts";
@@ -15,7 +16,7 @@ export function rustPlan(tree: SourceTree, version: string, procfile: Procfile):
   return {
     kind: "rust",
     name: "Rust app",
-    notes: [`Rust ${version}`, ...notesOn(tree)],
+    notes: [`Rust ${version}`, ...notesOn(tree), ...versionNotes(askedVersions(tree, "rust"), "Rust", version)],
     tools: [{ tool: "rust", inRelease: false }],
     install: null,
     build: buildSteps(tree, programs),

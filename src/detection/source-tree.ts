@@ -19,7 +19,7 @@ export interface LockFile {
 export const lockBeginningBytes = 4096;
 
 const manifests =
-  /^(?:package\.json|Procfile|(?:docker-)?compose\.ya?ml|Pipfile|go\.mod|\.nvmrc|\.node-version|pyproject\.toml|mkdocs\.ya?ml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
+  /^(?:package\.json|Procfile|(?:docker-)?compose\.ya?ml|Pipfile|go\.mod|\.nvmrc|\.(?:node|python|go|php)-version|\.tool-versions|\.?mise\.toml|\.sdkmanrc|runtime\.txt|pyproject\.toml|mkdocs\.ya?ml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
 const locks =
   /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Gemfile\.lock)$/;
 const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;

@@ -104,6 +104,18 @@ function outcomeRules(builder: () => Builder): void {
     assert.ok(lines.some((line) => line.startsWith(" !     ")));
   });
 
+  it("a file of which the push has only Git LFS's pointer is refused with the way out, unless berth.json ignores it", async () => {
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 4000000\n`;
+    const files = { ...app, "img/logo.png": pointer };
+    const { outcome } = await attempt(builder(), files);
+    assert.ok(outcome.outcome === "failed");
+    assert.deepEqual([outcome.failure.stage, outcome.failure.code], ["receive", "lfs_not_fetched"]);
+    assert.match(outcome.failure.summary, /img\/logo\.png/);
+    assert.match(outcome.failure.hint, /git lfs migrate export.*"lfs": "ignore"/);
+    const ignored = await attempt(builder(), files, { commands: { lfs: "ignore" } });
+    assert.equal(ignored.outcome.outcome, "built");
+  });
+
   it("a failed build leaves no image", async () => {
     const project_id = newId("prj");
     await attempt(builder(), { "README.md": "nothing" }, { project_id });

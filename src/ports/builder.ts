@@ -118,6 +118,8 @@ export interface BuildCommands {
   readonly target?: string | undefined;
   /** The port that the application listens on, whatever its image says. */
   readonly port?: number | undefined;
+  /** Deploys pointers of Git LFS as they are; without it, they refuse the build. */
+  readonly lfs?: "ignore" | undefined;
 }
 
 export interface BuildLimits {

@@ -12,7 +12,8 @@ export async function makeImage(run: BuildRun): Promise<Image> {
   const app = join(folder, "app");
   await mkdir(app);
   const uid = process.getuid?.() ?? 0;
-  const unpacking = { source: request.source(), folder: app, maxBytes: options.maxSourceBytes, uid };
+  const ignoresLfs = request.commands?.lfs === "ignore";
+  const unpacking = { source: request.source(), folder: app, maxBytes: options.maxSourceBytes, uid, ignoresLfs };
   const tree = await unpackSource({ ...unpacking, signal: time.signal }, log);
   const dockerfile = dockerfileOf(app, request.commands);
   return dockerfile === null ? await fromPlan(run, tree) : await fromDockerfile(run, tree, dockerfile);

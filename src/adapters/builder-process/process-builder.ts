@@ -223,7 +223,8 @@ async function makeImage(run: Run): Promise<Image> {
 
 function receive({ options, request, workspace, log, time }: Run): Promise<SourceTree> {
   const maxBytes = options.maxSourceBytes ?? defaultMaxSourceBytes;
-  const unpacking = { source: request.source(), folder: workspace.app, maxBytes, uid: workspace.hostUid };
+  const ignoresLfs = request.commands?.lfs === "ignore";
+  const unpacking = { source: request.source(), folder: workspace.app, maxBytes, uid: workspace.hostUid, ignoresLfs };
   return unpackSource({ ...unpacking, signal: time.signal }, log);
 }
 

@@ -41,7 +41,8 @@ export async function runUnitCommand(command: UnitCommand, say: Say): Promise<vo
   }
 }
 
-const unitUsage = `Usage: berthd service install | uninstall | status [--user]
+/** The help of `berthd service`. */
+export const unitUsage = `Usage: berthd service install | uninstall | status [--user]
 
   install     write and enable systemd units; the BERTH_ variables of this call become the service's settings
   uninstall   stop the service, applications, edge and databases, and remove the units; data stays

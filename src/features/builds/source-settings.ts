@@ -27,8 +27,8 @@ export function overruled(own: OwnSettings, file: Said) {
 
 /** Returns what a builder must know of the project's settings and of its berth.json. */
 export function buildCommandsOf({ port }: Pick<OwnSettings, "port">, file: BerthFile | null): BuildCommands {
-  const { build, start, release, processes, dockerfile, target, storage } = file ?? {};
-  return { build, start, release, processes, dockerfile, target, storage, port: port ?? file?.port };
+  const { build, start, release, processes, dockerfile, target, storage, lfs } = file ?? {};
+  return { build, start, release, processes, dockerfile, target, storage, lfs, port: port ?? file?.port };
 }
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
