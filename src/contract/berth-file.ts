@@ -25,7 +25,8 @@ export const watchedPaths = z
       .string()
       .min(1)
       .max(512)
-      .regex(/^[^\0]*$/, "must not contain NUL"),
+      .regex(/^[^\0]*$/, "must not contain NUL")
+      .regex(/^(?!.*(?:^|\/)\.\.(?:\/|$))/, "must not lead out of the repository: leave out `..`"),
   )
   .max(100)
   .describe(

@@ -32,6 +32,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           name: owner.name,
           organization_id: owner.org_id,
           organization_slug: owner.org_slug,
+          may_rewrite: !owner.approval_mode,
           scopes: owner.scopes,
           project_ids: owner.project_ids,
         }));
@@ -48,6 +49,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         name: caller.token_name,
         organization_id: caller.org_id,
         organization_slug: caller.org_slug,
+        may_rewrite: !caller.approval_mode,
         scopes: caller.scopes,
         project_ids: caller.project_ids,
       };
@@ -62,7 +64,8 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       const { project, caller, refs, quarantine, signal } = push;
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const owner = { org_id: project.organization_id, project_id: project.id };
-      const wanted = { ...owner, actor: caller.name, refs, quarantine, signal, isPlan: push.wants === "plan" };
+      const asked = { actor: caller.name, mayRewrite: caller.may_rewrite, isPlan: push.wants === "plan" };
+      const wanted = { ...owner, ...asked, refs, quarantine, signal };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

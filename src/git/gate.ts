@@ -1,4 +1,4 @@
-import type { Quarantine } from "../ports/repositories.ts";
+import type { Quarantine, RefChange } from "../ports/repositories.ts";
 
 /**
  * What the git transport needs from the rest of Berth: who calls, what they may see, and whether a push is accepted. Everything fails
@@ -32,6 +32,8 @@ export interface GitCaller {
   readonly name: string;
   readonly organization_id: string;
   readonly organization_slug: string;
+  /** Whether it may delete and rewrite branches and tags. */
+  readonly may_rewrite: boolean;
 }
 
 /** A repository as named in its URL. */
@@ -61,18 +63,11 @@ export type ProjectLookup =
   /** Berth can't serve the call now; calls admitted before continue. */
   | { readonly outcome: "unavailable"; readonly reason: string };
 
-/** One ref of a push; `old` or `new` is null where the ref is created or deleted. */
-export interface RefUpdate {
-  readonly name: string;
-  readonly old: string | null;
-  readonly new: string | null;
-}
-
 export interface PushRequest {
   readonly project: GitProject;
   readonly caller: GitCaller;
   /** Only branches and tags, and never the deletion of the deploy branch: other pushes are refused earlier. */
-  readonly refs: readonly RefUpdate[];
+  readonly refs: readonly RefChange[];
   /** `plan`: the pusher wants to see what the push would do; nothing may change. */
   readonly wants: "deploy" | "plan";
   /** Null if the push brings no objects (a deletion). */

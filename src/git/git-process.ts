@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { basename, dirname } from "node:path";
-import type { Duplex } from "node:stream";
+import { Transform, type Duplex, type Writable } from "node:stream";
 import { signalTo, start, type Command, type PipedStreams } from "../kit/exec.ts";
 import type { Log } from "../kit/log.ts";
 import type { Repositories } from "../ports/repositories.ts";
@@ -10,8 +10,10 @@ import { serveEnv, type GitPrograms } from "./commands.ts";
 import type { GitCaller, GitGate, GitProject } from "./gate.ts";
 import type { GitFiles } from "./git-files.ts";
 import type { GitLimits } from "./limits.ts";
+import type { PacketMap } from "./packets.ts";
 import type { GitService } from "./paths.ts";
 import { Push } from "./push.ts";
+import { dropShallow, explainReport } from "./push-streams.ts";
 
 /** What the SSH and HTTP transports share. */
 export interface GitHost {
@@ -42,6 +44,10 @@ export interface GitCall {
 export interface GitProcess {
   readonly organizationId: string;
   readonly child: ChildProcess & PipedStreams;
+  /** Takes what the client sends. */
+  readonly input: Writable;
+  /** What becomes of git's answer to a push on its way to the client; null for a fetch. */
+  readonly report: PacketMap | null;
   /**
    * Exit code for the client. A zero code waits until the work after a push is done; any other is reported as soon as git exits, because
    * the decision on a push may come much later. Never rejects.
@@ -62,6 +68,9 @@ const recheckMs = 1000;
 const killAfterMs = 5000;
 /** git's own exit code for fatal errors; here also for death by a signal. */
 const diedCode = 128;
+/** What the pusher reads if git ended before it could report. */
+export const endedEarly =
+  "git ended on the platform before it could report. Look at what is live (berth status), then push again.\n";
 // A signal to the control plane's process group (Ctrl-C, a supervisor) must not kill git: its hook still tells the pusher what happened.
 const ownGroup = true;
 
@@ -127,6 +136,8 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
   return {
     organizationId: call.caller.organization_id,
     child,
+    input: push === null ? child.stdin : pushInput(push, child),
+    report: push === null ? null : explainReport(push, Math.floor(host.limits.packBytes / 1024 / 1024)),
     answered: exited.then((code) => (code === 0 ? ended.then(() => code) : code)),
     ended,
     kill,
@@ -140,6 +151,13 @@ function watch(host: GitHost, call: GitCall, started: Started): GitProcess {
       else push.abandon();
     },
   };
+}
+
+function pushInput(push: Push, { stdin }: PipedStreams): Writable {
+  const commands = dropShallow(push);
+  const input = new Transform({ transform: (chunk: Buffer, _, done) => done(null, commands.map(chunk)) });
+  input.pipe(stdin);
+  return input;
 }
 
 function exitCode(child: ChildProcess): Promise<number> {

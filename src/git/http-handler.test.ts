@@ -262,15 +262,23 @@ test("a receive-pack that is killed ends the client's wait at once, however late
   const before = await refOf(host);
   const deciding = new EventEmitter();
   const decided = once(deciding, "end");
-  gate.receive = async () => {
+  gate.receive = async (_request, onLine) => {
+    onLine("-----> Building");
+    return { accepted: (await decided).length > 0 };
+  };
+  // Only a client that has read lines waits for more of them: the process is killed once this line has arrived.
+  let isKilled = false;
+  const onStderr = async (chunk: Buffer) => {
+    if (isKilled || !chunk.includes("Building")) return;
+    isKilled = true;
     for (const { pid, text } of await listServerProcesses())
       if (/git\0receive-pack/.test(text)) process.kill(pid, "SIGKILL");
-    await decided;
-    return { accepted: false };
   };
-  const pushed = await tryGit(host.root, ["-C", work, "push", host.httpUrl(), "main"], { timeoutMs: guardMs });
+  const args = ["-C", work, "push", host.httpUrl(), "main"];
+  const pushed = await tryGit(host.root, args, { timeoutMs: guardMs, onStderr });
   deciding.emit("end");
   assert.deepEqual([pushed.exitCode === 0, pushed.timedOut], [false, false], pushed.stderr);
+  assert.match(pushed.stderr, /git ended on the platform before it could report\. Look at what is live/);
   assert.equal(await refOf(host), before);
 });
 

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createGunzip } from "node:zlib";
 import { admit, mayGoOn, missingText, type Admission, type RequestedAccess } from "./admission.ts";
 import { copyCgiAnswer } from "./cgi.ts";
 import { httpBackendCommand } from "./commands.ts";
 import { faultAnswer } from "./fault-answer.ts";
 import type { GitCaller } from "./gate.ts";
-import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
+import { endedEarly, startGit, type GitHost, type GitProcess } from "./git-process.ts";
+import { bandPacket } from "./packets.ts";
 import { parseHttpRequest, safeProtocol, type HttpRequest } from "./paths.ts";
 
 export type GitHttpHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -78,18 +80,13 @@ function cgiEnv(req: IncomingMessage, request: Call, dir: string): Record<string
   const isCall = request.kind === "call";
   // No CONTENT_LENGTH: if the body ends early, as when this process is killed, git 2.39's http-backend would loop for ever at the end of
   // its input. Without it, http-backend stops there.
-  const optional = {
-    CONTENT_TYPE: header(req, "content-type"),
-    HTTP_CONTENT_ENCODING: header(req, "content-encoding"),
-  };
+  const contentType = header(req, "content-type");
   return {
     GIT_HTTP_EXPORT_ALL: "1",
     PATH_TRANSLATED: `${dir}/${isCall ? request.service : "info/refs"}`,
     QUERY_STRING: isCall ? "" : `service=${request.service}`,
     REQUEST_METHOD: isCall ? "POST" : "GET",
-    ...Object.fromEntries(
-      Object.entries(optional).filter((entry): entry is [string, string] => entry[1] !== undefined),
-    ),
+    ...(contentType === undefined ? {} : { CONTENT_TYPE: contentType }),
   };
 }
 
@@ -104,15 +101,18 @@ async function connect(
   child.stderr.on("data", (chunk: Buffer) =>
     host.log.debug({ text: chunk.toString("utf8", 0, 500) }, "git http-backend"),
   );
-  req.pipe(child.stdin);
+  if (header(req, "content-encoding") === undefined) req.pipe(process.input);
+  else req.pipe(createGunzip().on("error", () => process.input.end())).pipe(process.input);
   const leave = () => void (res.writableFinished || process.clientGone());
   // A client that left while git started has already closed its response.
   if (res.destroyed) leave();
   else res.once("close", leave);
-  const isAnswered = await copyCgiAnswer(child.stdout, res);
-  await process.answered;
-  if (isAnswered) res.end();
-  else reply(res, 500, "git could not answer.\n");
+  const isAnswered = await copyCgiAnswer(child.stdout, res, process.report);
+  const code = await process.answered;
+  if (!isAnswered) return reply(res, 500, "git could not answer.\n");
+  if (code === 0) return void res.end();
+  // A client that gets a whole HTTP response without the end of git's waits for the rest for ever.
+  res.write(process.report === null ? "" : bandPacket(3, endedEarly), () => res.destroy());
 }
 
 function unsupported(req: IncomingMessage, request: Call): string | null {

@@ -8,6 +8,8 @@ export class Push {
   readonly dir: string;
   /** The request sent to the gate; null until then. */
   request: PushRequest | null = null;
+  /** The client said that its history ends at some commits. */
+  isShallow = false;
   #decision: Promise<PushDecision> | null = null;
   #isDecided = false;
   #reason: string | undefined;

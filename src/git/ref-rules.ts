@@ -1,12 +1,13 @@
-import type { GitProject, RefUpdate } from "./gate.ts";
+import type { RefChange } from "../ports/repositories.ts";
+import type { GitProject } from "./gate.ts";
 
 /** More refs than a person pushes; push a mirror of a large repository in parts. */
 const mostRefs = 1000;
 const noObject = /^0+$/;
 
 /** Parses the input of git's receive hooks: `<old> <new> <name>` per line. Returns null for anything else. */
-export function parseRefUpdates(text: string): RefUpdate[] | null {
-  const refs: RefUpdate[] = [];
+export function parseRefUpdates(text: string): RefChange[] | null {
+  const refs: RefChange[] = [];
   for (const line of text.split("\n")) {
     if (line === "") continue;
     const match = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs\/\S+)$/.exec(line);
@@ -18,7 +19,7 @@ export function parseRefUpdates(text: string): RefUpdate[] | null {
 }
 
 /** Returns, as a sentence, why a push is refused regardless of its content; null if it may be decided. */
-export function refuseRefs(project: GitProject, refs: readonly RefUpdate[]): string | null {
+export function refuseRefs(project: GitProject, refs: readonly RefChange[]): string | null {
   if (refs.length === 0) return "The push names no branch.";
   if (refs.length > mostRefs) return `The push has more than ${mostRefs} branches and tags; push them in parts.`;
   for (const ref of refs) {

@@ -1,9 +1,10 @@
 import type { ServerChannel, Session } from "ssh2";
 import { admit, mayGoOn, missingText } from "./admission.ts";
 import { serveCommand } from "./commands.ts";
+import { copyOutput } from "./cgi.ts";
 import { faultAnswer } from "./fault-answer.ts";
 import type { GitAccess } from "./gate.ts";
-import { startGit, type GitHost, type GitProcess } from "./git-process.ts";
+import { endedEarly, startGit, type GitHost, type GitProcess } from "./git-process.ts";
 import { parseSshCommand, safeProtocol, type SshRequest } from "./paths.ts";
 import type { SshIdentity } from "./authenticate.ts";
 
@@ -72,19 +73,15 @@ async function currentAdmission(host: GitHost, identity: SshIdentity, wanted: Pa
 
 async function connect(channel: ServerChannel, process: GitProcess, left: AbortSignal): Promise<void> {
   const { child } = process;
-  const leave = () => {
-    child.stdout.unpipe(channel);
-    process.clientGone();
-  };
-  if (left.aborted) return leave();
-  left.addEventListener("abort", leave, { once: true });
+  if (left.aborted) return process.clientGone();
+  left.addEventListener("abort", process.clientGone, { once: true });
   channel.on("data", process.touch);
   child.stdout.on("data", process.touch);
-  channel.pipe(child.stdin);
-  child.stdout.pipe(channel, { end: false });
+  channel.pipe(process.input);
+  const copied = copyOutput(child.stdout, channel, process.report);
   child.stderr.on("data", (chunk: Buffer) => void (left.aborted || channel.stderr.write(chunk)));
-  const code = await process.answered;
-  if (!left.aborted) finish(channel, code);
+  const [code] = await Promise.all([process.answered, copied]);
+  if (!left.aborted) finish(channel, code, code !== 0 && process.report !== null ? endedEarly : "");
 }
 
 function finish(channel: ServerChannel, code: number, text = ""): void {

@@ -62,6 +62,46 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       };
     }
 
+    test("refs are checked as git checks them after a push's hook, and nothing is left behind", async () => {
+      const [one, two] = [await hello("one\n"), await hello("two\n")];
+      const checked = (name: string) => `refs/heads/checked/${name}`;
+      const check = (...refs: [string, string | null, string | null][]) =>
+        repositories.checkRefs(
+          project,
+          refs.map(([name, old, to]) => ({ name: checked(name), old, new: to })),
+          null,
+        );
+      await repositories.moveRef(project, checked("main"), null, one);
+      assert.equal(await check(["main", one, two], ["next", null, two], ["gone", null, null]), null);
+      assert.equal(await check(["main", one, null]), null);
+      assert.match((await check(["main", two, one])) ?? "", /cannot lock ref/);
+      assert.match((await check(["main", null, two])) ?? "", /already exists/);
+      assert.match((await check(["main/next", null, two])) ?? "", /cannot create/);
+      assert.match((await check(["a..b", null, two])) ?? "", /invalid ref format/);
+      assert.notEqual(await check(["next", null, "1".repeat(40)]), null);
+      assert.equal(await repositories.resolve(project, checked("main")), one);
+      assert.equal(await repositories.resolve(project, checked("next")), null);
+    });
+
+    test("a commit whose objects are not all there is refused", async () => {
+      const tree = await git(["mktree", "--missing"], { input: `100644 blob ${"1".repeat(40)}\tgone.txt\n` });
+      const broken = await git([...author, "commit-tree", tree, "-m", "Broken"]);
+      const refs = [{ name: "refs/heads/broken", old: null, new: broken }];
+      assert.match((await repositories.checkRefs(project, refs, null)) ?? "", /1111111/);
+    });
+
+    test("commits are counted from one to another", async () => {
+      const tree = await git(["mktree"], { input: "" });
+      const child = (parent: string, message: string) =>
+        git([...author, "commit-tree", tree, "-p", parent, "-m", message]);
+      const first = await git([...author, "commit-tree", tree, "-m", "First"]);
+      const next = await child(await child(first, "Second"), "Third");
+      const count = (from: string, to: string) => repositories.countCommits(project, { from, to, quarantine: null });
+      assert.deepEqual(await count(first, next), { added: 2, removed: 0 });
+      assert.deepEqual(await count(await child(first, "Other"), next), { added: 2, removed: 1 });
+      assert.equal(await count(first, "1".repeat(40)), null);
+    });
+
     test("ensure is idempotent, also twice at once", async () => {
       const [first, second] = await Promise.all([repositories.ensure("prj_twice"), repositories.ensure("prj_twice")]);
       assert.equal(first, second);

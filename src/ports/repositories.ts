@@ -12,6 +12,13 @@ export interface Repositories {
   /** Returns the commit that a pushed tag points to, through any chain of tags; null when it points to something else. */
   peel(projectId: string, tag: string, quarantine: Quarantine | null): Promise<string | null>;
   /**
+   * Makes, before anything is built, the checks that git makes after its hook: whether all objects that the new values need are there, and
+   * whether the refs can be set. Returns what git says against it, or null. Changes nothing.
+   */
+  checkRefs(projectId: string, refs: readonly RefChange[], quarantine: Quarantine | null): Promise<string | null>;
+  /** Counts the commits that only one of two commits contains; null if one of them is missing. */
+  countCommits(projectId: string, between: CommitChange): Promise<CommitCounts | null>;
+  /**
    * Moves the commit and all objects it needs out of the quarantine, under a hidden ref named after `buildId`, so that it can be built and
    * is still found after a crash. Idempotent.
    */
@@ -61,6 +68,20 @@ export interface Repositories {
   remove(projectId: string): Promise<void>;
   /** Deletes what crashed pushes left behind and repacks loose objects and small packs. */
   sweep(): Promise<void>;
+}
+
+/** One ref of a push; `old` or `new` is null where the ref does not exist. */
+export interface RefChange {
+  readonly name: string;
+  readonly old: string | null;
+  readonly new: string | null;
+}
+
+export interface CommitCounts {
+  /** Commits of `to` that `from` does not contain. */
+  readonly added: number;
+  /** Commits of `from` that `to` does not contain; 0: `to` continues `from`. */
+  readonly removed: number;
 }
 
 export interface PartOfCommit {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -85,9 +85,15 @@ async function projectOf(name: string) {
   const url = `http://x:${org.member}@127.0.0.1:${port}/git/acme/${name}.git`;
   const work = await makeWorkTree(root, name);
   const push = (...refs: string[]) => tryGit(root, ["-C", work, "push", url, ...refs]);
+  /** Pushes with another token over HTTP, or with a key over SSH. */
+  const pushBy = (by: { token: string } | { keyFile: string }, ...refs: string[]) => {
+    const over =
+      "token" in by ? url.replace(org.member, by.token) : `ssh://git@127.0.0.1:${servers.port}/acme/${name}.git`;
+    return tryGit(root, ["-C", work, "push", over, ...refs], "keyFile" in by ? by : {});
+  };
   const { db } = api.database;
   await db.updateTable("project").set({ deploy_branch: "main" }).where("id", "=", project.id).execute();
-  return { project, work, push };
+  return { project, work, push, pushBy };
 }
 
 /** Stands in for the builder and the runtime during the next build of a project; runs `meanwhile` while the deployment goes live. */
@@ -288,4 +294,88 @@ test("an unknown push option is refused before any branch moves", async () => {
   assert.notEqual(pushed.exitCode, 0);
   assert.match(pushed.stderr, /The only push option is `-o plan`/);
   assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
+});
+
+test("refs that git could not store are refused before anything is built", async () => {
+  const { project, work, push } = await projectOf("conflicting");
+  const blob = await git(root, ["-C", work, "rev-parse", "main:hello.txt"]);
+  for (const [refs, says] of [
+    [["main:refs/heads/main", "main:refs/heads/main/next"], /git cannot store this push: .*refs\/heads\/main/],
+    [["main:refs/heads/main", `${blob}:refs/heads/file`], /trying to write non-commit object/],
+  ] as const) {
+    const pushed = await push(...refs);
+    assert.notEqual(pushed.exitCode, 0);
+    assert.match(pushed.stderr, says);
+    assert.equal(await repositories.resolve(project.id, "refs/heads/main"), null);
+  }
+  const { db } = api.database;
+  const builds = await db.selectFrom("build").select("id").where("project_id", "=", project.id).execute();
+  assert.deepEqual(builds, []);
+});
+
+test("a token in approval mode and its SSH keys may add to branches, but neither delete nor rewrite branches and tags", async () => {
+  const { project, work, push, pushBy } = await projectOf("careful");
+  const { text: token, id } = await testToken(api.database.db, org.id, { role: "member", approval_mode: true });
+  const { keyFile } = await makeKey(root, "ecdsa");
+  const public_key = await readFile(`${keyFile}.pub`, "utf8");
+  const added = await api.call("POST", "/v1/ssh-keys", { token, body: { name: "agent", public_key } });
+  assert.equal(added.status, 201, `${id} ${added.text}`);
+  assert.equal((await push("main:refs/heads/topic", "main:refs/tags/v1")).exitCode, 0);
+  for (const by of [{ token }, { keyFile }]) {
+    await commitFile(root, work, "next.txt", `${Math.random()}`);
+    const continued = await pushBy(by, "main:refs/heads/topic");
+    assert.equal(continued.exitCode, 0, continued.stderr);
+    const before = await repositories.resolve(project.id, "refs/heads/topic");
+    await git(root, ["-C", work, "checkout", "-q", "--orphan", `other-${Math.random()}`]);
+    await commitFile(root, work, "other.txt", `${Math.random()}`);
+    for (const ref of [
+      ":refs/heads/topic",
+      "+HEAD:refs/heads/topic",
+      "+main~1:refs/heads/topic",
+      ":refs/tags/v1",
+      "+HEAD:refs/tags/v1",
+    ]) {
+      const refused = await pushBy(by, ref);
+      assert.notEqual(refused.exitCode, 0, ref);
+      assert.match(
+        refused.stderr,
+        /A token in approval mode, and its SSH keys, cannot delete or rewrite (?:topic|v1)\./,
+      );
+    }
+    assert.equal(await repositories.resolve(project.id, "refs/heads/topic"), before);
+    await git(root, ["-C", work, "checkout", "-q", "main"]);
+  }
+  assert.equal((await push(":refs/heads/topic")).exitCode, 0);
+});
+
+test("a push that changes no watched file waits for the push in progress, so that git accepts both or neither", async () => {
+  const { project, work, push } = await projectOf("watched");
+  const { db } = api.database;
+  await db
+    .updateTable("project")
+    .set({ watch: ["src"] })
+    .where("id", "=", project.id)
+    .execute();
+  assert.equal((await Promise.all([push("main"), deployNext(project.id)]))[0].exitCode, 0);
+  const first = await git(root, ["-C", work, "rev-parse", "main"]);
+  const untouched = await commitFile(root, work, "notes.txt", "only notes");
+  await mkdir(join(work, "src"));
+  await commitFile(root, work, "src/app.txt", "changed");
+  const meanwhile = async () => {
+    const pushed = push(`${untouched}:refs/heads/main`);
+    const queued = () =>
+      db
+        .selectFrom("build")
+        .select("id")
+        .where("project_id", "=", project.id)
+        .where("status", "=", "queued")
+        .executeTakeFirst();
+    const build = await until(queued, { timeoutMs: guardMs });
+    assert.ok(build, "it was not queued");
+    assert.equal(await repositories.resolve(project.id, "refs/heads/main"), first);
+    await db.updateTable("build").set({ status: "failed" }).where("id", "=", build.id).execute();
+    assert.notEqual((await pushed).exitCode, 0);
+  };
+  const [pushed] = await Promise.all([push("main"), deployNext(project.id, meanwhile)]);
+  assert.equal(pushed.exitCode, 0, pushed.stderr);
 });

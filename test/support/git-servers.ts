@@ -18,6 +18,7 @@ const main: GitCaller = {
   name: "ada",
   organization_id: "org_main",
   organization_slug: "main",
+  may_rewrite: true,
 };
 const other: GitCaller = {
   ...main,

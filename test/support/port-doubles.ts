@@ -132,6 +132,8 @@ export function repositoriesDouble(given: Partial<Repositories> = {}): Repositor
     ensure: async () => "",
     inspect: async () => ({ outcome: "fine", message: "", author: "" }),
     peel: async () => null,
+    checkRefs: async () => null,
+    countCommits: async () => null,
     pin: done,
     unpin: done,
     write: async (_, { content }) => {

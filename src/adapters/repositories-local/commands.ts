@@ -41,6 +41,12 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
     /** With `from`, updates only if the ref still has that value; forty zeros mean that the ref does not exist. */
     updateRef: (ref: string, to: string, from?: string) =>
       git("update-ref", "--no-deref", ref, to, ...(from === undefined ? [] : [from])),
+    /** Reads one commit per line from stdin; fails if an object that they need, beyond what all refs contain, is missing. */
+    checkConnected: () => git("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"),
+    /** Reads a transaction from stdin, one command per NUL. */
+    updateRefs: () => git("update-ref", "--no-deref", "-z", "--stdin"),
+    /** Prints two numbers: the commits that only `from`, and that only `to` contains. */
+    countCommits: (from: string, to: string) => git("rev-list", "--left-right", "--count", `${from}...${to}`, "--"),
     deleteRef: (ref: string) => git("update-ref", "--no-deref", "-d", ref),
     setHead: (ref: string) => git("symbolic-ref", "HEAD", ref),
     pack: () => git("gc", "--auto", "--quiet"),
@@ -79,6 +85,7 @@ export function gitEnv(configFile: string, quarantine: Quarantine | null = null)
     GIT_CONFIG_GLOBAL: configFile,
     GIT_TERMINAL_PROMPT: "0",
     GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_LITERAL_PATHSPECS: "1",
     ...quarantine,
   };
 }

@@ -18,6 +18,7 @@ import type {
   NewCommit,
   Quarantine,
   Remote,
+  RefChange,
   Repositories,
   PartOfCommit,
   TreeLimits,
@@ -25,14 +26,16 @@ import type {
 } from "../../ports/repositories.ts";
 import { unconfined, type Confinement, type Shown } from "../../sandbox/confine.ts";
 import { writeAttributes } from "./attributes.ts";
+import { checkRefs } from "./check-refs.ts";
 import { gitCommands, gitEnv, type GitCommands } from "./commands.ts";
 import { removeDamagedRef, removeDamagedRefs, repairHead } from "./damaged-refs.ts";
 import { removeDeadLocks } from "./dead-locks.ts";
 import { writeGlobalConfig } from "./global-config.ts";
 import { fetchRemote, makeDeployKey, type RemoteAccess } from "./fetch-remote.ts";
+import { commitId, noCommit, pinRef, refName } from "./git-names.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
-import { SourceRefused } from "./source-path.ts";
+import { isSourcePath, SourceRefused } from "./source-path.ts";
 import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
 import { entryAt, firstEntries, writeCommit } from "./write-commit.ts";
 
@@ -54,7 +57,6 @@ const noAccess: RemoteAccess = {
 
 const commandTimeoutMs = 30_000;
 const packTimeoutMs = 10 * 60_000;
-const noCommit = "0".repeat(40);
 
 /**
  * Stores repositories as folders on this machine and works on them with git's plumbing commands. Failures are thrown as `CommandFailed` or
@@ -149,6 +151,19 @@ class LocalRepositories implements Repositories {
     return this.#parse(projectId, commitId(tag), quarantine);
   }
 
+  checkRefs(projectId: string, refs: readonly RefChange[], quarantine: Quarantine | null) {
+    const place = { ...this.#place(projectId, quarantine), timeoutMs: packTimeoutMs };
+    return checkRefs(this.#gitIn(this.#folder(projectId)), { inside: place, outside: outside(place) }, refs);
+  }
+
+  async countCommits(projectId: string, { from, to, quarantine }: CommitChange) {
+    const git = this.#gitIn(this.#folder(projectId));
+    const counted = await run(git.countCommits(commitId(from), commitId(to)), this.#limited(projectId, quarantine));
+    if (counted.exitCode !== 0) return null;
+    const [removed = 0, added = 0] = counted.stdout.trim().split("\t").map(Number);
+    return { added, removed };
+  }
+
   async pin(projectId: string, buildId: string, commit: string, quarantine: Quarantine | null): Promise<void> {
     if (quarantine !== null) {
       const from = resolve(quarantine.GIT_QUARANTINE_PATH);
@@ -180,9 +195,7 @@ class LocalRepositories implements Repositories {
       GIT_QUARANTINE_PATH: folder,
     };
     const place = this.#place(projectId, quarantine);
-    // git refuses to update refs if it knows of a quarantine, even for the empty one that fast-import opens at its end.
-    const { GIT_QUARANTINE_PATH: _, ...env } = place.env as Readonly<Record<string, string>>;
-    return { dir, folder, quarantine, place: { ...place, env } };
+    return { dir, folder, quarantine, place: outside(place) };
   }
 
   async fetch(projectId: string, remote: Remote, signal: AbortSignal): Promise<Fetched> {
@@ -251,6 +264,7 @@ class LocalRepositories implements Repositories {
   async read(projectId: string, commit: string, { path, maxBytes, quarantine = null }: FileToRead) {
     const git = this.#gitIn(this.#folder(projectId));
     const place = this.#limited(projectId, quarantine);
+    if (!isSourcePath(path)) return null;
     const found = await entryAt(git, place, commitId(commit), path);
     if (found === undefined || !found.mode.startsWith("100") || found.sizeBytes > maxBytes) return null;
     const parts: Buffer[] = [];
@@ -367,21 +381,10 @@ class LocalRepositories implements Repositories {
   }
 }
 
+/** git refuses to update refs if it knows of a quarantine, even for the empty one that fast-import opens at its end. */
+function outside<T extends { readonly env: Readonly<Record<string, string>> }>(place: T): T {
+  const { GIT_QUARANTINE_PATH: _, ...env } = place.env;
+  return { ...place, env };
+}
+
 const moment = () => ({ nowMs: Date.now(), bootMs: Date.now() - uptime() * 1000 });
-
-// All arguments of git are validated here, so that no external name can become an option or an expression.
-function commitId(commit: string): string {
-  if (!/^[0-9a-f]{40}$/.test(commit)) throw new Error("Not a full commit id.");
-  return commit;
-}
-
-function refName(ref: string): string {
-  if (!/^refs\/[^\s~^:?*[\\\p{Cc}]+$/u.test(ref) || ref.includes("..") || ref.includes("@{"))
-    throw new Error("Not a full ref name.");
-  return ref;
-}
-
-function pinRef(buildId: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(buildId)) throw new Error("Not a build id.");
-  return `refs/berth/builds/${buildId}`;
-}

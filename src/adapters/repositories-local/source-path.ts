@@ -23,6 +23,15 @@ export function sourcePath(given: string): string {
   return path;
 }
 
+/** Returns whether a path can name a file of a commit, spelled as git spells it. */
+export function isSourcePath(path: string): boolean {
+  try {
+    return sourcePath(path) === path;
+  } catch {
+    return false;
+  }
+}
+
 /** Throws `SourceRefused` for a symbolic link that leaves the source. */
 export function requireInside(path: string, target: string): void {
   const lands = posix.normalize(posix.join(posix.dirname(path), target));

@@ -1,6 +1,7 @@
 import { triggersOfBuilds } from "../../contract/states.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
   "build.id",
@@ -49,6 +50,33 @@ export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string)
     .orderBy("number")
     .limit(1)
     .executeTakeFirst();
+}
+
+/** Returns whether a build or deployment of the project's source is in progress; with `commit`, one of that commit. */
+export async function hasWorkInProgress(
+  db: Db | Tx,
+  { org_id, project_id }: ProjectKey,
+  commit?: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom("build")
+    .leftJoin("deployment", "deployment.build_id", "build.id")
+    .select("build.id")
+    .where("build.org_id", "=", org_id)
+    .where("build.project_id", "=", project_id)
+    .$if(commit !== undefined, (query) => query.where("build.commit", "=", commit as string))
+    .where((of) =>
+      of.or([
+        of("build.status", "in", ["queued", "running"]),
+        of.and([
+          of("deployment.status", "in", ["pending", "starting"]),
+          of("deployment.trigger", "in", triggersOfBuilds),
+        ]),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Returns whether a deployment of this build has yet to go live. Its lines are added to the build's log too. */

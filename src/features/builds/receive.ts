@@ -1,6 +1,6 @@
 import { planLines } from "../../contract/plan-lines.ts";
 import { newId } from "../../kit/ids.ts";
-import type { Inspection, Quarantine, Repositories, TreeLimits } from "../../ports/repositories.ts";
+import type { Inspection, Quarantine, RefChange, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
@@ -8,8 +8,9 @@ import type { Wakeups } from "../../store/wakeups.ts";
 import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
 import { planSource, type Planning } from "./plan.ts";
+import { hasWorkInProgress } from "./queries.ts";
 import { requestBuild } from "./request.ts";
-import { deployRef, type PushedRef } from "./rules.ts";
+import { deployRef } from "./rules.ts";
 import { watchedButUntouched } from "./watched.ts";
 
 /** A push as received from git, before any ref has moved. */
@@ -17,8 +18,10 @@ export interface Push {
   readonly org_id: string;
   readonly project_id: string;
   readonly actor: string;
-  readonly refs: readonly PushedRef[];
+  readonly refs: readonly RefChange[];
   readonly quarantine: Quarantine | null;
+  /** Whether the pusher may delete and rewrite branches and tags. */
+  readonly mayRewrite: boolean;
   /** The push only requests a plan (`-o plan`). */
   readonly isPlan: boolean;
   /** Aborts when git has ended or the right to push was lost; no branch may move afterwards. */
@@ -71,8 +74,9 @@ export async function receivePush(
   const target = deployRef(push.refs, project.deploy_branch);
   if (target.outcome === "refused") return refuse(onLine, target.summary, target.hint);
   const deployed = target.outcome === "deploy" ? target.ref : null;
-  const tooLarge = await inspectStored(receiving, push, deployed);
-  if (tooLarge !== null) return refuse(onLine, tooLarge.summary, tooLarge.hint);
+  const [unfit, tooLarge] = await Promise.all([refuseRefs(receiving, push), inspectStored(receiving, push, deployed)]);
+  const refused = unfit ?? tooLarge;
+  if (refused !== null) return refuse(onLine, refused.summary, refused.hint);
   if (target.outcome === "stored") {
     const noRoom = await whyNotStored(receiving, push);
     if (noRoom !== null) return refuse(onLine, noRoom.error, noRoom.hint);
@@ -89,7 +93,8 @@ export async function receivePush(
     branch: target.branch,
     commit: target.ref.new,
   });
-  if (untouched !== null) {
+  // A push in progress may go live first, and then git would no longer accept this one.
+  if (untouched !== null && !(await hasWorkInProgress(receiving.db, push))) {
     for (const line of [`-----> Nothing to deploy: no file changed in ${untouched.join(", ")}`, ...notes]) onLine(line);
     return { accepted: true, build: null };
   }
@@ -100,6 +105,30 @@ export async function receivePush(
     { ref, branch, notes, message: inspection.message, author: inspection.author },
     onLine,
   );
+}
+
+/** Returns why git would refuse the refs after the build, or why this pusher may not change them; null when both are fine. */
+async function refuseRefs({ repositories }: Receiving, { project_id, refs, quarantine, mayRewrite }: Push) {
+  const problem = await repositories.checkRefs(project_id, refs, quarantine);
+  if (problem !== null)
+    return {
+      summary: `git cannot store this push: ${problem}`,
+      hint: "Compare with the branches that are there (git fetch, git ls-remote), then push again.",
+    };
+  if (mayRewrite) return null;
+  for (const { name, old: from, new: to } of refs) {
+    if (from === null || from === to) continue;
+    const isContinued =
+      to !== null &&
+      name.startsWith("refs/heads/") &&
+      (await repositories.countCommits(project_id, { from, to, quarantine }))?.removed === 0;
+    if (!isContinued)
+      return {
+        summary: `A token in approval mode, and its SSH keys, cannot delete or rewrite ${name.replace(/^refs\/(?:heads|tags)\//, "")}.`,
+        hint: "Push commits that continue the branch, or ask a person whose token is not in approval mode.",
+      };
+  }
+  return null;
 }
 
 /**
@@ -118,7 +147,7 @@ const wasPlan = "This was only the plan: nothing was pushed or deployed. To depl
 async function showPlan(
   receiving: Receiving,
   { org_id, project_id, quarantine, signal }: Push,
-  { ref, branch, notes }: { ref: PushedRef & { new: string }; branch: string; notes: readonly string[] },
+  { ref, branch, notes }: { ref: RefChange & { new: string }; branch: string; notes: readonly string[] },
   onLine: (line: string) => void,
 ): Promise<PushVerdict> {
   const source = { org_id, project_id, quarantine, signal, branch, commit: ref.new, isDraft: false };
@@ -138,7 +167,7 @@ const inspectStoredMs = 60_000;
  * Inspects the branches and tags that are stored but not deployed. Returns the refusal, or null. They have the same limits, because they
  * can be cloned and fetched from here.
  */
-async function inspectStored(receiving: Receiving, push: Push, deployed: PushedRef | null) {
+async function inspectStored(receiving: Receiving, push: Push, deployed: RefChange | null) {
   const untilMs = Date.now() + inspectStoredMs;
   const seen = new Set([deployed?.new]);
   for (const ref of push.refs) {
@@ -171,7 +200,7 @@ async function buildAndFollow(
   receiving: Receiving,
   push: Push,
   target: {
-    ref: PushedRef & { new: string };
+    ref: RefChange & { new: string };
     branch: string;
     message: string;
     author: string;

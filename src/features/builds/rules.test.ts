@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deployRef, hasWatched, type PushedRef } from "./rules.ts";
+import type { RefChange } from "../../ports/repositories.ts";
+import { deployRef, hasWatched } from "./rules.ts";
 
 const commit = "a".repeat(40);
-const pushed = (...names: string[]): PushedRef[] =>
+const pushed = (...names: string[]): RefChange[] =>
   names.map((name) => ({ name: `refs/heads/${name}`, old: null, new: commit }));
 
 test("the first push deploys main before master before the first branch", () => {

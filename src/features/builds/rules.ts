@@ -1,4 +1,5 @@
 import { createGlob } from "../../kit/glob.ts";
+import type { RefChange } from "../../ports/repositories.ts";
 
 // A fraction of a second, in which the control plane does nothing else.
 const mostSteps = 5_000_000;
@@ -41,14 +42,7 @@ export function namesInExample(text: string): string[] {
   return [...new Set(names.map(([, name = ""]) => name))].slice(0, 200);
 }
 
-/** One ref of a push. Null: the ref does not exist before or after the push. */
-export interface PushedRef {
-  readonly name: string;
-  readonly old: string | null;
-  readonly new: string | null;
-}
-
-interface KnownRef extends PushedRef {
+interface KnownRef extends RefChange {
   readonly new: string;
 }
 
@@ -64,7 +58,7 @@ const tags = "refs/tags/";
  * Chooses the pushed ref to deploy. The deploy branch is the first branch ever deployed; before any deployment it is `main`, else `master`,
  * else the first branch of the push.
  */
-export function deployRef(refs: readonly PushedRef[], deployBranch: string | null): DeployDecision {
+export function deployRef(refs: readonly RefChange[], deployBranch: string | null): DeployDecision {
   const branches = refs.filter((ref) => ref.name.startsWith(heads));
   const chosen = deployBranch ?? firstBranch(branches);
   const ref = branches.find((each) => each.name === heads + chosen);
@@ -87,7 +81,7 @@ export function deployRef(refs: readonly PushedRef[], deployBranch: string | nul
 }
 
 /** Returns the notes for a push that brings tags and deploys nothing. */
-function tagNotes(refs: readonly PushedRef[], branch: string): readonly string[] {
+function tagNotes(refs: readonly RefChange[], branch: string): readonly string[] {
   const names = refs.flatMap(({ name, new: to }) =>
     name.startsWith(tags) && to !== null ? [name.slice(tags.length)] : [],
   );
@@ -98,7 +92,7 @@ function tagNotes(refs: readonly PushedRef[], branch: string): readonly string[]
       ];
 }
 
-function firstBranch(branches: readonly PushedRef[]): string | null {
+function firstBranch(branches: readonly RefChange[]): string | null {
   const names = branches.filter((ref) => ref.new !== null).map((ref) => ref.name.slice(heads.length));
   return names.find((name) => name === "main") ?? names.find((name) => name === "master") ?? names[0] ?? null;
 }

@@ -6,6 +6,7 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import type { Db } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { planSource, type PlannedSource } from "./plan.ts";
+import { hasWorkInProgress } from "./queries.ts";
 import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
 
@@ -17,14 +18,18 @@ type PlanContext = Pick<Context<"builds.plan">, "platform" | "project" | "caller
 /** Pins the last commit that came without git, whether or not its build succeeded, so that the next change can fix a failed one. */
 const uploadPin = "upload";
 
-/** The base for a project's next source: the branch, its head, and the commit whose files a change starts from. */
+/** The base for a project's next source: the branch, its head, the commit whose files a change starts from, and the next commit's parent. */
 interface Place {
   readonly branch: string;
   readonly head: string | null;
   readonly base: string | null;
+  readonly parent: string | null;
 }
 
-/** Determines the base for the next source. The last upload counts as long as no other commit has moved the branch since. */
+/**
+ * Determines the base for the next source. The last upload counts as long as no other commit has moved the branch since. While it is in
+ * progress it is the parent, so that it may go live before the next upload does.
+ */
 export async function placeOf(
   { db, ports }: { readonly db: Db; readonly ports: Pick<HandlerPlatform["ports"], "repositories"> },
   project: { readonly org_id: string; readonly id: string; readonly deploy_branch: string | null },
@@ -37,8 +42,15 @@ export async function placeOf(
   // A deployment that has just gone live moves its branch a moment later, so the branch may still be at the old commit.
   const head = deployed?.old_commit === stored ? deployed.commit : stored;
   const upload = await repositories.pinned(project.id, uploadPin);
-  const continues = upload !== null && (await repositories.parentOf(project.id, upload)) === head;
-  return { branch, head, base: continues ? upload : head };
+  if (upload === null || upload === head || !(await continues(repositories, project.id, head, upload)))
+    return { branch, head, base: head, parent: head };
+  const isComing = await hasWorkInProgress(db, { org_id: project.org_id, project_id: project.id }, upload);
+  return { branch, head, base: upload, parent: isComing ? upload : head };
+}
+
+async function continues(repositories: Repositories, projectId: string, from: string | null, to: string) {
+  if (from === null) return true;
+  return (await repositories.countCommits(projectId, { from, to, quarantine: null }))?.removed === 0;
 }
 
 /** Refuses an upload that cannot succeed: this machine must not run the organization's code, or the disk is full. */
@@ -85,10 +97,10 @@ async function commitOf(repositories: Repositories, projectId: string, ref: stri
 export async function planFiles(ctx: PlanContext, sent: Omit<Uploaded, "message">, signal: AbortSignal) {
   const { platform, project, caller } = ctx;
   const { repositories } = platform.ports;
-  const { head, base, branch } = await placeOf(platform, project);
+  const { parent, base, branch } = await placeOf(platform, project);
   const limits = treeLimits(platform);
   const { content, removed } = sent;
-  const commit = { parent: head, base: sent.keepsOthers ? base : null, removed, content, message: "Plan", limits };
+  const commit = { parent, base: sent.keepsOthers ? base : null, removed, content, message: "Plan", limits };
   const written = requireWritten(ctx, await repositories.write(project.id, { ...commit, author: caller.token_name }));
   const draft = { commit: written.commit, quarantine: written.quarantine };
   try {
@@ -115,7 +127,7 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   const base = keepsOthers ? place.base : null;
   const limits = treeLimits(platform);
   const author = caller.token_name;
-  const commit = { parent: place.head, base, removed, content, message, author, limits };
+  const commit = { parent: place.parent, base, removed, content, message, author, limits };
   const written = requireWritten(ctx, await repositories.write(project.id, commit));
   const source = { commit: written.commit, quarantine: written.quarantine, pin: uploadPin, limits };
   const kept = await keepSource({ repositories, logStore }, project.key, source);

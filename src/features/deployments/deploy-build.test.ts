@@ -15,7 +15,7 @@ const image = {
   size_bytes: 0,
 } as const;
 
-test("of two pushes from the same commit only the first goes live; a push onto it and a redeploy may follow", async () => {
+test("of two pushes from the same commit only the first goes live; a push or upload onto it and a redeploy may follow", async () => {
   const org = await testOrganization(db, "acme");
   const owner = { org_id: org.id, project_id: (await testProject(api.platform, org)).id };
   const [start, first, second, next] = ["0", "1", "2", "3"].map((digit) => digit.repeat(40)) as [
@@ -24,13 +24,13 @@ test("of two pushes from the same commit only the first goes live; a push onto i
     string,
     string,
   ];
-  const build = async (commit: string, old_commit: string) => {
+  const build = async (commit: string, old_commit: string, parent: string | null = null) => {
     const build_id = await testBuild(api.platform, owner, { status: "succeeded" });
     await db.updateTable("build").set({ commit, old_commit }).where("id", "=", build_id).execute();
-    return { build_id, commit, old_commit };
+    return { build_id, commit, old_commit, parent };
   };
   /** Deploys a build, at once with success; returns the outcome. */
-  const deploy = async (built: Awaited<ReturnType<typeof build>>, trigger: "push" | "redeploy" = "push") => {
+  const deploy = async (built: Awaited<ReturnType<typeof build>>, trigger: "push" | "upload" | "redeploy" = "push") => {
     const source = { ...owner, ...built, image, trigger, branch: "main", owner: null };
     const made = await db.transaction().execute((tx) => deployBuild(api.platform, tx, source));
     if (made.outcome !== "made") return made.outcome;
@@ -42,5 +42,8 @@ test("of two pushes from the same commit only the first goes live; a push onto i
   const [one, other] = [await build(first, start), await build(second, start)];
   assert.deepEqual([await deploy(one), await deploy(other)], ["made", "branch_moved"]);
   assert.equal(await deploy(await build(next, first)), "made");
+  const uploaded = await build("4".repeat(40), first, "5".repeat(40));
+  const continuing = await build("6".repeat(40), first, next);
+  assert.deepEqual([await deploy(uploaded, "upload"), await deploy(continuing, "upload")], ["branch_moved", "made"]);
   assert.equal(await deploy(other, "redeploy"), "made");
 });

@@ -95,6 +95,8 @@ interface BuiltSource extends Source {
   readonly trigger: "push" | "upload" | "follow" | "redeploy";
   readonly branch: string;
   readonly old_commit: string | null;
+  /** The first parent of an uploaded commit: the head, or the upload that was in progress when this one came. */
+  readonly parent: string | null;
   /** Settings from the source; the project's own settings override them. */
   readonly settings?: { readonly port?: number | undefined; readonly health_path?: string | undefined };
   /** The control plane on which a push waits, if any. */
@@ -131,7 +133,7 @@ export async function deployBuild(
 async function hasMoved(tx: Tx, source: BuiltSource): Promise<boolean> {
   if (source.trigger === "redeploy") return false;
   const deployed = await deployedCommit(tx, source.org_id, source.project_id, source.branch);
-  if (deployed === undefined || deployed.commit === source.old_commit) return false;
+  if (deployed === undefined || [source.old_commit, source.parent].includes(deployed.commit)) return false;
   // A push that changes no watched path moves the branch without a deployment, so only deployments that went live meanwhile count.
   const sinceMs = (await buildCreatedAt(tx, source)) - (deployed.old_commit === source.old_commit ? switchMs : 0);
   return Date.parse(deployed.activated_at ?? "") > sinceMs;

@@ -64,9 +64,9 @@ export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
  */
 export async function pushedDeployments(db: Db, since: Date): Promise<readonly PushedDeployment[]> {
   const { rows } = await sql<PushedDeployment>`
-    select d.project_id, d.build_id, d.commit, b.branch, b.old_commit
+    select d.project_id, d.build_id, d.commit, d.trigger, b.branch, b.old_commit
     from project p
-    cross join lateral (select project_id, build_id, commit, activated_at from deployment
+    cross join lateral (select project_id, build_id, commit, trigger, activated_at from deployment
       where project_id = p.id and trigger in ('push', 'upload', 'follow') and activated_at is not null order by number desc limit 1) d
     join build b on b.id = d.build_id
     where d.activated_at < greatest(now() - interval '60 seconds', ${since})
@@ -78,6 +78,7 @@ export interface PushedDeployment {
   readonly project_id: string;
   readonly build_id: string;
   readonly commit: string;
+  readonly trigger: string;
   readonly branch: string;
   readonly old_commit: string | null;
 }

@@ -19,7 +19,7 @@ import { createBuildLog, type BuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import { explainMissingDatabase } from "../missing-database.ts";
-import { notServed } from "../releases/release-failures.ts";
+import { branchMoved, notServed } from "../releases/release-failures.ts";
 import { environmentOf, secretsIn } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 import { prepareSource } from "./prepare-source.ts";
@@ -131,12 +131,14 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
   await log.flush();
   const { org_id, project_id, commit, old_commit, branch, origin } = build;
   const owner = origin === "push" ? platform.owner : null;
+  const parent = origin === "upload" ? await platform.ports.repositories.parentOf(project_id, commit) : null;
   const source = {
     org_id,
     project_id,
     build_id: build.id,
     commit,
     old_commit,
+    parent,
     branch,
     image,
     settings,
@@ -165,14 +167,6 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
   }
   await abandon(built, interrupted);
 }
-
-const branchMoved: Failure = {
-  stage: "switch",
-  code: "branch_moved",
-  summary: "Newer source code went live while this build ran.",
-  hint: "Fetch, merge and push again. If you sent files without git, wait until the other deployment has ended, then send them again.",
-  log_tail: [],
-};
 
 const noSwitch = ({ code }: Failure): string => `The build failed (${code}). No traffic was switched.`;
 

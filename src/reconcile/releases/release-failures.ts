@@ -51,6 +51,15 @@ export const notServed = {
   ),
 } as const;
 
+/** Another push or upload of the same branch went live, or moved the branch, since this one began. */
+export const branchMoved: Failure = {
+  stage: "switch",
+  code: "branch_moved",
+  summary: "Newer source code went live while this build ran.",
+  hint: "Fetch, merge and push again. If you sent files without git, wait until the other deployment has ended, then send them again.",
+  log_tail: [],
+};
+
 /** The edges did not apply the new route in time; requests go to the previous deployment again. */
 export const edgeUnavailable = releaseFailure(
   "switch",

@@ -25,10 +25,17 @@ import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
-import { edgeUnavailable, imageMissing, notServed, releaseCommandFailure, releaseFailure } from "./release-failures.ts";
+import {
+  branchMoved,
+  edgeUnavailable,
+  imageMissing,
+  notServed,
+  releaseCommandFailure,
+  releaseFailure,
+} from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
 import type { Taken } from "./taken.ts";
-import { moveBranch } from "../repositories/move-branch.ts";
+import { isBranchFree, moveBranch } from "../repositories/move-branch.ts";
 import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
 
@@ -114,6 +121,7 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
 async function switchTraffic(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, signal } = release;
   signal.throwIfAborted();
+  if (movesBranch(deployment) && !(await isBranchFree(platform, deployment))) return branchMoved;
   const routed = await platform.db.transaction().execute((tx) => routeTo(tx, lease, deployment));
   if (routed !== "done") return notSwitched(release, routed);
   const edges = await awaitEdges(platform, { timeoutMs: platform.settings.edgeConfirmMs, signal });
@@ -127,6 +135,8 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   await announce(release);
   return undefined;
 }
+
+const movesBranch = ({ trigger }: TakenDeployment): boolean => isOfBuild(trigger) && trigger !== "redeploy";
 
 function notSwitched({ platform, deployment }: Release, obstacle: Exclude<Switched, "done">): Failure | undefined {
   if (obstacle !== "lease_lost") return notServed[obstacle];
@@ -156,7 +166,7 @@ async function announce(release: Release): Promise<void> {
   await log.flush();
   // git moves the branch of a push itself. For an upload or a followed branch, move it here, so that the next upload finds it at the
   // deployed commit.
-  if (deployment.trigger === "upload" || deployment.trigger === "follow")
+  if (movesBranch(deployment) && deployment.trigger !== "push")
     await moveBranch(platform, deployment).catch((error: unknown) => notMoved(release, error));
   await endSwitch(platform.db, lease);
   await platform.wakeups.send(platform.db, "metrics", deployment.project_id);
