@@ -22,6 +22,7 @@ test("a browser gets the page at any path that no route has, and a client of the
     assert.equal((await api.call("GET", path, { headers: asksHtml })).text, page, path);
   for (const path of ["/v1/nowhere", "/git/nowhere", "/assets/nowhere.js", "/session"])
     assert.equal((await api.call("GET", path, { headers: asksHtml })).status, 404, path);
+  assert.equal((await api.call("GET", "/", { headers: { accept: "*/*" } })).text, page);
   assert.equal((await api.call("GET", "/nowhere", { headers: { accept: "application/json" } })).status, 404);
 });
 

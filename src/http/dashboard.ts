@@ -53,7 +53,9 @@ const foreignPath = /^\/(?:v1|git|assets|session|decide)(?:[/?]|$)/;
 
 function asksForPage({ method, url, headers }: FastifyRequest): boolean {
   const isRead = method === "GET" || method === "HEAD";
-  return isRead && !foreignPath.test(url) && (headers.accept ?? "").includes("text/html");
+  // The bare address has no other answer, so it is the page for curl, too.
+  const isHome = /^\/(?:\?|$)/.test(url);
+  return isRead && !foreignPath.test(url) && (isHome || (headers.accept ?? "").includes("text/html"));
 }
 
 function sendPage(state: BundleState, request: FastifyRequest, reply: FastifyReply): FastifyReply {

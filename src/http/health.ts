@@ -35,7 +35,6 @@ function answer(reply: FastifyReply, status: number, body: object): FastifyReply
   if (status === 503) reply.header("retry-after", "2");
   return reply
     .code(status)
-    .header("cache-control", "no-store")
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(body));
 }

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { Refused } from "../features/context.ts";
 import { answerTo } from "./errors.ts";
+import { securityHeaders } from "./security-headers.ts";
 
 /** Refuses input that is not HTTP, or has too many headers. No reply object exists yet, so it writes to the socket. */
 export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -19,7 +20,7 @@ export function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
     [
       ...head,
       `content-length: ${Buffer.byteLength(text)}`,
-      "cache-control: no-store",
+      ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
       "connection: close",
       "",
       text,

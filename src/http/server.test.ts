@@ -163,6 +163,23 @@ describe("every answer", () => {
     }
   });
 
+  test("has the security headers, also when it comes before the pipeline or from a mount", async () => {
+    const raw = async (head: string) => {
+      const socket = connect(api.port, "127.0.0.1");
+      socket.write(head);
+      const lines = (await text(socket)).split("\r\n\r\n")[0]?.split("\r\n").slice(1) ?? [];
+      return new Headers(lines.map((line) => line.split(": ") as [string, string]));
+    };
+    const paths = ["/healthz", "/readyz", "/git/x", "/assets/none", "/nowhere", "/v1/%zz", `/x?${"a".repeat(9000)}`];
+    const answers = await Promise.all(paths.map(async (path) => (await api.call("GET", path)).headers));
+    answers.push(await raw("NONSENSE\r\n\r\n"), await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`));
+    answers.push(await raw("GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"));
+    for (const [index, headers] of answers.entries()) {
+      for (const name of ["cache-control", "content-security-policy", "referrer-policy", "x-content-type-options"])
+        assert.ok(headers.get(name), `${paths[index] ?? "raw"} ${name}`);
+    }
+  });
+
   test("401 says how to authenticate", async () => {
     assert.equal((await api.call("GET", "/v1/me")).headers.get("www-authenticate"), "Bearer");
   });

@@ -29,6 +29,7 @@ import type { Answer, PipelineOptions } from "./exchange.ts";
 import { runPipeline } from "./pipeline.ts";
 import { refuseRaw } from "./refuse-raw.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
+import { securityHeaders } from "./security-headers.ts";
 import { addTunnels, tunnelLimits, type TunnelLimits } from "./tunnels.ts";
 import { watchUnused } from "./watch-unused.ts";
 import { addSignIn, createSignInLinks, sessionOf, type SignInLinks } from "./sign-in.ts";
@@ -157,6 +158,7 @@ function createApp(options: HttpOptions, limits: HttpLimits): FastifyInstance {
     done();
   });
   app.addHook("onSend", (_, reply, payload, done) => {
+    for (const [name, value] of Object.entries(securityHeaders)) if (!reply.hasHeader(name)) reply.header(name, value);
     if (typeof payload === "string") process.nextTick(limitStall, reply.raw, limits.stalledAnswerTimeoutMs);
     done(null, payload);
   });
@@ -175,7 +177,10 @@ function createNodeServer(handle: RequestListener, options: HttpOptions, limits:
     const mount = mounts.find(({ prefix }) => request.url?.startsWith(prefix));
     const fault = mount?.anyHost === true ? undefined : checkHead(request);
     if (fault !== undefined) return refuseHead(response, new Refused("invalid_request", { error: fault }));
-    if (mount !== undefined) return handleRaw(mount.handle(request, response), response, log);
+    if (mount !== undefined) {
+      for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+      return handleRaw(mount.handle(request, response), response, log);
+    }
     if (forward?.wants(request)) return handleRaw(forward.request(request, response), response, log);
     handle(request, response);
   };
@@ -354,13 +359,6 @@ export interface Reply {
   readonly text: string | undefined;
   readonly requestId: string;
 }
-
-const securityHeaders = {
-  "cache-control": "no-store",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-} as const;
 
 function send(reply: FastifyReply, { status, headers, text, requestId }: Reply): FastifyReply {
   reply.code(status).headers({ ...securityHeaders, ...headers, "x-request-id": requestId });
