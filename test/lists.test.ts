@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { z } from "zod";
+import { routes } from "../src/contract/routes.ts";
+import type { Row } from "../src/contract/table.ts";
 import { newId } from "../src/kit/ids.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
 import { sharedApi, testOrganization } from "./support/test-platform.ts";
@@ -44,3 +47,22 @@ for (const noun of ["deployments", "builds", "backups"]) {
     assert.deepEqual([wrong.status, wrong.body["code"]], [400, "invalid_request"]);
   });
 }
+
+test("every list with pages takes the size of a page", async () => {
+  const paged = (routes as readonly Row[]).filter(({ query, result }) => "cursor" in query.shape && hasNext(result));
+  assert.ok(paged.length > 10);
+  assert.deepEqual(
+    paged.filter(({ query }) => !("limit" in query.shape)).map(({ name }) => name),
+    [],
+  );
+  const get = (path: string) => api.call("GET", `/v1/projects/demo/${path}`, { token: org.member });
+  const first = await get("deployments?limit=2");
+  const next = await get(`deployments?limit=2&cursor=${String(first.body["next_cursor"])}`);
+  const numbers = [first, next].flatMap(({ body }) =>
+    (body["deployments"] as { number: number }[]).map((row) => row.number),
+  );
+  assert.deepEqual(numbers, [count, count - 1, count - 2, count - 3]);
+  assert.equal((await get("deployments?limit=101")).status, 400);
+});
+
+const hasNext = (result: Row["result"]) => result instanceof z.ZodObject && "next_cursor" in result.shape;

@@ -128,6 +128,44 @@ describe("berth mcp over stdin and stdout", () => {
     assert.match(log.text, /cursor=9|complete/);
   });
 
+  it("a shortened list continues after its last shown entry, without the ends of logs", async () => {
+    const project = await testProject(api.platform, organization, "many");
+    const owner = { org_id: organization.id, project_id: project.id };
+    for (let number = 1; number <= 30; number += 1) {
+      const id = await testBuild(api.platform, owner, { status: "failed" });
+      const failure = {
+        stage: "build",
+        code: "build_failed",
+        summary: `${number} ${"é".repeat(3000)}`,
+        hint: "x",
+        log_tail: ["TAIL"],
+      };
+      await api.database.db
+        .updateTable("build")
+        .set({ failure: JSON.stringify(failure) })
+        .where("id", "=", id)
+        .execute();
+    }
+    const seen: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await tools.client.callTool({
+        name: "deployments",
+        arguments: { action: "builds", slug: "many", cursor },
+      });
+      assert.ok(!JSON.stringify(page).includes("TAIL"));
+      const { result } = page.structuredContent as {
+        result: { builds: { number: number }[]; next_cursor: string | null };
+      };
+      seen.push(...result.builds.map(({ number }) => number));
+      cursor = result.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 30 }, (_, index) => 30 - index),
+    );
+  });
+
   it("warns when it is started with an administrator's login", async () => {
     const admin = await testToken(api.database.db, organization.id, { role: "owner", platform_admin: true });
     await using own = await overStdio([], admin.text);

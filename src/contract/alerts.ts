@@ -1,5 +1,6 @@
+import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, nextCursor, queryFlag, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, queryFlag, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 const severities = ["warning", "critical"] as const;
@@ -26,7 +27,7 @@ export const rows = [
     path: "/v1/alerts",
     access: "operator",
     scope: "platform:read",
-    query: z.object({ all: queryFlag, cursor: idCursor }),
+    query: z.object({ all: queryFlag, ...pageQuery(idCursor, limits.alerts_listed) }),
     result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
     summary: "List the open alerts, newest first; `?all=true` adds those that were resolved in the last 90 days",
   }),

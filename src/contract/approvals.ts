@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, idCursor, nextCursor, queryInteger, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, queryInteger, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { approvalStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -32,7 +32,10 @@ export const rows = [
     access: "member",
     scope: "approvals:read",
     within_projects: true,
-    query: z.object({ cursor: idCursor, status: z.enum(statesOf(approvalStates)).optional() }),
+    query: z.object({
+      ...pageQuery(idCursor, limits.approvals_listed),
+      status: z.enum(statesOf(approvalStates)).optional(),
+    }),
     result: z.object({ approvals: z.array(approval), next_cursor: nextCursor }),
     summary: "List the organization's approval requests, newest first",
   }),

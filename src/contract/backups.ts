@@ -1,5 +1,6 @@
+import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { backupStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -82,7 +83,7 @@ export const rows = [
     path: "/v1/projects/:slug/backups",
     access: "member",
     scope: "backups:read",
-    query: z.object({ cursor: idCursor }),
+    query: z.object(pageQuery(idCursor, limits.backups_listed)),
     result: z.object({ backups: z.array(backupSummary), next_cursor: nextCursor }),
     summary: "List the backups, newest first, 100 at a time",
   }),

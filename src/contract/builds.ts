@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, ofProject, queryInteger, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, pageQuery, ofProject, queryInteger, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
@@ -128,7 +128,7 @@ export const rows = [
     path: "/v1/projects/:slug/builds",
     access: "member",
     scope: "deployments:read",
-    query: z.object({ cursor: numberCursor }),
+    query: z.object(pageQuery(numberCursor, limits.builds_listed)),
     result: z.object({ builds: z.array(build), next_cursor: nextCursor }),
     summary: "List the builds, newest first, 100 at a time",
   }),

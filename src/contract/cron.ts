@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseSchedule } from "./cron-schedule.ts";
-import { id, idCursor, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { cronRunStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
@@ -85,7 +85,7 @@ export const rows = [
     path: "/v1/projects/:slug/cron",
     access: "member",
     scope: "cron:read",
-    query: z.object({ cursor: idCursor }),
+    query: z.object(pageQuery(idCursor, limits.cron_jobs_listed)),
     result: z.object({ jobs: z.array(cronJob), next_cursor: nextCursor }),
     summary: "List the cron jobs with their last status, last run and next run",
   }),
@@ -125,7 +125,7 @@ export const rows = [
     access: "member",
     scope: "cron:read",
     params,
-    query: z.object({ cursor: z.string().max(200).optional() }),
+    query: z.object(pageQuery(z.string().max(200).optional(), limits.cron_runs_listed)),
     result: z.object({ runs: z.array(cronRun), next_cursor: nextCursor }),
     large: true,
     summary: "List a job's runs, newest first, 100 at a time",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failure } from "./failure.ts";
-import { id, nextCursor, numberCursor, ofProject, optionalQueryInteger, timestamp } from "./fields.ts";
+import { id, nextCursor, numberCursor, pageQuery, ofProject, optionalQueryInteger, timestamp } from "./fields.ts";
 import { imageName } from "./image-name.ts";
 import { limits } from "./limits.ts";
 import { deploymentStates, statesOf } from "./states.ts";
@@ -48,7 +48,7 @@ export const rows = [
     path: "/v1/projects/:slug/deployments",
     access: "member",
     scope: "deployments:read",
-    query: z.object({ cursor: numberCursor }),
+    query: z.object(pageQuery(numberCursor, limits.deployments_listed)),
     result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
     summary: "List the deployments, newest first, 100 at a time",
   }),

@@ -71,6 +71,11 @@ export const slugParam = z.object({ slug: z.string().max(100) });
 /** The part that rows of a project share; a deleted project is refused. */
 export const ofProject = { names: "project", living: true, params: slugParam } as const;
 
+/** Creates the query of a list with pages: where the page begins, and how many entries it has, at most and by default `most`. */
+export function pageQuery<Cursor extends z.ZodType>(cursor: Cursor, most: number) {
+  return { cursor, limit: queryInteger(1, most, most) };
+}
+
 /** Creates the schema of a number in a query string. */
 export function queryInteger(least: number, most: number, standard: number) {
   return integerText(least, most).default(standard);

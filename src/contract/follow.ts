@@ -1,5 +1,6 @@
+import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, nextCursor, ofProject, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, nextCursor, ofProject, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -167,7 +168,7 @@ export const rows = [
     path: "/v1/projects/:slug/follow/deliveries",
     access: "member",
     scope: "deployments:read",
-    query: z.object({ cursor: idCursor }),
+    query: z.object(pageQuery(idCursor, limits.follow_deliveries_listed)),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
     summary: "List the triggers of fetches in the last 14 days and their results, newest first, 50 at a time",
   }),

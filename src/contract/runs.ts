@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nextCursor, numberCursor, ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
+import { nextCursor, numberCursor, pageQuery, ofProject, queryInteger, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -41,7 +41,7 @@ export const rows = [
     method: "GET",
     path: "/v1/projects/:slug/runs",
     scope: "deployments:read",
-    query: z.object({ cursor: numberCursor }),
+    query: z.object(pageQuery(numberCursor, limits.runs_listed)),
     result: z.object({ runs: z.array(run), next_cursor: nextCursor }),
     summary: "List one-off commands, newest first, 100 at a time",
   }),

@@ -1,5 +1,6 @@
+import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, name, nextCursor, timestamp } from "./fields.ts";
+import { id, idCursor, pageQuery, name, nextCursor, timestamp } from "./fields.ts";
 import { row } from "./table.ts";
 
 /** The kinds of events that a webhook may receive. Each covers several events, such as `deployment.activated`. */
@@ -160,7 +161,7 @@ export const rows = [
     method: "GET",
     path: "/v1/webhooks/:id/deliveries",
     scope: "webhooks:read",
-    query: z.object({ cursor: idCursor }),
+    query: z.object(pageQuery(idCursor, limits.webhook_deliveries_listed)),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
     summary: "List the deliveries of the last 14 days with every attempt, newest first, 50 at a time",
   }),

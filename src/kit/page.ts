@@ -1,3 +1,9 @@
+/** The part of a list to read: what comes after the cursor, at most `limit` entries. */
+export interface Page<Cursor> {
+  readonly cursor?: Cursor | undefined;
+  readonly limit: number;
+}
+
 /** Makes a page of a list that was read with one extra row: returns the rows to show and the cursor of the next page, null at the end. */
 export function pageOf<T>(
   rows: readonly T[],

@@ -39,7 +39,11 @@ async function send(session: Session, row: Row, { input, wait }: Sending): Promi
   const end = isAwaited ? await prepareOutcome(session, row, params) : (document: unknown) => document;
   const sending = async () => end(await session.client.send(row, { ...input, signal: session.signal }));
   const outcome = await session.working(row.summary, () => sending().catch((fault) => rethrow(row, fault)));
-  return presentAnswer(row, session.confinement.filter(row, outcome));
+  const answer = presentAnswer(row, session.confinement.filter(row, outcome));
+  const limit = answer.kept === undefined || !("limit" in row.query.shape) ? undefined : String(answer.kept);
+  if (limit === undefined || input.query?.["limit"] === limit) return answer;
+  // The response was too long, and its cursor continues after entries that are not shown.
+  return send(session, row, { input: { ...input, query: { ...input.query, limit } }, wait });
 }
 
 const rightsCodes = ["owner_only", "operator_only", "insufficient_scope"];

@@ -4,6 +4,7 @@
  */
 export function fit(document: unknown, atMost = answerCharacters): Fitted {
   const lost = new Map<string, number>();
+  let kept: number | undefined;
   let shown = document;
   let text = asText(shown);
   while (text.length > atMost) {
@@ -12,11 +13,12 @@ export function fit(document: unknown, atMost = answerCharacters): Fitted {
       return { document: null, text: `${text.slice(0, atMost)}…`, notes: [...noteAll(lost), "The rest was cut."] };
     const { path, list } = longest;
     const keep = Math.max(1, Math.min(list.length - 1, Math.floor((list.length * atMost) / text.length)));
+    if (path.length === 1) kept = keep;
     lost.set(path.join("."), (lost.get(path.join(".")) ?? 0) + list.length - keep);
     shown = replaceAt(shown, path, list.slice(0, keep));
     text = asText(shown);
   }
-  return { document: shown, text, notes: noteAll(lost) };
+  return { document: shown, text, notes: noteAll(lost), ...(kept === undefined ? {} : { kept }) };
 }
 
 export interface Fitted {
@@ -24,6 +26,8 @@ export interface Fitted {
   readonly document: unknown;
   readonly text: string;
   readonly notes: readonly string[];
+  /** How many entries the document's own list kept, if it lost some. */
+  readonly kept?: number;
 }
 
 /** Maximum characters of an answer: about 10,000 tokens. */

@@ -30,7 +30,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: "deployments",
-    about: "Deployments, builds and their logs. A git push deploys by itself, and so does write_files, without git.",
+    about: "Deployments, builds and their logs. A git push deploys, and so does write_files, without git.",
     actions: {
       list: "deployments.list",
       builds: "builds.list",

@@ -5,18 +5,37 @@ import { changes } from "../../contract/table.ts";
 import { groups } from "./groups.ts";
 
 // The platform's hints name commands and routes, which a model with only tools can't use.
+const rowsOfCommands: Readonly<Record<string, RouteName>> = {
+  "env set": "env.set",
+  "db create": "database.create",
+  "db psql": "data.query",
+  create: "projects.create",
+  "projects settings": "projects.settings",
+  "projects delete": "projects.delete",
+  "projects undelete": "projects.undelete",
+  domains: "domains.list",
+  "domains check": "domains.list",
+  "domains add": "domains.attach",
+  "backups create": "backups.create",
+  backups: "backups.list",
+  logs: "logs.list",
+  rollback: "deployments.rollback",
+  plan: "builds.plan",
+  disk: "disk.get",
+  "disk limits": "disk.limits",
+  follow: "follow.set",
+  "webhooks on": "webhooks.update",
+  "registries add": "registries.set",
+  platform: "platform.overview",
+  "platform runtime": "platform.runtime",
+  machines: "platform.machines",
+  "status --platform": "status.get",
+};
+
 const routesOfPhrases: readonly (readonly [phrase: RegExp, row: RouteName])[] = [
-  [/`berth env set[^`]*`/g, "env.set"],
-  [/`berth db create`/g, "database.create"],
-  [/`berth projects settings[^`]*`/g, "projects.settings"],
-  [/`berth projects undelete[^`]*`/g, "projects.undelete"],
-  [/`berth domains check`/g, "domains.list"],
-  [/`berth domains`/g, "domains.list"],
-  [/`berth backups create`/g, "backups.create"],
-  [/`berth backups`/g, "backups.list"],
-  [/`berth logs`/g, "logs.list"],
-  [/`berth rollback`/g, "deployments.rollback"],
-  [/`berth disk`/g, "disk.get"],
+  ...Object.entries(rowsOfCommands)
+    .toSorted(([one], [other]) => other.length - one.length)
+    .map(([words, row]) => [new RegExp(`\`berth ${words}(?: [^\`]*)?\``, "g"), row] as const),
   [/GET \/v1\/me\b/g, "me.get"],
   [/GET \/v1\/status\b/g, "status.get"],
   [/DELETE \/v1\/projects\/:slug\/database\/restored\/:database/g, "backups.drop"],

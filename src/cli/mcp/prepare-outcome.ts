@@ -64,7 +64,10 @@ function deploymentEnd(session: Session, { document, params }: Begun): () => Pro
     const deployment = await deploymentOf(client, slug, id);
     if (deployment === undefined) return undefined;
     say(`deployment ${deployment.number} is ${deployment.status}`);
-    return isDecided(deployment) ? { build, deployment } : undefined;
+    if (!isDecided(deployment)) return undefined;
+    // A failed deployment's build has the same failure.
+    const { failure, ...succeeded } = build;
+    return { build: deployment.failure === null ? { ...succeeded, failure } : succeeded, deployment };
   };
 }
 

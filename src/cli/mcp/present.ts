@@ -12,6 +12,8 @@ export interface ToolAnswer {
   readonly text: string;
   readonly structured?: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
+  /** How many entries of the row's list were shown, if not all of the response's: ask for that many, so that its cursor continues after them. */
+  readonly kept?: number;
 }
 
 const cellCharacters = 4000;
@@ -29,11 +31,34 @@ const ownWords: readonly string[] = [
 /** Converts the platform's response to text for a model. */
 export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   if (document === undefined) return { text: `Done: ${row.summary}.`, structured: { done: row.name }, isError: false };
-  const { text, notes, document: result } = (texts[row.name] ?? jsonText)(document);
+  const { text, notes, document: result, kept } = (texts[row.name] ?? jsonText)(withoutLogTails(row, document));
   const isOwn = ownWords.includes(row.name);
   const shown = isOwn ? text : untrusted(`the platform's answer to ${row.name}`, text);
   const structured = { ...(isOwn ? {} : { notice: untrustedNotice }), result: result ?? text, notes };
-  return { text: [shown, ...notes].join("\n"), structured, isError: false };
+  const answer = { text: [shown, ...notes].join("\n"), structured, isError: hasFailed(document) };
+  return kept === undefined ? answer : { ...answer, kept };
+}
+
+/** Whether the outcome that a call waited for is a failure: of the deployment, its build or the backup. */
+function hasFailed(document: unknown): boolean {
+  const { build, deployment, status } = document as Readonly<Record<string, { status?: string } | string | null>>;
+  const ends = [build, deployment].map((each) => (typeof each === "object" ? each?.status : undefined));
+  return (
+    ends.some((end) => end === "failed" || end === "cancelled") ||
+    (status === "failed" && "operation" in (document as object))
+  );
+}
+
+/** Leaves the ends of logs out of lists: the failed one has them, too, and 25 rows of them fill a model's context. */
+function withoutLogTails({ name }: Row, document: unknown): unknown {
+  if (!name.endsWith(".list")) return document;
+  const drop = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(drop);
+    if (typeof value !== "object" || value === null) return value;
+    const fields = Object.entries(value).filter(([field]) => field !== "log_tail");
+    return Object.fromEntries(fields.map(([field, inner]) => [field, drop(inner)]));
+  };
+  return drop(document);
 }
 
 /** Converts a failure to text for a model, with all that the platform says: sentence, code, hint, the next call to make. */

@@ -1,20 +1,18 @@
-import { limits } from "../../contract/limits.ts";
+import { pageOf } from "../../kit/page.ts";
 import type { Handlers } from "../context.ts";
 import { listAlerts } from "./queries.ts";
 
 export const alerts: Handlers<"alerts"> = {
   async list(ctx, { query }) {
-    const limit = limits.alerts_listed;
-    const rows = await listAlerts(ctx.tx, { all: query.all, beforeId: query.cursor, limit: limit + 1 });
-    const page = rows.slice(0, limit);
+    const { shown, next_cursor } = pageOf(await listAlerts(ctx.tx, query), query.limit, ({ id }) => id);
     return {
-      alerts: page.map(({ name, machine, subject, ...alert }) => ({
+      alerts: shown.map(({ name, machine, subject, ...alert }) => ({
         ...alert,
         check: name,
         machine: machine || null,
         subject: subject || null,
       })),
-      next_cursor: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+      next_cursor,
     };
   },
 };

@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -29,18 +30,15 @@ export async function countOpen(tx: Db | Tx): Promise<number> {
   return (await query.where("resolved_at", "is", null).executeTakeFirstOrThrow()).count;
 }
 
-/** Returns a page of alerts, newest first; `beforeId` is the last alert of the previous page. */
-export async function listAlerts(
-  db: Db | Tx,
-  page: { readonly all: boolean; readonly beforeId: string | undefined; readonly limit: number },
-) {
+/** Returns a page of alerts, newest first, and one more. */
+export async function listAlerts(db: Db | Tx, page: Page<string> & { readonly all: boolean }) {
   return db
     .selectFrom("alert")
     .select(columns)
     .$if(!page.all, (query) => query.where("resolved_at", "is", null))
-    .$if(page.beforeId !== undefined, (query) => query.where("id", "<", page.beforeId ?? ""))
+    .$if(page.cursor !== undefined, (query) => query.where("id", "<", page.cursor ?? ""))
     .orderBy("id", "desc")
-    .limit(page.limit)
+    .limit(page.limit + 1)
     .execute();
 }
 

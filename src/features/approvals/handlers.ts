@@ -1,4 +1,5 @@
 import { limits } from "../../contract/limits.ts";
+import { pageOf } from "../../kit/page.ts";
 import type { Result } from "../../contract/routes.ts";
 import { createSignal } from "../../store/signal.ts";
 import type { Context, Handlers } from "../context.ts";
@@ -7,11 +8,9 @@ import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
 export const approvals: Handlers<"approvals"> = {
   async list(ctx, { query }) {
-    const page = { before: query.cursor, status: query.status, now: ctx.now };
-    const rows = await listApprovals(ctx.tx, ctx.caller, page);
-    const shown = rows.slice(0, limits.approvals_listed);
-    const more = rows.length > shown.length;
-    return { approvals: shown.map(present), next_cursor: more ? (shown.at(-1)?.id ?? null) : null };
+    const rows = await listApprovals(ctx.tx, ctx.caller, { ...query, now: ctx.now });
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ id }) => id);
+    return { approvals: shown.map(present), next_cursor };
   },
 
   async get(ctx, { params, query }) {

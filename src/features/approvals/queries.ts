@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql, type SqlBool } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { ApprovalStatus } from "../../contract/states.ts";
@@ -39,8 +40,7 @@ export async function selectApproval(db: Db | Tx, key: { org_id: string; id: str
 
 export type ApprovalRow = NonNullable<Awaited<ReturnType<typeof selectApproval>>>;
 
-export interface ApprovalsPage {
-  readonly before: string | undefined;
+export interface ApprovalsPage extends Page<string> {
   readonly status: ApprovalStatus | undefined;
   readonly now: Date;
 }
@@ -54,11 +54,11 @@ export async function listApprovals(
   let query = shown(db, page.now)
     .where("approval.org_id", "=", caller.org_id)
     .where(sql<SqlBool>`(approval.token_id = ${caller.token_id} or ${isWithin("approval.project_id", caller)})`);
-  if (page.before !== undefined) query = query.where("approval.id", "<", page.before);
+  if (page.cursor !== undefined) query = query.where("approval.id", "<", page.cursor);
   if (page.status !== undefined) query = query.where(sql<SqlBool>`${statusAt(page.now)} = ${page.status}`);
   return query
     .orderBy("approval.id", "desc")
-    .limit(limits.approvals_listed + 1)
+    .limit(page.limit + 1)
     .execute();
 }
 

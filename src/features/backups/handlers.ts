@@ -34,8 +34,8 @@ export const backups: Handlers<"backups"> = {
   },
 
   async list(ctx, { query }) {
-    const rows = await listBackups(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.backups_listed, ({ id }) => id);
+    const rows = await listBackups(ctx.tx, ctx.project.org_id, ctx.project.id, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ id }) => id);
     return { backups: shown.map(present), next_cursor };
   },
 

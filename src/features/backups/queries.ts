@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -37,12 +38,12 @@ const shown = (db: Db | Tx, orgId: string) =>
     .where("backup.org_id", "=", orgId)
     .where("backup.expired_at", "is", null);
 
-/** Returns the newest backups of a project, or the newest before an id, each with its running operation; one more than a page shows. */
-export async function listBackups(db: Db | Tx, orgId: string, projectId: string, before: string | undefined) {
+/** Returns the newest backups of a project, or the newest before the cursor, each with its running operation; one more than a page shows. */
+export async function listBackups(db: Db | Tx, orgId: string, projectId: string, { cursor, limit }: Page<string>) {
   const query = shown(db, orgId).where("backup.project_id", "=", projectId);
-  return (before === undefined ? query : query.where("backup.id", "<", before))
+  return (cursor === undefined ? query : query.where("backup.id", "<", cursor))
     .orderBy("backup.id", "desc")
-    .limit(limits.backups_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 

@@ -12,8 +12,8 @@ const mostLogBytes = 1024 * 1024;
 
 export const builds: Handlers<"builds"> = {
   async list(ctx, { query }) {
-    const rows = await listBuilds(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.builds_listed, ({ number }) => String(number));
+    const rows = await listBuilds(ctx.tx, ctx.project.org_id, ctx.project.id, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ number }) => String(number));
     return { builds: shown, next_cursor };
   },
 

@@ -19,12 +19,12 @@ const shown = [
   "build.failure",
 ] as const;
 
-/** Returns the newest builds of a project, or the newest before a number; one more than a page shows. */
-export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
+/** Returns the newest builds of a project, or the newest before the cursor; one more than a page shows. */
+export async function listBuilds(db: Db | Tx, orgId: string, projectId: string, { cursor, limit }: Page<number>) {
   const query = db.selectFrom("build").select(shown).where("org_id", "=", orgId).where("project_id", "=", projectId);
-  return (before === undefined ? query : query.where("number", "<", before))
+  return (cursor === undefined ? query : query.where("number", "<", cursor))
     .orderBy("number", "desc")
-    .limit(limits.builds_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 

@@ -1,4 +1,5 @@
 import { limits } from "../../contract/limits.ts";
+import { pageOf } from "../../kit/page.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
@@ -9,10 +10,8 @@ import { formatCursor, parseCursor } from "./rules.ts";
 export const cron: Handlers<"cron"> = {
   async list(ctx, { query }) {
     const project = ctx.project.key;
-    const limit = limits.cron_jobs_listed;
-    const rows = await queries.listJobs(ctx.tx, project, { beforeId: query.cursor, limit: limit + 1 });
-    const page = rows.slice(0, limit);
-    return { jobs: page.map(presentJob), next_cursor: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
+    const { shown, next_cursor } = pageOf(await queries.listJobs(ctx.tx, project, query), query.limit, ({ id }) => id);
+    return { jobs: shown.map(presentJob), next_cursor };
   },
 
   async set(ctx, { params, body }) {
@@ -50,16 +49,11 @@ export const cron: Handlers<"cron"> = {
     const project = ctx.project.key;
     const job = await queries.selectJob(ctx.tx, project, params.name);
     if (job === undefined) return ctx.fail("not_found");
-    const before = query.cursor === undefined ? undefined : (parseCursor(query.cursor) ?? wrongCursor(ctx));
-    const limit = limits.cron_runs_listed;
-    const rows = await queries.listRuns(
-      ctx.tx,
-      { org_id: project.org_id, job_id: job.id },
-      { before, limit: limit + 1 },
-    );
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
-    return { runs: page.map(presentRun), next_cursor: rows.length > limit && last ? formatCursor(last) : null };
+    const cursor = query.cursor === undefined ? undefined : (parseCursor(query.cursor) ?? wrongCursor(ctx));
+    const of = { org_id: project.org_id, job_id: job.id };
+    const rows = await queries.listRuns(ctx.tx, of, { cursor, limit: query.limit });
+    const { shown, next_cursor } = pageOf(rows, query.limit, formatCursor);
+    return { runs: shown.map(presentRun), next_cursor };
   },
 
   async run(ctx, { params }) {

@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
@@ -46,15 +47,14 @@ const jobs = (db: Db | Tx, { org_id, project_id }: ProjectKey) =>
     .where("cron_job.org_id", "=", org_id)
     .where("cron_job.project_id", "=", project_id);
 
-/** Returns a page of a project's jobs with the newest run of each, newest job first; `beforeId` is the last job of the previous page. */
-export async function listJobs(
-  db: Db | Tx,
-  project: ProjectKey,
-  page: { beforeId: string | undefined; limit: number },
-) {
+/** Returns a page of a project's jobs with the newest run of each, newest job first, and one more. */
+export async function listJobs(db: Db | Tx, project: ProjectKey, page: Page<string>) {
   let query = jobs(db, project);
-  if (page.beforeId !== undefined) query = query.where("cron_job.id", "<", page.beforeId);
-  return query.orderBy("cron_job.id", "desc").limit(page.limit).execute();
+  if (page.cursor !== undefined) query = query.where("cron_job.id", "<", page.cursor);
+  return query
+    .orderBy("cron_job.id", "desc")
+    .limit(page.limit + 1)
+    .execute();
 }
 
 /** Returns one job with its newest run. */
@@ -188,20 +188,24 @@ export async function insertManualRun(tx: Tx, run: ManualRun) {
     .executeTakeFirstOrThrow();
 }
 
-/** A page of a job's runs, newest first. */
+/** Returns a page of a job's runs, newest first, and one more. */
 export async function listRuns(
   db: Db | Tx,
   job: { readonly org_id: string; readonly job_id: string },
-  page: { readonly before: RunCursor | undefined; readonly limit: number },
+  page: Page<RunCursor>,
 ) {
   let query = db
     .selectFrom("cron_run")
     .select(runColumns)
     .where("org_id", "=", job.org_id)
     .where("job_id", "=", job.job_id);
-  if (page.before !== undefined) {
-    const { scheduled_at, id } = page.before;
+  if (page.cursor !== undefined) {
+    const { scheduled_at, id } = page.cursor;
     query = query.where(sql<boolean>`(scheduled_at, id) < (${scheduled_at}::timestamptz, ${id})`);
   }
-  return query.orderBy("scheduled_at", "desc").orderBy("id", "desc").limit(page.limit).execute();
+  return query
+    .orderBy("scheduled_at", "desc")
+    .orderBy("id", "desc")
+    .limit(page.limit + 1)
+    .execute();
 }

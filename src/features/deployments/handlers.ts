@@ -11,8 +11,8 @@ import { comingDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
-    const rows = await listDeployments(ctx.tx, ctx.project.org_id, ctx.project.id, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.deployments_listed, ({ number }) => String(number));
+    const rows = await listDeployments(ctx.tx, ctx.project.org_id, ctx.project.id, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ number }) => String(number));
     return { deployments: shown, next_cursor };
   },
 

@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Image } from "../../ports/builder.ts";
@@ -24,16 +25,16 @@ export const shown = [
   "failure",
 ] as const;
 
-/** Returns the newest deployments of a project, or the newest before a number; one more than a page shows. */
-export async function listDeployments(db: Db | Tx, orgId: string, projectId: string, before: number | undefined) {
+/** Returns the newest deployments of a project, or the newest before the cursor; one more than a page shows. */
+export async function listDeployments(db: Db | Tx, orgId: string, projectId: string, { cursor, limit }: Page<number>) {
   const query = db
     .selectFrom("deployment")
     .select(shown)
     .where("org_id", "=", orgId)
     .where("project_id", "=", projectId);
-  return (before === undefined ? query : query.where("number", "<", before))
+  return (cursor === undefined ? query : query.where("number", "<", cursor))
     .orderBy("number", "desc")
-    .limit(limits.deployments_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 

@@ -71,8 +71,8 @@ export const follow: Handlers<"follow"> = {
 
   async deliveries(ctx, { query }) {
     const { id } = await followOf(ctx);
-    const rows = await queries.listDeliveries(ctx.tx, id, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.follow_deliveries_listed, (row) => row.id);
+    const rows = await queries.listDeliveries(ctx.tx, id, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, (row) => row.id);
     return { deliveries: shown.map(presentDelivery), next_cursor };
   },
 };

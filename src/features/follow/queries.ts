@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql, type Selectable } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
@@ -126,7 +127,7 @@ export async function countManual(tx: Tx, followId: string): Promise<number> {
 }
 
 /** Returns deliveries with their results, newest first, one more than a page shows. */
-export async function listDeliveries(db: Db | Tx, followId: string, cursor: string | undefined) {
+export async function listDeliveries(db: Db | Tx, followId: string, { cursor, limit }: Page<string>) {
   let query = db
     .selectFrom("follow_delivery as d")
     .leftJoin("build as b", "b.id", "d.build_id")
@@ -138,14 +139,14 @@ export async function listDeliveries(db: Db | Tx, followId: string, cursor: stri
   if (cursor !== undefined) query = query.where("d.id", "<", cursor);
   return query
     .orderBy("d.id", "desc")
-    .limit(limits.follow_deliveries_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 
 export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number];
 
 export async function selectDelivery(db: Db | Tx, followId: string, id: string): Promise<DeliveryRow> {
-  const rows = await listDeliveries(db, followId, undefined);
+  const rows = await listDeliveries(db, followId, { limit: limits.follow_deliveries_listed });
   const found = rows.find((row) => row.id === id);
   if (found === undefined) throw new Error("the delivery is gone");
   return found;

@@ -9,8 +9,8 @@ import * as queries from "./queries.ts";
 
 export const runs: Handlers<"runs"> = {
   async list(ctx, { query }) {
-    const rows = await queries.listRuns(ctx.tx, ctx.project.key, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.runs_listed, ({ number }) => String(number));
+    const rows = await queries.listRuns(ctx.tx, ctx.project.key, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ number }) => String(number));
     return { runs: shown, next_cursor };
   },
 

@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -14,12 +15,12 @@ interface ProjectKey {
   readonly project_id: string;
 }
 
-/** Returns the newest runs, or the newest before a number; one more than a page shows. */
-export async function listRuns(db: Db | Tx, { org_id, project_id }: ProjectKey, before: number | undefined) {
+/** Returns the newest runs, or the newest before the cursor; one more than a page shows. */
+export async function listRuns(db: Db | Tx, { org_id, project_id }: ProjectKey, { cursor, limit }: Page<number>) {
   const query = db.selectFrom("run").select(shown).where("org_id", "=", org_id).where("project_id", "=", project_id);
-  return (before === undefined ? query : query.where("number", "<", before))
+  return (cursor === undefined ? query : query.where("number", "<", cursor))
     .orderBy("number", "desc")
-    .limit(limits.runs_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 

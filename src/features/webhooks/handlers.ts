@@ -92,8 +92,8 @@ export const webhooks: Handlers<"webhooks"> = {
   async deliveries(ctx, { params, query }) {
     const row = await queries.selectWebhook(ctx.tx, ctx.caller.org_id, params.id);
     if (row === undefined) return ctx.fail("not_found");
-    const rows = await queries.listDeliveries(ctx.tx, { org_id: row.org_id, webhook_id: row.id }, query.cursor);
-    const { shown, next_cursor } = pageOf(rows, limits.webhook_deliveries_listed, ({ id }) => id);
+    const rows = await queries.listDeliveries(ctx.tx, { org_id: row.org_id, webhook_id: row.id }, query);
+    const { shown, next_cursor } = pageOf(rows, query.limit, ({ id }) => id);
     return { deliveries: shown.map(presentDelivery), next_cursor };
   },
 };

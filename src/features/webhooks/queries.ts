@@ -1,3 +1,4 @@
+import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
@@ -93,15 +94,19 @@ const shownDelivery = [
 ] as const;
 
 /** Returns deliveries, one row more than a page shows. */
-export async function listDeliveries(db: Db | Tx, of: { org_id: string; webhook_id: string }, before?: string) {
+export async function listDeliveries(
+  db: Db | Tx,
+  of: { org_id: string; webhook_id: string },
+  { cursor, limit }: Page<string>,
+) {
   return db
     .selectFrom("webhook_delivery")
     .select(shownDelivery)
     .where("org_id", "=", of.org_id)
     .where("webhook_id", "=", of.webhook_id)
-    .$if(before !== undefined, (query) => query.where("id", "<", before ?? ""))
+    .$if(cursor !== undefined, (query) => query.where("id", "<", cursor ?? ""))
     .orderBy("id", "desc")
-    .limit(limits.webhook_deliveries_listed + 1)
+    .limit(limit + 1)
     .execute();
 }
 
