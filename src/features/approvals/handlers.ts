@@ -1,4 +1,3 @@
-import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Result } from "../../contract/routes.ts";
 import { createSignal } from "../../store/signal.ts";

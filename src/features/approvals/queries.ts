@@ -1,6 +1,5 @@
 import type { Page } from "../../kit/page.ts";
 import { sql, type SqlBool } from "kysely";
-import { limits } from "../../contract/limits.ts";
 import type { ApprovalStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { isWithin, type Reach } from "../../store/within.ts";
@@ -41,7 +40,7 @@ export async function selectApproval(db: Db | Tx, key: { org_id: string; id: str
 export type ApprovalRow = NonNullable<Awaited<ReturnType<typeof selectApproval>>>;
 
 export interface ApprovalsPage extends Page<string> {
-  readonly status: ApprovalStatus | undefined;
+  readonly status?: ApprovalStatus | undefined;
   readonly now: Date;
 }
 

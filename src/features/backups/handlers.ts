@@ -1,5 +1,4 @@
 import type { Result } from "../../contract/routes.ts";
-import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";

@@ -1,5 +1,5 @@
+import type { Page } from "../../kit/page.ts";
 import { triggersOfBuilds } from "../../contract/states.ts";
-import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 

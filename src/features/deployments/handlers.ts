@@ -1,5 +1,4 @@
 import { newestSource, requestBuild } from "../builds/builds.ts";
-import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";

@@ -1,6 +1,5 @@
 import type { Page } from "../../kit/page.ts";
 import { sql, type UpdateObject } from "kysely";
-import { limits } from "../../contract/limits.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";

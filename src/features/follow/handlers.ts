@@ -1,4 +1,3 @@
-import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";

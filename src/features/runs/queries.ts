@@ -1,6 +1,5 @@
 import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
-import { limits } from "../../contract/limits.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
 
