@@ -15,6 +15,7 @@ const unisolated =
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
   readonly project_ids: readonly string[] | null;
+  readonly approval_mode: boolean;
 }
 
 /** Connects git's transport to the features: authenticates callers, finds the projects they may access, and turns pushes into builds. */
@@ -34,6 +35,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           organization_slug: owner.org_slug,
           scopes: owner.scopes,
           project_ids: owner.project_ids,
+          approval_mode: owner.approval_mode,
         }));
     },
     async authenticateToken(token) {
@@ -50,6 +52,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         organization_slug: caller.org_slug,
         scopes: caller.scopes,
         project_ids: caller.project_ids,
+        approval_mode: caller.approval_mode,
       };
       return found;
     },
@@ -62,7 +65,8 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       const { project, caller, refs, quarantine, signal } = push;
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const owner = { org_id: project.organization_id, project_id: project.id };
-      const wanted = { ...owner, actor: caller.name, refs, quarantine, signal, isPlan: push.wants === "plan" };
+      const asked = { actor: caller.name, copies_data: (caller as Known).approval_mode };
+      const wanted = { ...owner, ...asked, refs, quarantine, signal, isPlan: push.wants === "plan" };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

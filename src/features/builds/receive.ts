@@ -17,6 +17,8 @@ export interface Push {
   readonly org_id: string;
   readonly project_id: string;
   readonly actor: string;
+  /** See `NewBuild`. */
+  readonly copies_data: boolean;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
   /** The push only requests a plan (`-o plan`). */
@@ -195,6 +197,7 @@ async function buildAndFollow(
       author: target.author,
       old_commit: target.ref.old,
       requested_by: push.actor,
+      copies_data: push.copies_data,
       lease_owner: owner,
     }),
   );

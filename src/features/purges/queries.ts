@@ -161,6 +161,7 @@ const emptiedTables = [
   "edge_counter",
   "page_look",
   "disk_use",
+  "storage_snapshot",
   "cron_run",
   "cron_job",
   "domain",

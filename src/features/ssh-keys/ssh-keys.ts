@@ -16,6 +16,8 @@ export interface KeyOwner {
   readonly scopes: readonly Scope[];
   /** The projects to which that token is limited; null: all. */
   readonly project_ids: readonly string[] | null;
+  /** Whether that token is in approval mode. */
+  readonly approval_mode: boolean;
 }
 
 /**
@@ -24,8 +26,9 @@ export interface KeyOwner {
  */
 export async function keysByFingerprint(db: Db, fingerprint: string): Promise<readonly KeyOwner[]> {
   const rows = await selectKeysByFingerprint(db, fingerprint);
-  return rows.map(({ suspended_at, scopes, ...row }) => ({
+  return rows.map(({ suspended_at, scopes, approval_mode, ...row }) => ({
     ...row,
+    approval_mode: approval_mode ?? true,
     suspended: suspended_at !== null,
     scopes: (scopes ?? []) as Scope[],
   }));
