@@ -69,6 +69,7 @@ function refusalAnswer({ code, more }: Refused, params?: unknown): ErrorAnswer {
     code,
     ...(hint === undefined || hint === "" ? {} : { hint }),
     ...(details === undefined ? {} : { details }),
+    ...(more.foreign ? { foreign: true } : {}),
     ...(approval === undefined ? {} : { approval }),
     ...(next === undefined ? {} : { next }),
   };
