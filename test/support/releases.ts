@@ -127,7 +127,10 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     processes: apps.processes,
     ...(apps.builds === "broken" ? { image_ref: broken } : {}),
   });
-  const builder = builderDouble({ build: async () => ({ outcome: "built", image: built() }) });
+  const builder = builderDouble({
+    build: async () => ({ outcome: "built", image: built() }),
+    images: async () => [image.image_ref, broken],
+  });
   const { db, wakeups } = api.platform;
   const rows = platformBeside(api, {
     owner: formatIdentity(ownIdentity()),
