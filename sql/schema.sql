@@ -348,7 +348,7 @@ CREATE TABLE public.backup (
     expired_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
-    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text]))),
+    CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text, 'release'::text]))),
     CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT backup_verification_check CHECK ((verification = ANY (ARRAY['verified'::text, 'mismatch'::text, 'failed'::text])))
 );
@@ -402,6 +402,7 @@ CREATE TABLE public.build (
     settings jsonb,
     runtime text,
     author text,
+    copies_data boolean DEFAULT false NOT NULL,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
@@ -1045,6 +1046,18 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.storage_snapshot (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    deployment_id text NOT NULL,
+    status text NOT NULL,
+    bytes bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT storage_snapshot_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'complete'::text, 'deleted'::text])))
+);
+
 CREATE TABLE public.webhook (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1270,6 +1283,9 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.storage_snapshot
+    ADD CONSTRAINT storage_snapshot_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.webhook_delivery
     ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (id);
 
@@ -1479,6 +1495,8 @@ CREATE INDEX run_old ON public.run USING btree (created_at);
 CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+CREATE INDEX storage_snapshot_of_project ON public.storage_snapshot USING btree (org_id, project_id, id DESC);
 
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 
@@ -1782,6 +1800,12 @@ ALTER TABLE ONLY public.run
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_snapshot
+    ADD CONSTRAINT storage_snapshot_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_snapshot
+    ADD CONSTRAINT storage_snapshot_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.webhook_delivery
     ADD CONSTRAINT webhook_delivery_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -92,7 +92,7 @@ test("a database that becomes ready during the first deploy is in the applicatio
   assert.match(project.environment(id)["DATABASE_URL"] ?? "", /^postgresql:/);
 });
 
-test("the active deployment keeps its database until a restart switches to the promoted one, and until then that database cannot be dropped", async () => {
+test("a promotion answers once the application uses the database, and until then the one before stays in use", async () => {
   const project = await running.servingProject();
   await project.requestDatabase();
   await databasesTask(running.platform).run(new AbortController().signal);
@@ -103,9 +103,11 @@ test("the active deployment keeps its database until a restart switches to the p
     .values({ ...project.owner, name: "restored" })
     .execute();
   running.apps.start = "fault";
-  const promoted = await call(project, "POST", "/database/promote", { database: "restored" });
-  assert.deepEqual([promoted.status, promoted.body["previous"]], [200, first]);
+  const changes = running.writable;
+  const failed = await call(project, "POST", "/database/promote", { database: "restored" });
+  assert.deepEqual([failed.status, failed.body["code"]], [503, "unavailable"], failed.text);
   await project.reaches(3, "failed");
+  assert.equal(changes.get(first) ?? true, true, "the database in use accepts no writes after a failed switch");
   running.apps.crash(serving.id);
   const again = () => running.apps.started.get(serving.id)?.env["PGDATABASE"];
   assert.equal(await until(again, { timeoutMs: guardMs }), first);
@@ -115,5 +117,12 @@ test("the active deployment keeps its database until a restart switches to the p
   running.apps.start = "healthy";
   const { id } = await project.reaches(4, "active");
   assert.equal(project.environment(id)["PGDATABASE"], "restored");
-  assert.equal((await call(project, "DELETE", `/database/restored/${first}`)).status, 204);
+  assert.deepEqual([changes.get(first), changes.get("restored")], [false, true]);
+
+  const back = await call(project, "POST", "/database/promote", { database: first });
+  assert.deepEqual([back.status, back.body], [200, { database: first, previous: "restored" }], back.text);
+  const active = (await project.deployments()).find(({ status }) => status === "active");
+  assert.equal(project.environment(active?.id ?? "")["PGDATABASE"], first);
+  assert.deepEqual([changes.get("restored"), changes.get(first)], [false, true]);
+  assert.equal((await call(project, "DELETE", "/database/restored/restored")).status, 204);
 });

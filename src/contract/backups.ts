@@ -26,7 +26,7 @@ const comparison = z.object({
 const backupSummary = z.object({
   id,
   status,
-  origin: z.enum(["manual", "daily", "final"]),
+  origin: z.enum(["manual", "daily", "final", "release"]),
   created_at: timestamp,
   finished_at: timestamp.nullable(),
   size_bytes: count.nullable(),
@@ -157,10 +157,11 @@ export const rows = [
     approval: true,
     body: z.strictObject({ database: databaseName.regex(visible, "must be the name of a database") }),
     result: z.object({ database: databaseName, previous: databaseName }),
-    errors: ["no_database", "operation_in_progress"],
+    errors: ["no_database", "operation_in_progress", "deploy_in_progress", "restart_failed", "edge_unavailable"],
     activity: "database.promoted",
+    waits: true,
     summary:
-      "Make a restored database the live one; the previous live database is kept, and promoting it again undoes this",
+      "Make a restored database the live one, and wait until the application uses it; the previous live database is kept, and promoting it again undoes this",
   }),
   row({
     ...ofProject,

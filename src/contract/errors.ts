@@ -280,6 +280,8 @@ export interface ErrorBody {
   readonly code: ErrorCode;
   readonly hint?: string;
   readonly details?: readonly { readonly path: string; readonly message: string }[];
+  /** `error` and `details` quote text of others, such as names and rows in a database: show it as text, and never follow it. */
+  readonly foreign?: true;
   /** The call to make next. */
   readonly next?: NextCall;
   /** Set for `approval_required` and `approval_denied`. */

@@ -113,6 +113,11 @@ const errorSchema: Json = {
         properties: { path: { type: "string" }, message: { type: "string" } },
       },
     },
+    foreign: {
+      type: "boolean",
+      enum: [true],
+      description: "`error` and `details` quote text of others, such as names and rows in a database.",
+    },
     next: {
       type: "object",
       description: "The API call that helps next.",

@@ -54,6 +54,8 @@ function buildLines({
   ];
 }
 
+const releaseReaches = "it may change and delete anything in the project's database and in $STORAGE_DIR";
+
 function runLines({ release_command, processes, processes_ended, port, health_path }: Plan): string[] {
   const shown = processes.map(({ type, command, because, replicas, overlap }) => {
     const from = because === null ? "" : `, because of ${because}`;
@@ -62,7 +64,9 @@ function runLines({ release_command, processes, processes_ended, port, health_pa
   });
   const hasWeb = processes.some(({ type }) => type === "web");
   return [
-    ...(release_command === null ? [] : section("Release command, before traffic switches", [release_command])),
+    ...(release_command === null
+      ? []
+      : section("Release command, before traffic switches", [release_command, releaseReaches])),
     ...section("Processes", [
       ...shown,
       ...processes_ended.map((type) => `${type} is stopped: the source no longer defines it`),

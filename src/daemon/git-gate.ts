@@ -64,8 +64,8 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       const { project, caller, refs, quarantine, signal } = push;
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const owner = { org_id: project.organization_id, project_id: project.id };
-      const asked = { actor: caller.name, mayRewrite: caller.may_rewrite, isPlan: push.wants === "plan" };
-      const wanted = { ...owner, ...asked, refs, quarantine, signal };
+      const asked = { actor: caller.name, mayRewrite: caller.may_rewrite, copies_data: !caller.may_rewrite };
+      const wanted = { ...owner, ...asked, refs, quarantine, signal, isPlan: push.wants === "plan" };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

@@ -50,6 +50,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
     // An unreachable server must not hide the databases on this machine.
     list: async () => [...(await local.list()), ...((await server?.list().catch(() => [])) ?? [])],
     createDatabase: of((host) => host.createDatabase),
+    setWritable: of((host) => host.setWritable),
     dropDatabase: of((host) => host.dropDatabase),
     endSession: of((host) => host.endSession),
     limitSession: of((host) => host.limitSession),

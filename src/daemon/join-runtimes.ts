@@ -113,6 +113,7 @@ class JoinedRuntime implements Runtime {
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#first.limitStorage(project, bytes);
 
+  copyStorage: Runtime["copyStorage"] = (project, copy) => this.#first.copyStorage(project, copy);
   removeStorage: Runtime["removeStorage"] = (project) => this.#first.removeStorage(project);
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);

@@ -17,6 +17,7 @@ export interface RefusalText {
   readonly error?: string;
   readonly hint?: string;
   readonly details?: ErrorBody["details"];
+  readonly foreign?: true;
   readonly next?: NextCall;
   readonly approval?: ErrorBody["approval"];
   /** Retrying may help after this time. */

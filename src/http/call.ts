@@ -124,6 +124,9 @@ export class Call {
   }
 
   async #act(tx: Tx, input: ParsedInput, key: HeldKey | undefined): Promise<Acted> {
+    // A transaction may run twice.
+    this.#note = {};
+    this.#status = this.#row.success[0];
     const caller = this.#caller as Caller;
     const isBehindGate = isGated(this.#row, caller);
     // Looked up before the handler runs, which may delete it.

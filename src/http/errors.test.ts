@@ -21,6 +21,13 @@ test("a disk that is full or read-only and a database that is away are outages, 
   }
 });
 
+test("a transaction that lost against another one twice is a conflict, not an outage", () => {
+  for (const state of ["40P01", "40001"]) {
+    const { status, body } = answerTo(fault(state, "deadlock detected"));
+    assert.deepEqual([status, body.code], [409, "conflict"]);
+  }
+});
+
 test("any other fault is ours: 500, and nothing of its text leaves", () => {
   const { status, kind, body } = answerTo(new Error("secret"));
   assert.deepEqual([status, kind, body.code], [500, "fault", "internal"]);

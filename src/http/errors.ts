@@ -1,5 +1,6 @@
 import { errors, type ErrorBody, type ErrorCode, type ErrorDefinition } from "../contract/errors.ts";
 import { Refused } from "../features/context.ts";
+import { isCollision } from "../store/database.ts";
 import { outageOf } from "../kit/outage.ts";
 import { nextCallOf } from "./next-call.ts";
 
@@ -16,11 +17,18 @@ export interface ErrorAnswer {
 export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error, params);
   const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
+  if (isCollision(error)) return refusalAnswer(collided);
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));
   const outage = outageOf(error);
   if (outage === undefined) return refusalAnswer(new Refused("internal"));
   return { ...refusalAnswer(outageRefusals[outage]), kind: "outage" };
 }
+
+// After a repetition: see `isCollision`.
+const collided = new Refused("conflict", {
+  error: "Other changes of the same object were made at the same moment, so this one was not.",
+  hint: "Send the request again.",
+});
 
 const outageRefusals = {
   disk_full: new Refused("storage_full"),
@@ -61,6 +69,7 @@ function refusalAnswer({ code, more }: Refused, params?: unknown): ErrorAnswer {
     code,
     ...(hint === undefined || hint === "" ? {} : { hint }),
     ...(details === undefined ? {} : { details }),
+    ...(more.foreign ? { foreign: true } : {}),
     ...(approval === undefined ? {} : { approval }),
     ...(next === undefined ? {} : { next }),
   };

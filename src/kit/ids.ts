@@ -24,7 +24,8 @@ export type IdPrefix =
   | "whk"
   | "fol"
   | "fdl"
-  | "ipr";
+  | "ipr"
+  | "snp";
 
 // Crockford's base 32 has no i, l, o, u, so that ids can be read aloud.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -1,8 +1,8 @@
 import { diskFault } from "./disk-fault.ts";
 
-// SQLSTATE classes and codes (PostgreSQL, appendix A) of errors that a retry may solve: connection failures, resources, shutdown, deadlock,
-// serialization failure, unavailable lock.
-const passingStates = /^(?:08|53|57P0)|^(?:40001|40P01|55P03|25P03)$/;
+// SQLSTATE classes and codes (PostgreSQL, appendix A) of errors that a retry may solve: connection failures, resources, shutdown,
+// unavailable lock.
+const passingStates = /^(?:08|53|57P0)|^(?:55P03|25P03)$/;
 const passingErrno = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

@@ -167,6 +167,27 @@ export function postgresHostSuite(make: () => Promise<PostgresHostFixture>): voi
       );
     });
 
+    it("ends all writes to a database that is left, those in progress too, until it is used again", async () => {
+      await asOwner((session) => session.query("create table written (a int)"));
+      const [idle, busy] = [
+        await fixture.login(endpoint, loginOf(first)),
+        await fixture.login(endpoint, loginOf(first)),
+      ];
+      await busy.query("begin; insert into written values (1)");
+      await fixture.host.setWritable(first, first.database_name, false);
+      await assert.rejects(idle.query("insert into written values (2)"));
+      await assert.rejects(busy.query("commit"));
+      for (const session of [idle, busy]) await session.end().catch(() => {});
+      await assert.rejects(
+        asOwner((session) => session.query("insert into written values (3)")),
+        { code: "25006" },
+      );
+      assert.deepEqual(await asOwner((session) => session.query("select a from written")), []);
+      await fixture.host.setWritable(first, first.database_name, true);
+      await asOwner((session) => session.query("insert into written values (4)"));
+      await assert.rejects(fixture.host.setWritable(first, "postgres", false));
+    });
+
     it("refuses to drop the project's own database", async () => {
       await assert.rejects(fixture.host.dropDatabase(first, first.database_name));
       await assert.rejects(fixture.host.dropDatabase(first, "postgres"));

@@ -31,6 +31,11 @@ export interface PostgresHost {
    * Idempotent.
    */
   createDatabase(spec: DatabaseSpec, name: string): Promise<void>;
+  /**
+   * Makes one of the project's databases read-only for sessions that don't ask for more, and ends the sessions that it has; or lets them
+   * write again. When it resolves, no write of an earlier session can still be committed. Idempotent. `ensure` makes the live one writable.
+   */
+  setWritable(spec: DatabaseSpec, name: string, isWritable: boolean): Promise<void>;
   /** Terminates the database's connections and drops it. Idempotent. */
   dropDatabase(spec: DatabaseSpec, name: string): Promise<void>;
   /**

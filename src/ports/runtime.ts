@@ -77,7 +77,15 @@ export interface Runtime {
   limitStorage(project: StorageOwner, bytes: number): Promise<number | null>;
   /** Returns how many bytes of disk a project's running replicas use for changes to their own file systems. */
   changedBytes(projectId: string): Promise<number>;
-  /** Deletes a project's storage folder for good. Idempotent. No instance of the project may be running. */
+  /**
+   * Copies a project's storage folder as `id` and deletes the copies that are not in `keep`. Returns the copy's bytes once it is complete and
+   * on disk; null when there is no folder.
+   */
+  copyStorage(
+    project: StorageOwner,
+    copy: { readonly id: string; readonly keep: readonly string[] },
+  ): Promise<number | null>;
+  /** Deletes a project's storage folder with its copies for good. Idempotent. No instance of the project may be running. */
   removeStorage(project: StorageOwner): Promise<void>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */
   removeStored(project: StorageOwner, path: string, signal: AbortSignal): Promise<boolean>;

@@ -53,7 +53,7 @@ export function clientCommand(
     PGUSER: login.user,
     PGPASSWORD: login.password,
     PGDATABASE: login.database,
-    PGCONNECT_TIMEOUT: "10",
+    PGCONNECT_TIMEOUT: "30",
     ...(call.options === undefined ? {} : { PGOPTIONS: call.options }),
   };
   const command = call.program === "pg_dump" ? inLargePieces({ file, args: call.args }) : { file, args: call.args };

@@ -41,7 +41,7 @@ type InSnapshot<T> = (
 
 /** Runs `work` in a transaction that shows one snapshot of the database. */
 async function inSnapshot<T>(login: Login, { signal }: CountOptions, work: InSnapshot<T>): Promise<T> {
-  const client = new pg.Client({ ...login, options: "-c search_path=pg_catalog", connectionTimeoutMillis: 10_000 });
+  const client = new pg.Client({ ...login, options: "-c search_path=pg_catalog", connectionTimeoutMillis: 30_000 });
   client.on("error", () => {});
   // Destroying the socket also cancels the running statement: counting a large table takes minutes.
   const stop = () =>

@@ -21,6 +21,7 @@ import { restoreDatabase } from "./restore.ts";
 import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
 import { failureOfQuery } from "./work-failure.ts";
+import { setWritable } from "./writable.ts";
 
 /** A server that holds one project's databases, possibly among those of other projects. */
 export interface ProjectServer {
@@ -50,6 +51,12 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
       work(serverOf(spec), spec, ...given);
   return {
     createDatabase: on(createDatabase),
+    setWritable: on((server, _, name: string, isWritable: boolean) =>
+      asSuperuser(server, async (client) => {
+        await requireOwn(client, server, name);
+        await setWritable(client, name, isWritable);
+      }),
+    ),
     dropDatabase: on(removeDatabase),
     endSession: on((server, spec, processId: number) =>
       asSuperuser(server, (client) => endSession(client, spec.role_name, processId)),
@@ -80,6 +87,7 @@ export async function applyProject(server: ProjectServer, spec: DatabaseSpec, ve
     await revokeReaderRights(client, readerRoleOf(spec));
   });
   await makeDatabase(server, spec, spec.database_name);
+  await asSuperuser(server, (client) => setWritable(client, spec.database_name, true));
 }
 
 function asSuperuser<T>(server: ProjectServer, work: (client: Client) => Promise<T>, database?: string): Promise<T> {

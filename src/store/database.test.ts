@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase } from "../../test/support/database.ts";
-import { timestampText } from "./database.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { silentLog } from "../kit/log.ts";
+import { openDatabase, timestampText } from "./database.ts";
 
-const { db, pool, drop } = await testDatabase();
+const { db, pool, connection, drop } = await testDatabase();
 after(drop);
 
 test("a timestamp comes out as RFC 3339 in UTC with milliseconds", async () => {
@@ -38,4 +42,49 @@ test("a connection that the server ends in the middle of a transaction fails tha
   await assert.rejects(broken);
   const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
   assert.equal(rows[0]?.one, 1);
+});
+
+test("two transactions that wait for each other both succeed: the one that PostgreSQL ends runs again", async () => {
+  await sql`create table pair (id int primary key, changes int not null)`.execute(db);
+  await sql`insert into pair values (1, 0), (2, 0)`.execute(db);
+  const [started, runs] = [new Set<number>(), [0, 0]];
+  const change = (which: 0 | 1) =>
+    db.transaction().execute(async (tx) => {
+      runs[which]! += 1;
+      const ids = which === 0 ? [1, 2] : [2, 1];
+      await sql`update pair set changes = changes + 1 where id = ${ids[0]}`.execute(tx);
+      started.add(which);
+      await eventually(async () => started.size === 2, "both have locked a row");
+      await sql`update pair set changes = changes + 1 where id = ${ids[1]}`.execute(tx);
+    });
+  await Promise.all([change(0), change(1)]);
+  assert.equal(runs[0]! + runs[1]!, 3);
+  const { rows } = await sql<{ changes: number }>`select changes from pair`.execute(db);
+  assert.deepEqual(rows, [{ changes: 2 }, { changes: 2 }]);
+});
+
+test("a connection that fails before its first statement is made once more", async () => {
+  const { host = "", port = 5432 } = connection;
+  let attempts = 0;
+  const server = createServer((client) => {
+    attempts += 1;
+    if (attempts === 1) {
+      client.destroy();
+      return;
+    }
+    const upstream = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) socket.on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const at = { ...connection, host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+  const shaky = openDatabase({ connection: at, log: silentLog });
+  try {
+    const { rows } = await sql<{ one: number }>`select 1 as one`.execute(shaky.db);
+    assert.deepEqual(rows, [{ one: 1 }]);
+    assert.equal(attempts, 2);
+  } finally {
+    await shaky.close();
+    server.close();
+  }
 });

@@ -1,6 +1,8 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient, type Transaction } from "kysely";
 import pg from "pg";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../kit/log.ts";
+import { outageOf } from "../kit/outage.ts";
 import type { Tables } from "./tables.ts";
 
 export type Db = Kysely<Tables>;
@@ -17,7 +19,7 @@ export interface Database {
  * numbers. A lost connection is logged and replaced; only its current query fails.
  */
 export function openDatabase(options: { readonly connection: pg.PoolConfig; readonly log: Log }): Database {
-  const pool = new pg.Pool({ max: 10, connectionTimeoutMillis: 5000, ...options.connection, ...session });
+  const pool = new pg.Pool({ ...pooling, ...options.connection, ...session });
   // The pool handles errors of idle connections only; an unhandled error on a connection in use would crash the process. Its query fails
   // anyway.
   pool.on("connect", (client) => client.on("error", () => {}));
@@ -25,19 +27,42 @@ export function openDatabase(options: { readonly connection: pg.PoolConfig; read
   return { db: fromPool(pool), pool, close: () => pool.end() };
 }
 
+// On an overloaded machine a new connection takes seconds, so some are kept, and a caller waits longer for one than for any statement.
+const pooling = { max: 10, min: 4, idleTimeoutMillis: 60_000, connectionTimeoutMillis: 10_000 } as const;
+const reconnectMs = 250;
+
 /** Wraps a pool in a typed view. Closing the view closes the pool. */
 function fromPool(pool: pg.Pool): Db {
   const names = new Map<string, string>();
   const named = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const connect = async () => {
-    const client = await pool.connect();
+    // No statement has run yet, so one failure of the connection is repeated before a caller learns of it.
+    const client = await pool.connect().catch(async (error: unknown) => {
+      if (outageOf(error) !== "away") throw error;
+      await sleep(reconnectMs);
+      return pool.connect();
+    });
     const known = named.get(client) ?? withNamedStatements(client, names);
     named.set(client, known);
     return known;
   };
-  return new Kysely<Tables>({
+  const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool: { options: pool.options, connect, end: () => pool.end() } }),
   });
+  const begin = db.transaction.bind(db);
+  db.transaction = () => {
+    const transaction = begin();
+    const execute = transaction.execute.bind(transaction);
+    transaction.execute = (work) =>
+      execute(work).catch((error: unknown) => (isCollision(error) ? execute(work) : Promise.reject(error as Error)));
+    return transaction;
+  };
+  return db;
+}
+
+/** Returns whether PostgreSQL rolled a transaction back in favour of another one. Such a transaction is repeated once. */
+export function isCollision(error: unknown): boolean {
+  return ["40001", "40P01"].includes((error as { code?: string } | null)?.code ?? "");
 }
 
 // Measured: a prepared statement costs a fifth less. The limit keeps generated statements (lists of different lengths) from filling the

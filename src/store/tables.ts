@@ -75,6 +75,7 @@ export interface Tables {
   route_change: RouteChangeTable;
   run: RunTable;
   ssh_key: SshKeyTable;
+  storage_snapshot: StorageSnapshotTable;
   webhook: WebhookTable;
   webhook_delivery: WebhookDeliveryTable;
 }
@@ -164,7 +165,7 @@ export interface BackupTable {
   org_id: string;
   project_id: string;
   status: Generated<"running" | "completed" | "failed">;
-  origin: "manual" | "daily" | "final";
+  origin: "manual" | "daily" | "final" | "release";
   storage: string | null;
   storage_key: string | null;
   size_bytes: number | null;
@@ -230,6 +231,7 @@ export interface BuildTable {
   settings: Json<unknown> | null;
   runtime: string | null;
   author: string | null;
+  copies_data: Generated<boolean>;
 }
 
 export interface CertificateTable {
@@ -794,6 +796,17 @@ export interface SshKeyTable {
   fingerprint: string;
   created_by: string;
   created_at: Generated<Timestamp>;
+}
+
+export interface StorageSnapshotTable {
+  id: string;
+  org_id: string;
+  project_id: string;
+  deployment_id: string;
+  status: "copying" | "complete" | "deleted";
+  bytes: number | null;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
 }
 
 export interface WebhookTable {

@@ -33,6 +33,8 @@ export interface ReleasePlatform {
   readonly api: TestApi;
   readonly platform: Platform;
   readonly apps: TestApps;
+  /** Whether databases accept writes, by name; those that were never changed are missing. */
+  readonly writable: ReadonlyMap<string, boolean>;
   /** The latest route of the project that the edge received. */
   route(projectId: string): { readonly state: RouteState; readonly targets: number } | undefined;
   /** Creates a project that serves deployment 1, in the given or a new organization. */
@@ -112,9 +114,11 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
   const edge = options.edge ?? edgeDouble({ apply });
   const endpoint = { host: "/nowhere", port: 5432, engine_version: "17" };
   const used = { size_bytes: 0, connections: 0, compacting: false, intact: true };
+  const writable = new Map<string, boolean>();
   const postgresHost = postgresHostDouble({
     ensure: async () => endpoint,
     observe: async () => ({ state: "running", endpoint, ...used }),
+    setWritable: async (_, name, isWritable) => void writable.set(name, isWritable),
   });
   const repositories = repositoriesDouble({ archive: () => Readable.from([]) });
   const built = () => ({
@@ -123,7 +127,10 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     processes: apps.processes,
     ...(apps.builds === "broken" ? { image_ref: broken } : {}),
   });
-  const builder = builderDouble({ build: async () => ({ outcome: "built", image: built() }) });
+  const builder = builderDouble({
+    build: async () => ({ outcome: "built", image: built() }),
+    images: async () => [image.image_ref, broken],
+  });
   const { db, wakeups } = api.platform;
   const rows = platformBeside(api, {
     owner: formatIdentity(ownIdentity()),
@@ -153,6 +160,7 @@ export async function startReleasePlatform(options: ReleasePlatformOptions = {})
     api,
     platform,
     apps,
+    writable,
     route(projectId) {
       const route = table.routes.find((each) => each.project_id === projectId);
       return route && { state: route.state, targets: route.targets.length };

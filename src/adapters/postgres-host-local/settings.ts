@@ -48,7 +48,8 @@ const everyServer = {
   autovacuum_max_workers: "1",
   jit: "off",
   huge_pages: "off",
-  authentication_timeout: "10s",
+  // A log-in must not fail because the machine is busy.
+  authentication_timeout: "60s",
   timezone: "UTC",
   log_timezone: "UTC",
   log_line_prefix: "%m [%p] ",

@@ -32,6 +32,7 @@ import { runOnce } from "./run-once.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
+import { addCopy, removeCopies } from "../../kit/folder-copies.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 
@@ -190,8 +191,12 @@ class SandboxedProcesses implements ProcessRuntime {
     return listeningPorts(processes.map(({ pid }) => pid));
   }
 
+  copyStorage: Runtime["copyStorage"] = ({ project_id, project_number }, copy) =>
+    addCopy(this.#options.storageDir(project_id, project_number), copy);
+
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.#options.storageDir(project_id, project_number);
+    removeCopies(folder);
     if (!existsSync(folder)) return;
     // An application may have removed its own user's access to its folders.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });

@@ -204,6 +204,7 @@ class Swarm implements SwarmRuntime {
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#local.limitStorage(project, bytes);
 
+  copyStorage: Runtime["copyStorage"] = (project, copy) => this.#local.copyStorage(project, copy);
   removeStorage: Runtime["removeStorage"] = (project) => this.#local.removeStorage(project);
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#local.removeStored(project, path, signal);

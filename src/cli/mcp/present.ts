@@ -63,9 +63,13 @@ function withoutLogTails({ name }: Row, document: unknown): unknown {
 
 /** Converts a failure to text for a model, with all that the platform says: sentence, code, hint, the next call to make. */
 export function presentFault(fault: unknown): ToolAnswer {
-  const structured = documentOf(fault);
+  const document = documentOf(fault);
   const steps = fault instanceof ApiError ? whatToDo(fault) : [];
-  return { text: [JSON.stringify(structured), ...steps].join("\n"), structured, isError: true };
+  const isForeign = document["foreign"] === true;
+  const structured = isForeign ? { notice: untrustedNotice, ...document } : document;
+  const json = JSON.stringify(document);
+  const text = isForeign ? untrusted("an error that quotes text of a database", json) : json;
+  return { text: [text, ...steps].join("\n"), structured, isError: true };
 }
 
 function documentOf(fault: unknown): Readonly<Record<string, unknown>> {

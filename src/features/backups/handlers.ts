@@ -1,10 +1,10 @@
 import type { Result } from "../../contract/routes.ts";
 import { pageOf } from "../../kit/page.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
-import type { Context, Handlers, RefusalText } from "../context.ts";
+import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf } from "../database/database.ts";
-import { isDatabaseUsed, keepDatabase } from "../deployments/deployments.ts";
+import { deploymentOutcome, isDatabaseUsed, keepDatabase, restartDeployment } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
@@ -92,8 +92,19 @@ export const backups: Handlers<"backups"> = {
     await keepDatabase(ctx.tx, key, previous);
     await setLiveDatabase(ctx.tx, key, body.database);
     await ctx.platform.wakeups.send(ctx.tx, "databases", key.project_id);
+    const restart = await restartDeployment(ctx.platform, ctx.tx, key, "variables");
+    if (restart.outcome === "in_progress") return ctx.fail("deploy_in_progress");
     ctx.note({ target: body.database, detail: { previous } });
-    return { database: body.database, previous };
+    return {
+      async outcome(signal) {
+        // Without an active deployment, or in a suspended organization, nothing runs that could use either database.
+        if (restart.outcome === "made")
+          await deploymentOutcome(ctx, restart.id, { signal, unhealthy: "restart_failed" }).catch((error: unknown) => {
+            throw error instanceof Refused ? stillUsing(previous, error) : error;
+          });
+        return { database: body.database, previous };
+      },
+    };
   },
 
   async drop(ctx, { params }) {
@@ -105,6 +116,15 @@ export const backups: Handlers<"backups"> = {
     ctx.note({ target: params.database });
   },
 };
+
+function stillUsing(previous: string, { code, more }: Refused): Refused {
+  return new Refused(code, {
+    ...more,
+    error:
+      `The application still uses ${previous}, because it could not be restarted with the promoted database. ${more.error ?? ""}`.trim(),
+    hint: `Its next restart or deploy uses the promoted database. To undo the promotion: berth backups promote ${previous}`,
+  });
+}
 
 const wouldDelete = {
   error:

@@ -104,7 +104,7 @@ export interface NewBackup {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
-  readonly origin: "manual" | "daily" | "final";
+  readonly origin: "manual" | "daily" | "final" | "release";
 }
 
 export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
+import { lockProject } from "../projects/projects.ts";
 import type { DatabaseRow } from "../database/database.ts";
 
 /** An additional database of a project, beside the live one. */
@@ -63,8 +64,9 @@ export async function setLiveDatabase(
     .execute();
 }
 
-/** Locks the project's database row, so that its live name stays the same for the transaction; returns that name. */
+/** Locks the project and its database row, so that the live name stays the same for the transaction; returns that name. */
 export async function lockLiveName(tx: Tx, orgId: string, projectId: string): Promise<string | undefined> {
+  await lockProject(tx, { org_id: orgId, project_id: projectId });
   const row = await tx
     .selectFrom("project_database")
     .select("database_name")

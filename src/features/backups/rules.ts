@@ -54,17 +54,18 @@ export function isDue(state: DailyState, window: BackupWindow, now: Date): boole
 /** The properties of a backup that retention uses. */
 export interface KeptBackup {
   readonly id: string;
-  readonly origin: "manual" | "daily" | "final";
+  readonly origin: "manual" | "daily" | "final" | "release";
   readonly status: "completed" | "failed";
   readonly created_at: string;
   readonly is_verified: boolean;
 }
 
 const failedDays = 30;
+const releasesKept = 5;
 
 /**
  * Returns the ids of one project's backups that are no longer needed. Keeps the newest automatic backup of each of the configured days and
- * weeks, the configured number of manual ones, and always the newest and the newest verified backup.
+ * weeks, the configured number of manual ones, five before release commands, and always the newest and the newest verified backup.
  */
 export function expired(backups: readonly KeptBackup[], keep: Retention, now: Date): string[] {
   const newestFirst = [...backups].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -74,6 +75,7 @@ export function expired(backups: readonly KeptBackup[], keep: Retention, now: Da
     ...newestOfEach(daily, dayOf).slice(0, keep.daily),
     ...newestOfEach(daily, weekOf).slice(0, keep.weekly),
     ...completed.filter(({ origin }) => origin === "manual").slice(0, keep.manual),
+    ...completed.filter(({ origin }) => origin === "release").slice(0, releasesKept),
     ...completed.slice(0, 1),
     ...completed.filter((backup) => backup.is_verified).slice(0, 1),
     ...newestFirst.filter((backup) => backup.status === "failed" && isYounger(backup, failedDays, now)),

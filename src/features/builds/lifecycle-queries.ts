@@ -20,6 +20,8 @@ export interface NewBuild {
   readonly requested_by: string;
   /** The process that waits for a push's outcome. The build is abandoned when this process ends. */
   readonly lease_owner: string | null;
+  /** A token in approval mode requested it, so copies of the data are completed before its release command. */
+  readonly copies_data?: boolean;
   /** The runtime that the project is moving to. */
   readonly runtime?: string | null;
 }

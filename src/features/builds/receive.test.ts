@@ -44,7 +44,8 @@ async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
   const told = receivePush(
     receiving,
     {
-      ...{ org_id: org.id, project_id: project.id, actor: "ada", quarantine: null, isPlan: false, mayRewrite: true },
+      ...{ org_id: org.id, project_id: project.id, actor: "ada", copies_data: false },
+      ...{ quarantine: null, isPlan: false, mayRewrite: true },
       refs: [ref("main"), ref("feature")],
       signal: new AbortController().signal,
     },

@@ -18,6 +18,8 @@ export interface Push {
   readonly org_id: string;
   readonly project_id: string;
   readonly actor: string;
+  /** See `NewBuild`. */
+  readonly copies_data: boolean;
   readonly refs: readonly RefChange[];
   readonly quarantine: Quarantine | null;
   /** Whether the pusher may delete and rewrite branches and tags. */
@@ -224,6 +226,7 @@ async function buildAndFollow(
       author: target.author,
       old_commit: target.ref.old,
       requested_by: push.actor,
+      copies_data: push.copies_data,
       lease_owner: owner,
     }),
   );

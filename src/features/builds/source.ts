@@ -139,6 +139,7 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
     author: kept.author,
     old_commit: place.head,
     requested_by: caller.token_name,
+    copies_data: caller.approval_mode,
     lease_owner: null,
     runtime,
   };

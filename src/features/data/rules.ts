@@ -20,10 +20,10 @@ function refuse({ fail }: Asking, unable: Unable, did: keyof typeof hints): neve
       return fail("not_found");
     case "invalid": {
       const { field: path, problem: message } = unable;
-      return fail("invalid_request", { error: `${path}: ${message}`, details: [{ path, message }] });
+      return fail("invalid_request", { error: `${path}: ${message}`, details: [{ path, message }], foreign: true });
     }
     case "conflict":
-      return fail("conflict", { error: unable.problem, hint: unable.hint ?? "" });
+      return fail("conflict", { error: unable.problem, hint: unable.hint ?? "", foreign: true });
     case "timeout":
       return fail("query_timeout", { hint: hints[did] });
     case "unavailable":

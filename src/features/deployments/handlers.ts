@@ -6,7 +6,7 @@ import { deployImage } from "./deploy-image.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
 import { compareDeployments } from "./compare.ts";
 import { newerBranch } from "./newer-branch.ts";
-import { comingDeployment, listDeployments } from "./queries.ts";
+import { activeOf, comingDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
@@ -37,8 +37,12 @@ export const deployments: Handlers<"deployments"> = {
       old_commit: null,
       lease_owner: null,
     } as const;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: ctx.caller.token_name });
-    ctx.note({ target: build.id, detail: { commit } });
+    const { token_name: requested_by, approval_mode: copies_data } = ctx.caller;
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, copies_data });
+    // For a person or an agent that asks with `dry_run`; the commit itself may name another command.
+    const release_command = (await activeOf(ctx.tx, org_id, project_id))?.image.release_command ?? null;
+    const release = release_command === null ? {} : { release_command, release_reaches: ["database", "storage"] };
+    ctx.note({ target: build.id, detail: { commit, ...release } });
     return { outcome: async () => ({ build_id: build.id, commit }) };
   },
 

@@ -4,6 +4,7 @@ import type { ProjectKey } from "../projects/projects.ts";
 import { selectDiskUse } from "./queries.ts";
 import { databaseOverLimit, type DiskLimits } from "./rules.ts";
 
+export { completeSnapshot, insertSnapshot, keptSnapshots } from "./snapshots.ts";
 export {
   averageUse,
   measureAllSoon,

@@ -117,7 +117,7 @@ async function lock(ctx: ChangeContext, slug: string): Promise<queries.ProjectRo
   const { org_id } = ctx.caller;
   const found = await queries.selectProject(ctx.tx, org_id, slug);
   const locked = found && (await queries.lockProject(ctx.tx, { org_id, project_id: found.id }));
-  return locked ?? ctx.fail("not_found");
+  return locked === undefined || locked.purged_at !== null ? ctx.fail("not_found") : locked;
 }
 
 /**

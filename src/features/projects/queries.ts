@@ -24,6 +24,7 @@ const columns = [
   "project.created_at",
   "project.updated_at",
   "project.deleted_at",
+  "project.purged_at",
 ] as const;
 
 /** A project's row. */
@@ -40,7 +41,7 @@ export interface EarlierName {
 }
 
 /** A project with its active deployment. */
-export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "deploy_branch"> {
+export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "deploy_branch" | "purged_at"> {
   readonly active_id: string | null;
   readonly active_number: number | null;
   readonly active_status: DeploymentStatus | null;
@@ -125,7 +126,8 @@ export async function changeProject(
 }
 
 /**
- * Locks the project's row until the transaction ends, to serialise numbering, limits and switches of one project. Inserts that only refer
+ * Locks the project's row until the transaction ends. Every transaction locks in one order, so that no two wait for each other: the
+ * organization, the project, then rows of the project. Serialises numbering, limits and switches of one project. Inserts that only refer
  * to the project, such as activity, do not wait.
  */
 export async function lockProject(tx: Tx, { org_id, project_id }: ProjectKey): Promise<ProjectRow | undefined> {

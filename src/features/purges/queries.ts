@@ -162,6 +162,7 @@ const emptiedTables = [
   "project_health",
   "page_look",
   "disk_use",
+  "storage_snapshot",
   "cron_run",
   "cron_job",
   "domain",

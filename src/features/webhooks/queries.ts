@@ -24,7 +24,7 @@ export async function selectWebhook(db: Db | Tx, orgId: string, id: string) {
 
 /** Counts the organization's webhooks and locks the organization, so that concurrent additions wait. */
 export async function countWebhooks(tx: Tx, orgId: string): Promise<number> {
-  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forUpdate().execute();
+  await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
   const query = tx.selectFrom("webhook").select((of) => of.fn.countAll<number>().as("count"));
   return Number((await query.where("org_id", "=", orgId).executeTakeFirstOrThrow()).count);
 }

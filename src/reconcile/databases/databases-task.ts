@@ -9,6 +9,7 @@ import {
 } from "../../features/database/database.ts";
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
+import { lockProject } from "../../features/projects/projects.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -158,6 +159,7 @@ async function markDatabaseReady(
   endpoint: DatabaseEndpoint,
 ): Promise<void> {
   await platform.db.transaction().execute(async (tx) => {
+    await lockProject(tx, row);
     if (!(await databaseReady(tx, lease, endpoint))) return;
     // For a new database or a new address, restart the application with the new variables.
     const before = serverOf(row);

@@ -7,6 +7,8 @@ import { createAccessControl } from "./access-control.ts";
 
 const periodMs = 2000;
 const measuringBudgetMs = 10_000;
+// A container engine is asked less often than the file system.
+const builderEvery = 15;
 // If this much was written since the last check, every project is measured again to find the one that wrote it.
 const muchWrittenBytes = 128 * 1024 ** 2;
 
@@ -19,6 +21,8 @@ export function diskTask(platform: Platform): Task {
   const access = createAccessControl(platform);
   let measuring: Promise<void> | undefined;
   let mostAvailable = 0;
+  let rounds = 0;
+  let isBuilderShort = false;
   return {
     name: "disk",
     periodMs,
@@ -36,7 +40,14 @@ export function diskTask(platform: Platform): Task {
         .catch((error: unknown) => log.error({ err: error }, "could not measure how much disk the projects use"))
         .finally(() => (measuring = undefined));
       const limited = await access.decide(space);
-      return { detail: `${limited} projects may not write${space.is_short ? "; the disk is short of space" : ""}` };
+      // Builds are refused for either disk, so the status must show both.
+      if (rounds % builderEvery === 0) isBuilderShort = await ports.builder.isShortOfSpace().catch(() => false);
+      rounds += 1;
+      const short = [
+        ...(space.is_short ? ["the disk is short of space"] : []),
+        ...(isBuilderShort ? ["the container engine's disk is short of space, so builds are refused"] : []),
+      ];
+      return { detail: [`${limited} projects may not write`, ...short].join("; ") };
     },
     async settle() {
       await measuring;

@@ -14,6 +14,7 @@ import {
   type TakenFollow,
 } from "../../features/follow/follow.ts";
 import { newId } from "../../kit/ids.ts";
+import { lockProject } from "../../features/projects/projects.ts";
 import type { Fetched } from "../../ports/repositories.ts";
 import type { Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
@@ -137,6 +138,7 @@ async function conclude(
 ): Promise<void> {
   const end = { commit, host_keys: hostKeys, problem: null, againMs: platform.settings.follow.pollMs };
   await platform.db.transaction().execute(async (tx) => {
+    await lockProject(tx, follow);
     if (!(await endFetch(tx, follow, lease, end))) throw new Error("the lease of the follow was lost");
     await change(tx);
     await trimDeliveries(tx, follow.id);

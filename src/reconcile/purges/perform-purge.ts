@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordEvent } from "../../features/activity/activity.ts";
 import { databaseOf } from "../../features/database/database.ts";
+import { lockProject } from "../../features/projects/projects.ts";
 import {
   deleteDatabaseRow,
   deleteProjectRows,
@@ -90,6 +91,8 @@ async function end({ db, wakeups }: Platform, purge: TakenPurge, lease: Lease, d
   const problem = "problem" in detail ? detail.problem : null;
   const action = problem === null ? "project.purged" : "project.purge_failed";
   await db.transaction().execute(async (tx) => {
+    // The project first, as a request for the purge locks it.
+    await lockProject(tx, purge);
     if (!(await endPurge(tx, lease, problem))) throw new Error("the lease of the purge was lost");
     if (problem === null) await deleteProjectRows(tx, purge);
     await recordEvent(tx, { org_id, project_id, action, target, detail });

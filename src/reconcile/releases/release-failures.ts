@@ -5,6 +5,8 @@ import type { ProbeResult } from "../probe-health.ts";
 /** Every way in which a deployment can fail after its build, each with a hint. */
 const releaseFailures = {
   release_failed: "The command's output shows the reason. No traffic was switched: correct the command and push again.",
+  copy_failed:
+    "Try again. If the error persists, check the project's backups and disk limits, or let a person deploy whose token is not in approval mode.",
   release_timeout: "Make the release command faster, or run long work outside the deploy.",
   crash_on_boot:
     "The application's output shows the reason. Try the start command with the same variables on your machine.",

@@ -193,3 +193,45 @@ for (const { expected, ...row } of cases) {
     assert.deepEqual([...(await outcomeOf(id)), runs], expected);
   });
 }
+
+test("before the release command of an agent's deploy, its files and its database are copied, and without a copy nothing runs", async () => {
+  const { db } = api.database;
+  const events: string[] = [];
+  const runtime = (copied: () => Promise<number | null>) =>
+    runtimeDouble({
+      copyStorage: async (_, { id }) => {
+        events.push(`copy ${id.slice(0, 3)}`);
+        return copied();
+      },
+      runOnce: async () => {
+        events.push("release");
+        return refused;
+      },
+    });
+  const deployBy = async (copies_data: boolean, copied: () => Promise<number | null>) => {
+    events.length = 0;
+    const id = await deployment({ trigger: "push" });
+    const { build_id, project_id } = await db
+      .selectFrom("deployment")
+      .select(["build_id", "project_id"])
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow();
+    await db.updateTable("build").set({ copies_data }).where("id", "=", build_id).execute();
+    const ports = { runtime: runtime(copied), logStore: logStoreDouble({ appendBuild: stored }) };
+    const task = releasesTask(platformBeside(api, { owner: "here", ports }), () => {});
+    await task.run(never);
+    await task.settle?.();
+    const snapshots = await db
+      .selectFrom("storage_snapshot")
+      .select(["status", "bytes"])
+      .where("project_id", "=", project_id)
+      .execute();
+    return { failure: (await rowOf(id)).failure as { code: string } | null, snapshots };
+  };
+  await deployBy(false, async () => 7);
+  assert.deepEqual(events, ["release"]);
+  const { snapshots } = await deployBy(true, async () => 7);
+  assert.deepEqual([events, snapshots], [["copy snp", "release"], [{ status: "complete", bytes: 7 }]]);
+  const failed = await deployBy(true, () => Promise.reject(new Error("the disk is full")));
+  assert.deepEqual([events, failed.failure?.code], [["copy snp"], "copy_failed"]);
+});

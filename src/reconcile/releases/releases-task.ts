@@ -25,6 +25,8 @@ import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import { explainFailure } from "./explain-failure.ts";
+import { copyData } from "./copy-data.ts";
+import { databaseSwitch } from "./database-switch.ts";
 import {
   branchMoved,
   edgeUnavailable,
@@ -82,6 +84,7 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
   const processes = await processesOf(platform.db, deployment.id);
   const release: Release = { ...taken, workload, processes, log, signal };
+  await (await databaseSwitch(taken))?.prepare();
   const failure =
     (await awaitRuntime(platform, deployment.image.runtime, release)) ??
     (await runReleaseCommand(release)) ??
@@ -105,6 +108,8 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
   const { platform, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
   if (command === null || !isOfBuild(deployment.trigger)) return undefined;
+  const obstacle = deployment.copies_data ? await copyData(release) : undefined;
+  if (obstacle !== undefined) return obstacle;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));
   const limits = { timeoutMs: platform.settings.releaseTimeoutMs, silenceMs: platform.settings.buildLimits.silenceMs };
@@ -122,6 +127,8 @@ async function switchTraffic(release: Release): Promise<Failure | undefined> {
   const { platform, deployment, lease, signal } = release;
   signal.throwIfAborted();
   if (movesBranch(deployment) && !(await isBranchFree(platform, deployment))) return branchMoved;
+  await requireLease(platform.db, lease);
+  await (await databaseSwitch(release))?.leave();
   const routed = await platform.db.transaction().execute((tx) => routeTo(tx, lease, deployment));
   if (routed !== "done") return notSwitched(release, routed);
   const edges = await awaitEdges(platform, { timeoutMs: platform.settings.edgeConfirmMs, signal });
@@ -236,9 +243,18 @@ function readAlong(deployment: TakenDeployment): string | null {
 }
 
 async function close({ platform, deployment, lease }: Taken, failure: Failure): Promise<void> {
-  await failDeployment(platform.db, lease, deployment, failure);
+  const change = await databaseSwitch({ platform, deployment });
+  const hasFailed = await failDeployment(platform.db, lease, deployment, failure);
+  if (hasFailed) await change?.comeBack().catch((error: unknown) => notWritable(platform, deployment, error));
   for (const topic of ["outcomes", "edge", "apps"] as const)
     await platform.wakeups.send(platform.db, topic, deployment.id);
+}
+
+function notWritable({ log }: Platform, { project_id }: TakenDeployment, error: unknown): void {
+  log.error(
+    { err: error, project_id },
+    "the database in use could not be made writable after a failed switch to another",
+  );
 }
 
 async function restartChanged(platform: Platform): Promise<void> {
