@@ -7,7 +7,7 @@ import { trustedCertificates } from "../sandbox/certificates.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { parentImages } from "./parent-images.ts";
-import { readPackageSettings } from "./package-settings.ts";
+import { packageServersOf, readPackageSettings } from "./package-settings.ts";
 import { requireEngineSocket } from "./require-engine-socket.ts";
 import { requireOciRuntime } from "./require-oci-runtime.ts";
 import { requirePart } from "./require-part.ts";
@@ -43,6 +43,7 @@ export async function createContainerFamily(
     uidBase: config.uidBase,
     layerBytes: mibToBytes(config.appFolderMib),
     open: await pgPortsOf(config),
+    tenantNetworks: config.tenantNetworks,
     edgePorts: edgePortsOf(config),
     ociRuntime: config.dockerRuntime,
     log,
@@ -57,6 +58,8 @@ export async function createContainerFamily(
     buildsDir: paths.builds,
     engine: {
       dir: paths.buildEngine,
+      open: await packageServersOf(packages.env),
+      tenantNetworks: config.tenantNetworks,
       parts,
       nodeBin: process.execPath,
       ...{ memoryBytes: mibToBytes(config.buildMemoryMib), processes: config.buildProcesses },

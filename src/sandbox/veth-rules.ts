@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
-import { closedNetworks } from "./closed-networks.ts";
+import { closedNetworks, privateNetworks } from "./closed-networks.ts";
 
 export interface VethRuleNames {
   readonly table: string;
   readonly interfacePrefix: string;
   /** The addresses of all sandboxes of this data folder. */
   readonly blockNetwork: string;
-  /** Networks to block in addition to those of sandboxes and metadata services. */
-  readonly closed?: readonly string[];
+  /** Private networks that stay open. IPv6 is closed as a whole. */
+  readonly tenantNetworks?: readonly string[];
   /** Services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly OpenPort[];
   /** Ports of the edge at this machine's addresses, which applications may reach like any visitor. */
@@ -31,7 +31,7 @@ export interface ConnectionLimits {
  * still pass the host's other tables.
  */
 export function vethRules(
-  { table, interfacePrefix, blockNetwork, closed = [], open = [], edgePorts = [] }: VethRuleNames,
+  { table, interfacePrefix, blockNetwork, tenantNetworks = [], open = [], edgePorts = [] }: VethRuleNames,
   resolvers: readonly string[],
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
@@ -44,6 +44,11 @@ export function vethRules(
   const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
   const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
   const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
+  // One rule each: networks of one set must not overlap.
+  const opened = tenantNetworks
+    .filter((network) => !network.includes(":"))
+    .map((network) => `iifname ${ours} ip daddr ${network} accept`)
+    .join("\n    ");
   const refuse = "reject with icmpx type admin-prohibited";
   return `
 table inet ${table}
@@ -70,7 +75,9 @@ table inet ${table} {
     iifname ${ours} jump limit_connections
     ${names}
     ${admit}
-    iifname ${ours} ip daddr { ${[...closed, "10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
+    iifname ${ours} ip daddr { ${["10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
+    ${opened}
+    iifname ${ours} ip daddr { ${privateNetworks.join(", ")} } reject
     iifname != ${ours} oifname ${ours} ct state established,related accept
     oifname ${ours} reject
   }
