@@ -1,3 +1,4 @@
+import { privateUrlProblem } from "../../kit/reachable-addresses.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
@@ -20,6 +21,9 @@ export const follow: Handlers<"follow"> = {
         hint: "Ask the platform's operator to set up isolation.",
       });
     const { url, branch, token } = body;
+    const problem = privateUrlProblem(url, platform.settings.outgoingNetworks);
+    if (problem !== undefined)
+      return ctx.fail("invalid_request", { error: problem, details: [{ path: "url", message: problem }] });
     const hostKey = hostKeyOf(ctx, body);
     const provider = body.provider ?? providerOf(url);
     const known = await queries.selectFollow(tx, project.key);
