@@ -25,6 +25,7 @@ export type Topic =
   | "purges"
   | "webhooks"
   | "follow"
+  | "images"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

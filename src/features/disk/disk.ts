@@ -11,7 +11,7 @@ export {
   saveDatabaseSize,
   saveMeasured,
   servingDeployment,
-  storageAccessOf,
+  storageOf,
   takeDueProject,
   undecidedProjects,
   type Undecided,

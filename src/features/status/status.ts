@@ -14,6 +14,7 @@ export {
   lateNotifications,
   machineAges,
   openWork,
+  partsOnDisk,
   projectsNearLimits,
   ownDatabase,
   readyDatabaseNames,
