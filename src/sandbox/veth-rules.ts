@@ -36,19 +36,7 @@ export function vethRules(
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
   const ours = `"${interfacePrefix}*"`;
-  // Allow DNS explicitly: a resolver may be an address of the host itself, or of a cloud's metadata service.
-  const names =
-    resolvers.length === 0
-      ? ""
-      : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
-  const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
-  const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
-  const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
-  // One rule each: networks of one set must not overlap.
-  const opened = tenantNetworks
-    .filter((network) => !network.includes(":"))
-    .map((network) => `iifname ${ours} ip daddr ${network} accept`)
-    .join("\n    ");
+  const { names, admit, edge, opened } = openings(ours, { open, edgePorts, tenantNetworks }, resolvers);
   const refuse = "reject with icmpx type admin-prohibited";
   return `
 table inet ${table}
@@ -96,6 +84,28 @@ table ip ${table} {
   }
 }
 `;
+}
+
+/** Returns the rules for what stays open to sandboxes. */
+function openings(
+  ours: string,
+  { open, edgePorts, tenantNetworks }: Required<Pick<VethRuleNames, "open" | "edgePorts" | "tenantNetworks">>,
+  resolvers: readonly string[],
+) {
+  // Allow DNS explicitly: a resolver may be an address of the host itself, or of a cloud's metadata service.
+  const names =
+    resolvers.length === 0
+      ? ""
+      : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
+  const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
+  const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
+  // One rule each: networks of one set must not overlap.
+  const opened = tenantNetworks
+    .filter((network) => !network.includes(":"))
+    .map((network) => `iifname ${ours} ip daddr ${network} accept`)
+    .join("\n    ");
+  return { names, admit, edge, opened };
 }
 
 /**

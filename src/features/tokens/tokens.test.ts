@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { sql } from "kysely";
-import { scopesOf } from "../../contract/routes.ts";
 import { scopes } from "../../contract/access.ts";
 import { limits } from "../../contract/limits.ts";
 import { testDatabase } from "../../../test/support/database.ts";
