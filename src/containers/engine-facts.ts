@@ -50,6 +50,7 @@ const always = [
   "read_only_root",
   "network_namespace",
   "metadata_closed",
+  "private_networks_closed",
 ];
 
 /** Describes how containers are isolated. An engine that does not answer is reported as a missing part with its remedy, not as an error. */

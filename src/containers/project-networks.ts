@@ -26,8 +26,6 @@ const blockCount = 64;
 const networksInBlock = 1024;
 /** Notes that record which data folder's network exists on this machine; a reboot removes them. */
 const notes = "/run/berth-docker-networks";
-/** Private networks, Berth's own included, closed to containers. */
-const closed = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
 interface EngineNetwork {
   readonly Id: string;
@@ -46,8 +44,8 @@ export async function createProjectNetworks(context: DockerContext): Promise<Pro
   const blockNetwork = networkOf(block);
   noteNetwork({ tag, stateDir: options.stateDir, block: blockNetwork }, notes);
   const table = `berth_docker_${tag}`;
-  const { edgePorts = [], open = [] } = options;
-  const names = { table, interfacePrefix: `d${tag}-`, blockNetwork, closed, edgePorts, open };
+  const { edgePorts = [], open = [], tenantNetworks = [] } = options;
+  const names = { table, interfacePrefix: `d${tag}-`, blockNetwork, tenantNetworks, edgePorts, open };
   const rules = vethRules(names, resolvers.addresses, usualConnectionLimits());
   const guard = async () => {
     writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");

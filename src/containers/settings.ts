@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { chownSync, mkdirSync } from "node:fs";
+import { chownSync } from "node:fs";
 import type { DockerApi } from "../kit/docker-api.ts";
 import type { Log } from "../kit/log.ts";
+import { ensureStorageFolder } from "../kit/storage-folder.ts";
 import type { ProjectQuota } from "../kit/project-quota.ts";
 import type { InstanceKey, StorageOwner } from "../ports/runtime.ts";
 import type { TrustedCertificates } from "../sandbox/certificates.ts";
@@ -21,6 +22,8 @@ export interface DockerRuntimeOptions {
   readonly ociRuntime?: string | null;
   /** Servers that applications may reach although the address is in a closed network or this machine's own. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
+  /** Private networks that applications may reach. */
+  readonly tenantNetworks?: readonly string[];
   /** The edge's ports, which applications may reach at this machine's addresses, as visitors do. */
   readonly edgePorts?: readonly number[];
   /** A certificate (PEM file) that applications trust in addition to the system's. */
@@ -70,9 +73,12 @@ export const containerName = (tag: string, { workload_id, ordinal, attempt }: In
   `berth-${tag}-${workload_id}-${ordinal}-${attempt}`;
 
 /** Creates a project's storage folder and gives it to the project's user. */
-export async function makeStorage(context: DockerContext, owner: StorageOwner): Promise<string> {
+export async function makeStorage(
+  context: DockerContext,
+  owner: StorageOwner & { readonly has_stored_files?: boolean },
+): Promise<string> {
   const folder = context.options.storageDir(owner.project_id, owner.project_number);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  ensureStorageFolder(folder, owner.has_stored_files === true);
   const uid = (await context.engine()).firstUid + uidOf(context.options, owner);
   chownSync(folder, uid, uid);
   return folder;

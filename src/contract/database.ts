@@ -67,9 +67,13 @@ export const rows = [
     path: "/v1/projects/:slug/database",
     access: "member",
     scope: "database:write",
+    body: z.strictObject({
+      /** Creates a new, empty database in place of one whose data is missing from the data folder. */
+      start_empty: z.boolean().optional(),
+    }),
     result: database,
     success: [201, 200],
-    errors: ["storage_full"],
+    errors: ["storage_full", "conflict"],
     activity: "database.created",
     waits: true,
     summary: "Give the project a PostgreSQL database; returns the existing database if there is one",

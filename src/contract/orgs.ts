@@ -98,4 +98,21 @@ export const rows = [
     activity: "org.enabled",
     summary: "Enable a suspended organization again, with the deployments it had",
   }),
+  row({
+    name: "orgs.rescue",
+    method: "POST",
+    path: "/v1/orgs/:slug/owner-token",
+    names: "organization",
+    access: "operator",
+    scope: "orgs:write",
+    // It creates a token.
+    approval: true,
+    params: slugParam,
+    result: z.object({ id, owner_token: z.string().nullable(), expires_at: timestamp }),
+    secret: "owner_token",
+    success: [201],
+    changes_rights: true,
+    activity: "org.rescued",
+    summary: "Give an organization that lost its owner tokens a new one; its text is shown only once",
+  }),
 ] as const;

@@ -82,6 +82,11 @@ export const settings = {
     (value) => (isNetwork(value) ? undefined : "is not a network such as `10.0.0.0/8`"),
     "Private networks, or addresses of this machine, that organizations' webhooks and followed repositories may reach although they are not public.",
   ),
+  tenantNetworks: list(
+    "BERTH_TENANT_NETWORKS",
+    (value) => (isNetwork(value) ? undefined : "is not a network such as `10.0.0.0/8`"),
+    "Private networks that builds, applications and one-off runs may reach. All others are closed to them, except for name servers, the package servers of the operator's npm, pip and Go settings, and BERTH_PG_URL.",
+  ),
   followMinutes: wholeNumber(
     "BERTH_FOLLOW_MINUTES",
     10,

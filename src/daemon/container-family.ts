@@ -7,7 +7,7 @@ import { trustedCertificates } from "../sandbox/certificates.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
 import { parentImages } from "./parent-images.ts";
-import { readPackageSettings } from "./package-settings.ts";
+import { packageServersOf, readPackageSettings } from "./package-settings.ts";
 import { requireEngineSocket } from "./require-engine-socket.ts";
 import { requireOciRuntime } from "./require-oci-runtime.ts";
 import { requirePart } from "./require-part.ts";
@@ -42,7 +42,7 @@ export async function createContainerFamily(
     quota: storageQuota(config, paths.storage),
     uidBase: config.uidBase,
     layerBytes: mibToBytes(config.appFolderMib),
-    open: await pgPortsOf(config),
+    ...{ open: await pgPortsOf(config), tenantNetworks: config.tenantNetworks },
     edgePorts: edgePortsOf(config),
     ociRuntime: config.dockerRuntime,
     log,
@@ -61,7 +61,8 @@ export async function createContainerFamily(
       nodeBin: process.execPath,
       ...{ memoryBytes: mibToBytes(config.buildMemoryMib), processes: config.buildProcesses },
       ...{ fileBytes: mibToBytes(config.imageMib), cacheBytes: mibToBytes(config.imageMib) },
-      open: options.open,
+      open: [...options.open, ...(await packageServersOf(packages.env))],
+      tenantNetworks: config.tenantNetworks,
       ...(config.caFile === null ? {} : { caFile: config.caFile }),
     },
     parents: parentImages(config),

@@ -109,6 +109,8 @@ class JoinedRuntime implements Runtime {
     return all.reduce((sum, bytes) => sum + bytes, 0);
   }
 
+  hasStorage: Runtime["hasStorage"] = (project) => this.#first.hasStorage(project);
+
   storageBytes: Runtime["storageBytes"] = (project) => this.#first.storageBytes(project);
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#first.limitStorage(project, bytes);

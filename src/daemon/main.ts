@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
+import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -62,13 +63,18 @@ async function runFromCache(config: Config): Promise<void> {
   await runPlatform(config, say);
 }
 
+const diskFull =
+  "The disk of the data folder (BERTH_DATA, by default ~/.berth) is full. Free some space on it, then start again: nothing is lost.";
+
 main(process.argv.slice(2)).catch((error: unknown) => {
   const text =
-    error instanceof StartRefused
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error);
+    diskFault(error) === "full"
+      ? diskFull
+      : error instanceof StartRefused
+        ? error.message
+        : error instanceof Error
+          ? (error.stack ?? error.message)
+          : String(error);
   process.stderr.write(`berthd: ${text}\n`);
   process.exit(1);
 });

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
+import { addressesOf } from "../adapters/builder-docker/registry-access.ts";
 import { run } from "../kit/exec.ts";
 import type { Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
@@ -34,6 +35,18 @@ export async function readPackageSettings(config: Config, parts: MachineParts): 
   const links = (env["PIP_FIND_LINKS"] ?? "").split(/\s+/).filter((each) => isAbsolute(each) && existsSync(each));
   const goRoot = await goRootOf(config, parts.go);
   return { env, ownEnv, withheld, dirs: links, npmDir: packageFolder(parts.npm), goRoot };
+}
+
+/** Returns the addresses of the servers in these settings, which builds must reach also in a private network. */
+export async function packageServersOf(env: PackageSettings["env"]) {
+  const urls = Object.values(env).flatMap((value) => value.match(/https?:\/\/[^\s,|"']+/g) ?? []);
+  const hosts = urls
+    .filter((url) => URL.canParse(url))
+    .map((url) => {
+      const { hostname, port, protocol } = new URL(url);
+      return `${hostname}:${port || (protocol === "http:" ? 80 : 443)}`;
+    });
+  return addressesOf([...new Set(hosts)]);
 }
 
 /** Returns whether a URL in the value contains a user or a token. A build runs its project's own code, which could read it. */

@@ -5,7 +5,7 @@ import { createProcessRuntime } from "../adapters/runtime-process/process-runtim
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
 import type { Family } from "./family.ts";
-import { readPackageSettings } from "./package-settings.ts";
+import { packageServersOf, readPackageSettings } from "./package-settings.ts";
 import { requirePart } from "./require-part.ts";
 import { edgePortsOf } from "./edge.ts";
 import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
@@ -15,6 +15,12 @@ import type { Foundation } from "./foundation.ts";
 /** Creates a builder and a runtime that use sandboxed processes on this machine, without a container engine. */
 export async function createProcessFamily({ config, parts, log }: Foundation): Promise<Family> {
   const paths = pathsIn(config.dataDir);
+  const packages = await readPackageSettings(config, parts);
+  if (packages.withheld.length > 0)
+    log.warn(
+      { settings: packages.withheld },
+      "builds do not get these package settings because they contain credentials",
+    );
   const sandbox = await createSandbox({
     parts,
     stateDir: paths.sandbox,
@@ -22,17 +28,12 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     network: config.network,
     layerBytes: mibToBytes(config.appFolderMib),
     hide: [config.dataDir],
-    open: await pgPortsOf(config),
+    open: [...(await pgPortsOf(config)), ...(await packageServersOf(packages.env))],
+    tenantNetworks: config.tenantNetworks,
     edgePorts: edgePortsOf(config),
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
     ...databaseCaOf(config),
   });
-  const packages = await readPackageSettings(config, parts);
-  if (packages.withheld.length > 0)
-    log.warn(
-      { settings: packages.withheld },
-      "builds do not get these package settings because they contain credentials",
-    );
   const builder = await createProcessBuilder({
     releasesDir: paths.releases,
     buildsDir: paths.builds,

@@ -1,5 +1,8 @@
 import { sql } from "kysely";
 import { diskFault } from "../kit/disk-fault.ts";
+import { shareRuns } from "../kit/share-runs.ts";
+import { missingParts } from "../reconcile/missing-parts.ts";
+import type { GitServers } from "../git/git-servers.ts";
 import type { ReadyCheck } from "../http/health.ts";
 import type { Driver } from "../reconcile/driver.ts";
 import type { Platform } from "../reconcile/platform.ts";
@@ -9,8 +12,9 @@ import type { Role } from "./roles.ts";
 export function readinessChecks(
   platform: Platform,
   reconcilers: Driver,
-  { roles, git }: { readonly roles: readonly Role[]; readonly git: { readonly port: number } | null },
+  { roles, git }: { readonly roles: readonly Role[]; readonly git: Pick<GitServers, "port" | "problem"> | null },
 ): readonly ReadyCheck[] {
+  const findMissing = shareRuns(() => missingParts(platform, { withBackups: false }));
   const checks: readonly ReadyCheck[] = [
     {
       name: "database",
@@ -27,7 +31,18 @@ export function readinessChecks(
         return diskFault(error) === "full" ? "The data folder's disk is full." : "The data folder cannot be written.";
       },
     },
-    { name: "git", check: async () => ((git?.port ?? 0) > 0 ? null : "git over SSH is not open yet.") },
+    {
+      name: "data_folder",
+      async check() {
+        const missing = (await findMissing()).filter(({ status }) => status === "fail");
+        const [first] = missing;
+        return first === undefined ? null : `${missing.length} missing: ${first.detail} /v1/status lists all of them.`;
+      },
+    },
+    {
+      name: "git",
+      check: async () => ((git?.port ?? 0) > 0 ? null : (git?.problem ?? "git over SSH is not open yet.")),
+    },
     {
       name: "edge",
       async check() {
@@ -46,5 +61,6 @@ export function readinessChecks(
       },
     },
   ];
-  return checks.filter(({ name }) => !(name === "git" || name === "edge") || roles.includes(name));
+  const roleOf: Readonly<Record<string, Role>> = { git: "git", edge: "edge", data_folder: "git" };
+  return checks.filter(({ name }) => roleOf[name] === undefined || roles.includes(roleOf[name]));
 }

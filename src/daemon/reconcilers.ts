@@ -14,6 +14,7 @@ import { commitStatusesTask } from "../reconcile/follow/commit-statuses-task.ts"
 import { followTask } from "../reconcile/follow/follow-task.ts";
 import { imagesTask } from "../reconcile/images/images-task.ts";
 import { logsTask } from "../reconcile/logs/logs-task.ts";
+import type { Probes } from "../reconcile/monitors/part-checks.ts";
 import { monitorsTask } from "../reconcile/monitors/monitors-task.ts";
 import { notificationsTask } from "../reconcile/notifications/notifications-task.ts";
 import { metricsTask } from "../reconcile/metrics/metrics-task.ts";
@@ -32,8 +33,7 @@ import type { Role } from "./roles.ts";
 
 export interface ReconcilerParts {
   readonly roles: readonly Role[];
-  /** Where git over SSH listens; null while it does not. */
-  readonly git: () => { readonly host: string; readonly port: number } | null;
+  readonly git: Probes["git"];
   readonly self: () => ControlPlane;
 }
 

@@ -3,6 +3,7 @@ import { openDatabase } from "../store/database.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { createLog } from "./log.ts";
 import { openOwnDatabase } from "./own-database.ts";
+import { requireMatchingData, requireOwnDatabase } from "./require-data.ts";
 import { ensureMachine } from "./setup/machine.ts";
 
 /** Seals every secret in the database under a new key. The platform may run meanwhile. */
@@ -16,9 +17,11 @@ export async function rotateSecrets(config: Config, say: (line: string) => void)
     postgres: config.databaseUrl === null,
     edge: false,
   });
+  requireOwnDatabase(config);
   const own = await openOwnDatabase(config, parts, log);
   const database = openDatabase({ connection: own.connection, log });
   try {
+    await requireMatchingData(config, database.db);
     const { key, resealed } = await rotateVault({
       db: database.db,
       keyFile: config.keyFile ?? pathsIn(config.dataDir).keyFile,

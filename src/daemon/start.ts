@@ -35,6 +35,7 @@ import { openOwnDatabase } from "./own-database.ts";
 import { requireFreePorts } from "./ports-free.ts";
 import { readinessChecks } from "./readiness.ts";
 import { becomePrimary, requireSharedDatabase } from "./primary.ts";
+import { requireMatchingData, requireOwnDatabase, restoreMachineName } from "./require-data.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -71,7 +72,10 @@ export async function startPlatform(
   const bundle = prepareDashboard({ fallbackDir: pathsIn(config.dataDir).dashboard, log });
   const parts = await partsOf(config, log);
   say("Starting the control plane's database");
+  requireOwnDatabase(config);
   const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
+  await requireMatchingData(config, database.db);
+  await restoreMachineName(config, database.db);
   if (isPrimary) say("Testing which isolation this machine supports");
   const { platform, primary } = await wire({ config, parts, database, wakeups, log });
   if (config.onStop === "stop") endWith(shutdown, { platform, primary });
@@ -88,7 +92,7 @@ export async function startPlatform(
   const self = () => ({ name, owner: platform.owner, roles: config.roles, url: privateUrl(config, port) });
   const reconcilers = createReconcilers(platform, {
     roles: config.roles,
-    git: () => (git !== null && git.port > 0 ? { host: config.listen, port: git.port } : null),
+    git: () => (git !== null && git.port > 0 ? { host: config.listen, port: git.port } : (git?.problem ?? null)),
     self,
   });
   const sshHostKey = git?.fingerprint ?? (await findPrimary(platform.db))?.ssh_host_key ?? "";
@@ -172,7 +176,9 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   if (config.onStop === "stop") shutdown.onEnd("the control plane's database", () => own.stop());
   const { connection } = own;
   const applied = await migrate({ connection }).catch((error: unknown) => {
-    throw new StartRefused(`The control plane's database cannot be used: ${(error as Error).message}`);
+    throw new StartRefused(`The control plane's database cannot be used: ${(error as Error).message}`, {
+      cause: error,
+    });
   });
   if (applied.length > 0) log.info({ migrations: applied.length, newest: applied.at(-1) }, "migrated the database");
   const database = openDatabase({ connection, log });
@@ -211,6 +217,7 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
     repositories: platform.ports.repositories,
     dir: paths.git,
     hostKeyFile: paths.hostKey,
+    knownHostKey: (await findPrimary(platform.db))?.ssh_host_key ?? null,
     ssh: { host: config.listen, port: config.sshPort },
     log: platform.log,
     gitBin: parts.git ?? "git",

@@ -106,6 +106,7 @@ function settingsOf(config: Config): Platform["settings"] {
       silenceMs: seconds(config.silenceSeconds),
     },
     privateRegistries: config.privateRegistries,
+    outgoingNetworks: config.outgoingNetworks,
     concurrentBuilds: config.concurrentBuilds,
     concurrentReleases: 8,
     workloadLimits: {

@@ -65,6 +65,8 @@ export interface HandlerPlatform {
     };
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];
+    /** Private networks that organizations' webhooks and followed repositories may reach. */
+    readonly outgoingNetworks: readonly string[];
     /** Days after its deletion until a project is purged; 0: never automatically. */
     readonly purgeDays: number;
   };

@@ -1,3 +1,4 @@
+import { PartMissing } from "../kit/part-missing.ts";
 import { outageOf } from "../kit/outage.ts";
 
 const sentences = {
@@ -8,6 +9,7 @@ const sentences = {
 
 /** Returns the HTTP status, and the text for git's client, of a request that failed with this error. */
 export function faultAnswer(error: unknown): { readonly status: 500 | 503; readonly text: string } {
+  if (error instanceof PartMissing) return { status: 503, text: `${error.message}\n` };
   const outage = outageOf(error);
   return outage === undefined
     ? { status: 500, text: "Berth could not answer; try again.\n" }

@@ -76,7 +76,7 @@ const ownGroup = true;
 
 /** Starts git for a client; resolves to null if the limit of running git processes is reached. */
 export async function startGit(host: GitHost, call: GitCall): Promise<GitProcess | null> {
-  const dir = await host.repositories.ensure(call.project.id);
+  const dir = await host.repositories.ensure(call.project.id, call.project.deploy_branch !== null);
   // Nothing is awaited from here until the process counts as running: concurrent calls would all pass the check.
   if (isBusy(host, call.caller)) return null;
   const push = call.service === "git-receive-pack" ? new Push(call.project, call.caller, dir) : null;

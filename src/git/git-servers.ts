@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import { findPrlimit } from "../kit/bounded-command.ts";
 import { until } from "../kit/until.ts";
 import type { Log } from "../kit/log.ts";
@@ -17,8 +18,10 @@ export interface GitServersOptions {
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
   /** A private folder for configuration and hooks. Created if missing. */
   readonly dir: string;
-  /** The file of the SSH host key. Created if missing. */
+  /** The file of the SSH host key. Created if missing, unless clients know a key already. */
   readonly hostKeyFile: string;
+  /** The fingerprint that this host had at its last start; default: it had none. */
+  readonly knownHostKey?: string | null;
   /** The address on which SSH listens; port 0 picks a free one. */
   readonly ssh: { readonly host: string; readonly port: number };
   readonly log: Log;
@@ -32,8 +35,10 @@ export interface GitServersOptions {
 export interface GitServers {
   /** Starts SSH; until then, pushes over HTTP are refused too. Rejects if the port is in use. */
   listen(): Promise<void>;
-  /** The SSH port; 0 before `listen`. */
+  /** The SSH port; 0 before `listen`, and if SSH stays closed. */
   readonly port: number;
+  /** Why SSH stays closed; null if it does not. */
+  readonly problem: string | null;
   /** The fingerprint of the SSH host key, as clients show it. */
   readonly fingerprint: string;
   /** Must be mounted for every path under `/git/`. */
@@ -45,19 +50,24 @@ export interface GitServers {
 /** Prepares both servers; nothing listens yet. Rejects if the folder can't be written. */
 export async function createGitServers(options: GitServersOptions): Promise<GitServers> {
   const host = await prepareHost(options);
-  const hostKey = await readHostKey(options.hostKeyFile);
-  const ssh = createSshServer(host, hostKey);
+  const { hostKeyFile, knownHostKey = null } = options;
+  // With a new key, every client would report an attack.
+  const problem = knownHostKey === null || existsSync(hostKeyFile) ? null : lostKey(hostKeyFile);
+  if (problem !== null) options.log.error({}, problem);
+  const hostKey = problem === null ? await readHostKey(hostKeyFile) : null;
+  const ssh = hostKey === null ? null : createSshServer(host, hostKey);
   const handle = createGitHttpHandler(host);
   let port = 0;
   let isClosing = false;
   return {
     listen: async () => {
-      port = await ssh.listen(options.ssh);
+      port = (await ssh?.listen(options.ssh)) ?? 0;
     },
     get port() {
       return port;
     },
-    fingerprint: hostKeyFingerprint(hostKey),
+    problem,
+    fingerprint: hostKey === null ? String(knownHostKey) : hostKeyFingerprint(hostKey),
     httpHandler: async (req, res) => {
       if (isClosing)
         res.writeHead(503, { "retry-after": "5", connection: "close" }).end("Berth is restarting; try again.\n");
@@ -65,12 +75,15 @@ export async function createGitServers(options: GitServersOptions): Promise<GitS
     },
     close: async (graceMs) => {
       isClosing = true;
-      ssh.stopListening();
+      ssh?.stopListening();
       await endProcesses(host, graceMs);
-      ssh.destroy();
+      ssh?.destroy();
     },
   };
 }
+
+const lostKey = (file: string) =>
+  `git over SSH stays closed: the host key ssh/${basename(file)} is missing from the data folder. Restore it from a copy and restart Berth; for a new key, which every client has to accept, run ssh-keygen -t ed25519 -N "" -f on that path.`;
 
 async function prepareHost(options: GitServersOptions): Promise<GitHost> {
   const { gate, repositories, log } = options;

@@ -1,6 +1,7 @@
 import { errors, type ErrorBody, type ErrorCode, type ErrorDefinition } from "../contract/errors.ts";
 import { Refused } from "../features/context.ts";
 import { isCollision } from "../store/database.ts";
+import { PartMissing } from "../kit/part-missing.ts";
 import { outageOf } from "../kit/outage.ts";
 import { nextCallOf } from "./next-call.ts";
 
@@ -16,6 +17,11 @@ export interface ErrorAnswer {
 /** Returns the response for anything thrown; `params` are the request's path parameters. Contains none of a fault's own text. */
 export function answerTo(error: unknown, params?: unknown): ErrorAnswer {
   if (error instanceof Refused) return refusalAnswer(error, params);
+  if (error instanceof PartMissing)
+    return {
+      ...refusalAnswer(new Refused("unavailable", { error: error.summary, hint: error.hint })),
+      kind: "outage",
+    };
   const { code = "", statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };
   if (isCollision(error)) return refusalAnswer(collided);
   if (code.startsWith("FST_")) return refusalAnswer(frameworkRefusal(code, statusCode));

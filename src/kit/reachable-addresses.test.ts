@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
-import { createAddressGuard, isNetwork } from "./reachable-addresses.ts";
+import { createAddressGuard, isNetwork, privateUrlProblem } from "./reachable-addresses.ts";
 
 const closed = [
   ...["127.0.0.1", "0.0.0.0", "10.1.2.3", "172.31.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254"],
@@ -36,6 +36,25 @@ test("the operator opens networks and single addresses, and nothing beside them"
   const mayReach = createAddressGuard(["10.1.0.0/16", "::1", "192.168.7.7"]);
   for (const address of ["10.1.255.1", "::1", "192.168.7.7"]) assert.equal(mayReach(address), true, address);
   for (const address of ["10.2.0.1", "127.0.0.1", "192.168.7.8"]) assert.equal(mayReach(address), false, address);
+});
+
+test("a URL of a private address is refused in every spelling, unless the operator opens its network", () => {
+  for (const host of [
+    "127.1",
+    "0x7f.1",
+    "2130706433",
+    "10.0.0.5",
+    "[::1]",
+    "[fd00::1]",
+    "localhost",
+    "a.localhost",
+    "192.168.1.1:8080",
+  ])
+    for (const url of [`https://${host}/x`, `ssh://git@${host}/x`])
+      assert.match(privateUrlProblem(url) ?? "", /BERTH_OUTGOING_NETWORKS/, url);
+  for (const url of ["https://example.com/x", "ssh://git@8.8.8.8/x", "https://localhost.example.com"])
+    assert.equal(privateUrlProblem(url), undefined, url);
+  assert.equal(privateUrlProblem("https://127.0.0.1:1/x", ["127.0.0.0/8"]), undefined);
 });
 
 test("a network is an address, with or without its length", () => {

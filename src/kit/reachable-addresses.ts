@@ -26,6 +26,19 @@ export function createAddressGuard(allowed: readonly string[]): (address: string
   return (address) => isAllowed(address) || !(isIP(address) === 0 || isPrivateAddress(address) || isOwn(address));
 }
 
+/**
+ * Returns why requests to this URL would be refused, as far as its text tells: a name is looked up only when a request is sent. `allowed`
+ * as in `createAddressGuard`.
+ */
+export function privateUrlProblem(url: string, allowed: readonly string[] = []): string | undefined {
+  const { hostname = "" } = URL.parse(url) ?? {};
+  // Only URLs of HTTP have their host normalized, which knows every spelling of an address.
+  const host = (URL.parse(`http://${hostname}`)?.hostname ?? hostname).replace(/^\[|\]$/g, "");
+  const address = /^(?:.+\.)?localhost$/.test(host) ? "127.0.0.1" : host;
+  if (isIP(address) === 0 || createAddressGuard(allowed)(address)) return undefined;
+  return `${hostname} is in a private network or is the platform's own machine. The operator's setting BERTH_OUTGOING_NETWORKS allows networks there.`;
+}
+
 /** Returns whether an address is in one of these networks; false for other text. */
 export function isPrivateAddress(address: string): boolean {
   return isIP(address) !== 0 && isClosed(address);

@@ -139,6 +139,8 @@ export interface DatabaseSpec {
    * cannot log in. When the role loses rights, its sessions are terminated.
    */
   readonly access: "open" | "read_only" | "closed";
+  /** Rows say that the database was ready before: `ensure` throws `PartMissing` instead of creating it. */
+  readonly was_ready?: boolean;
 }
 
 /** Where the platform itself reaches the server. The address that an application uses comes from its runtime. */

@@ -5,8 +5,13 @@ import type { Readable } from "node:stream";
  * objects are in a quarantine that is visible only with the push's environment variables.
  */
 export interface Repositories {
-  /** Creates the bare repository if it is missing and returns its folder, for git's own server programs. Idempotent. */
-  ensure(projectId: string): Promise<string>;
+  /**
+   * Creates the bare repository if it is missing and returns its folder, for git's own server programs. If `hasCommits`, throws
+   * `PartMissing` instead, unless the operator has put an empty folder in its place. Idempotent.
+   */
+  ensure(projectId: string, hasCommits?: boolean): Promise<string>;
+  /** Returns whether the repository exists. */
+  exists(projectId: string): Promise<boolean>;
   /** Describes a pushed commit and decides whether it may be built; reads inside the push's quarantine. */
   inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection>;
   /** Returns the commit that a pushed tag points to, through any chain of tags; null when it points to something else. */

@@ -70,6 +70,8 @@ export interface Runtime {
    * It reads the whole folder, so call it rarely.
    */
   storageBytes(project: StorageOwner): Promise<number | null>;
+  /** Returns whether the project's storage folder exists. */
+  hasStorage(project: StorageOwner): Promise<boolean>;
   /**
    * Makes the file system enforce a limit of `bytes` on a project's storage folder. Resolves with the folder's usage, or null when the file
    * system has no such quotas. Idempotent.
@@ -117,6 +119,8 @@ export interface Workload {
    * machine.
    */
   readonly storage_access: "open" | "read_only" | "none";
+  /** Rows say that the storage folder holds files: a start throws `PartMissing` instead of creating it. */
+  readonly has_stored_files?: boolean;
 }
 
 export interface StorageOwner {

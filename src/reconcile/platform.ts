@@ -74,6 +74,8 @@ export interface ReconcileSettings {
   readonly buildLimits: BuildLimits;
   /** Registries in private networks that builds may reach, as `host[:port]`. */
   readonly privateRegistries: readonly string[];
+  /** Private networks that organizations' webhooks and followed repositories may reach. */
+  readonly outgoingNetworks: readonly string[];
   readonly concurrentBuilds: number;
   readonly concurrentReleases: number;
   readonly workloadLimits: WorkloadLimits;

@@ -1,4 +1,4 @@
-import { storageAccessOf } from "../features/disk/disk.ts";
+import { storageOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
 import { openVariables, web, workloadId, type WorkloadSource } from "../features/deployments/deployments.ts";
 import { redactor, type Redact } from "../kit/redact.ts";
@@ -20,7 +20,7 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,
     reach,
-    storage_access: await storageAccessOf(platform.db, source.project_id),
+    ...(await storageOf(platform.db, source.project_id)),
   };
 }
 

@@ -1,23 +1,28 @@
 #!/bin/sh
-# close.sh <ip> [name server]... -- [IPv4 network]... -- [IPv6 network]... -- command [argument]...
-# Runs as root of a network namespace: blocks networks, then execs the command. Uses routing rules, because no copied route overrides them.
-# DNS stays allowed, because a cloud's name server can have a blocked address.
+# close.sh <ip> ["address port"]... -- ["network unreachable" | "network lookup main"]... -- [the same over IPv6]... -- command [argument]...
+# Runs as root of a network namespace: decides which networks it reaches, then execs the command. Uses routing rules, because no copied
+# route overrides them. Of the networks, the first one that matches counts. The places stay open although their address may be closed.
 ip=$1
 shift
 while [ "$1" != -- ]; do
   for protocol in udp tcp; do
-    "$ip" rule add priority 100 to "$1" ipproto "$protocol" dport 53 lookup main || exit 125
+    "$ip" rule add priority 100 to "${1% *}" ipproto "$protocol" dport "${1#* }" lookup main || exit 125
   done
   shift
 done
 shift
+priority=200
 while [ "$1" != -- ]; do
-  "$ip" rule add priority 200 to "$1" unreachable || exit 125
+  # shellcheck disable=SC2086 # two or three words
+  "$ip" rule add priority $priority to $1 || exit 125
+  priority=$((priority + 1))
   shift
 done
 shift
 while [ "$1" != -- ]; do
-  [ ! -s /proc/net/if_inet6 ] || "$ip" -6 rule add priority 200 to "$1" unreachable || exit 125
+  # shellcheck disable=SC2086
+  [ ! -s /proc/net/if_inet6 ] || "$ip" -6 rule add priority $priority to $1 || exit 125
+  priority=$((priority + 1))
   shift
 done
 shift

@@ -24,11 +24,22 @@ const nobody = 65_534;
 const nameServer = "168.63.129.16";
 const metadata = ["169.254.169.254", "169.254.170.2", nameServer, "100.100.100.200"];
 const elsewhere = "198.51.100.7";
-const targets = [...metadata.map((address) => `${address}:80`), `${nameServer}:53`, `${elsewhere}:80`];
-const allowed = [...metadata.map(() => false), true, true];
+// Hosts of the operator's own networks: closed ones, one in a network that is open to tenants, and a service that the platform hands out.
+const closed = ["10.20.30.40", "172.20.0.9", "192.168.77.1", "100.65.0.1"];
+const [inTenantNetwork, handedOut] = ["10.200.1.1", "192.168.50.5"];
+const opened = {
+  // Metadata services stay closed whatever is opened.
+  tenantNetworks: ["10.200.0.0/16", "169.254.0.0/16", "fd00::/8"],
+  open: [{ address: handedOut, port: 80 }],
+};
+const targets = [
+  ...[...metadata, ...closed].map((address) => `${address}:80`),
+  ...[`${nameServer}:53`, `${elsewhere}:80`, `${inTenantNetwork}:80`, `${handedOut}:80`, `${handedOut}:53`],
+];
+const allowed = [...[...metadata, ...closed].map(() => false), true, true, true, true, false];
 
 describe(
-  "a cloud's metadata service is out of a sandbox's reach, its name server and the world are not",
+  "metadata services and the operator's networks are out of a sandbox's reach; name servers, what is open to tenants, and the world are not",
   { skip: lacks },
   () => {
     // Two namespaces represent the machine and the internet behind its uplink.
@@ -56,7 +67,9 @@ describe(
         "addr add 203.0.113.2/30 dev eth0",
         "link set eth0 up",
         "link set lo up",
-        ...[...metadata, elsewhere].map((address) => `addr add ${address}/32 dev lo`),
+        ...[...metadata, ...closed, inTenantNetwork, handedOut, elsewhere].map(
+          (address) => `addr add ${address}/32 dev lo`,
+        ),
         "route add default via 203.0.113.1",
       ]);
       const serve = `for (const port of [53, 80]) require("node:net").createServer((s) => s.end()).listen(port, "0.0.0.0", () => console.log(port))`;
@@ -76,7 +89,7 @@ describe(
       const exec = JSON.stringify(pathToFileURL(join(import.meta.dirname, "../kit/exec.ts")));
       const limits = JSON.stringify({ connections: 100, newPerSecond: 1000 });
       const code = `import { openVethNetwork } from ${driver}; import { run } from ${exec}; import { readFileSync } from "node:fs";
-      const network = await openVethNetwork(${JSON.stringify({ ip, nft })}, ${JSON.stringify(folder)}, ["${nameServer}"], ${limits});
+      const network = await openVethNetwork(${JSON.stringify({ ip, nft, ...opened })}, ${JSON.stringify(folder)}, ["${nameServer}"], ${limits});
       const inside = async (id, args) => {
         const { prefix } = await network.open(id, { kind: "serve", port: 80 });
         const { stdout } = await run({ file: prefix[0], args: [...prefix.slice(1), process.execPath, ...args] });
@@ -187,7 +200,10 @@ describe(
         return t.skip("Node cannot be run by other users");
       }
       const programs = { pasta: pasta as string, setpriv: setpriv as string, ip: ip as string };
-      const network = pastaNetwork(programs, openLeases(join(folder, "ports"), 20_000, 10), [nameServer]);
+      const network = pastaNetwork(programs, openLeases(join(folder, "ports"), 20_000, 10), {
+        ...opened,
+        open: [...opened.open, { address: nameServer, port: 53 }],
+      });
       const { prefix } = await network.open("run-test", { kind: "egress" });
       const inside = { file: prefix[0] as string, args: [...prefix.slice(1), process.execPath, ...asking] };
       const asked = await runOk(within(machine, asUserWithTun(nobody, inside)), { timeoutMs: guardMs });

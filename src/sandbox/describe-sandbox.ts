@@ -26,6 +26,7 @@ export function describeSandbox(findings: SandboxFindings): SandboxDescription {
     cpu_limit: groupParts.includes("cpu_limit"),
     network_namespace: network.driver.mode !== "shared",
     metadata_closed: network.driver.closesMetadata,
+    private_networks_closed: network.driver.closesMetadata,
   };
   const parts = Object.entries(holds);
   const isolation = parts.flatMap(([part, works]) => (works ? [part] : []));
@@ -81,6 +82,10 @@ const explanations: Readonly<Record<string, Explanation>> = {
     remedy:
       "Give applications a network of their own, with iproute2 installed; or remove the cloud role from the machine",
   },
+  private_networks_closed: {
+    effect: "Applications and builds reach the hosts of private networks that this machine reaches.",
+    remedy: "Give applications a network of their own, with iproute2 installed; or close these networks by a firewall",
+  },
 };
 
 function explain(part: string, { containment, network }: SandboxFindings): MissingSandboxPart {
@@ -90,6 +95,7 @@ function explain(part: string, { containment, network }: SandboxFindings): Missi
     private_app_folder: containment.reason,
     network_namespace: network.reason,
     metadata_closed: network.reason,
+    private_networks_closed: network.reason,
   };
   // A program's error output may have many lines; the first names the cause.
   const reason = (reasons[part] ?? "").split("\n")[0] ?? "";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { closedNetworks, closedNetworks6 } from "./closed-networks.ts";
+import { closedNetworks, closedNetworks6, privateNetworks, privateNetworks6 } from "./closed-networks.ts";
 import type { Leases } from "./leases.ts";
 import type { NetworkDriver } from "./network.ts";
 import { isFreePort } from "./shared-network.ts";
@@ -7,7 +7,7 @@ import { isFreePort } from "./shared-network.ts";
 export interface PastaParts {
   readonly pasta: string;
   readonly setpriv: string | null;
-  /** ip(8), used to block metadata services; null leaves them reachable. */
+  /** ip(8), used to block metadata services and private networks; null leaves them reachable. */
   readonly ip: string | null;
 }
 
@@ -16,7 +16,7 @@ export interface PastaParts {
  * mapped (`--no-map-gw`), and no other port is forwarded. pasta outlives its parent, and its child outlives pasta, so setpriv(1), if
  * installed, makes each die with its parent.
  */
-export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: readonly string[]): NetworkDriver {
+export function pastaNetwork(programs: PastaParts, ports: Leases, opened: OpenedPlaces): NetworkDriver {
   const diesWithParent = programs.setpriv === null ? [] : [programs.setpriv, "--pdeathsig", "KILL", "--"];
   return {
     mode: "pasta",
@@ -32,7 +32,7 @@ export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: rea
           "--",
           ...diesWithParent,
           ...ownProc,
-          ...closeMetadata(programs.ip, resolvers),
+          ...closePrivate(programs.ip, opened),
         ],
         isolate: false,
         ownLoopback: true,
@@ -51,10 +51,32 @@ export function pastaNetwork(programs: PastaParts, ports: Leases, resolvers: rea
 // process.
 const ownProc = ["unshare", "--mount", "--propagation", "slave", "--mount-proc", "--"];
 
-/** Blocks metadata services while the namespace's root still runs: bubblewrap's child no longer has the right to. */
-function closeMetadata(ip: string | null, resolvers: readonly string[]): string[] {
+/** What stays reachable in private networks: services such as name servers, and the networks that the operator opens. */
+interface OpenedPlaces {
+  readonly open: readonly { readonly address: string; readonly port: number }[];
+  readonly tenantNetworks: readonly string[];
+}
+
+/**
+ * Blocks metadata services and private networks while the namespace's root still runs: bubblewrap's child no longer has the right to. The
+ * first ones to match win, so metadata services stay closed in every case.
+ */
+function closePrivate(ip: string | null, { open, tenantNetworks }: OpenedPlaces): string[] {
   if (ip === null) return [];
-  return ["/bin/sh", script, ip, ...resolvers, "--", ...closedNetworks, "--", ...closedNetworks6, "--"];
+  const isV6 = (network: string) => network.includes(":");
+  const places = open.map(({ address, port }) => `${address} ${port}`);
+  const closing = (metadata: readonly string[], opened: readonly string[], others: readonly string[]) => [
+    ...metadata.map((network) => `${network} unreachable`),
+    ...opened.map((network) => `${network} lookup main`),
+    ...others.map((network) => `${network} unreachable`),
+  ];
+  const v4 = closing(
+    closedNetworks,
+    tenantNetworks.filter((each) => !isV6(each)),
+    privateNetworks,
+  );
+  const v6 = closing(closedNetworks6, tenantNetworks.filter(isV6), privateNetworks6);
+  return ["/bin/sh", script, ip, ...places, "--", ...v4, "--", ...v6, "--"];
 }
 
 const script = join(import.meta.dirname, "close.sh");

@@ -59,14 +59,19 @@ export async function probeNetwork(options: SandboxOptions, resolvers: Resolvers
 function pastaOn(options: SandboxOptions, ports: Leases, { addresses }: Resolvers, ip: string | null): NetworkDriver {
   const { pasta, setpriv } = options.parts;
   if (!pasta) throw new Error("pasta is not installed");
-  return pastaNetwork({ pasta, setpriv, ip }, ports, addresses);
+  const { open = [], tenantNetworks = [] } = options;
+  const names = addresses.map((address) => ({ address, port: 53 }));
+  return pastaNetwork({ pasta, setpriv, ip }, ports, { open: [...names, ...open], tenantNetworks });
 }
 
 async function tryVeth(options: SandboxOptions, folder: string, resolvers: Resolvers): Promise<NetworkDriver> {
   const { ip, nft } = options.parts;
   if (!ip || !nft) throw new Error(`${ip ? "nft" : "ip"} is not installed`);
   const network = await openVethNetwork(
-    { ip, nft, open: options.open ?? [], edgePorts: options.edgePorts ?? [] },
+    {
+      ...{ ip, nft, open: options.open ?? [], edgePorts: options.edgePorts ?? [] },
+      tenantNetworks: options.tenantNetworks ?? [],
+    },
     folder,
     resolvers.addresses,
   );

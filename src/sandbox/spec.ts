@@ -162,7 +162,9 @@ export interface SandboxOptions {
   readonly caFile?: string;
   /** The certificate (PEM file) of the authority that signed the certificate of the projects' database server. */
   readonly databaseCaFile?: string;
-  /** With the network `veth`: services that sandboxes may reach although their address is blocked or belongs to this machine. */
+  /** Private networks that sandboxes may reach; the others are closed unless the network is `shared`. */
+  readonly tenantNetworks?: readonly string[];
+  /** With the network `veth` or `pasta`: services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly { readonly address: string; readonly port: number }[];
   /** With the network `veth`: ports of the edge, which sandboxes may reach at this machine's addresses like any visitor. */
   readonly edgePorts?: readonly number[];

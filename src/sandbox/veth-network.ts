@@ -15,6 +15,7 @@ export interface VethParts {
   readonly open?: readonly OpenPort[];
   /** See `VethRuleNames`. */
   readonly edgePorts?: readonly number[];
+  readonly tenantNetworks?: readonly string[];
 }
 
 export interface VethNetwork extends NetworkDriver {
@@ -44,7 +45,8 @@ export async function openVethNetwork(
   const block = await settleBlock(parts.ip, stateDir, tag);
   const blockNetwork = networkOf(block);
   const names: Names = { tag, block, blockNetwork, interfacePrefix: `b${tag}-`, table: `berth_${tag}` };
-  const rules = vethRules({ ...names, open: parts.open ?? [], edgePorts: parts.edgePorts ?? [] }, resolvers, limits);
+  const { open = [], edgePorts = [], tenantNetworks = [] } = parts;
+  const rules = vethRules({ ...names, open, edgePorts, tenantNetworks }, resolvers, limits);
   noteNetwork({ tag, stateDir, block: blockNetwork });
   for (const left of await abandonedNetworks(parts.ip)) await dismantle(parts, left);
   // Runs for every new sandbox: a restart of the machine's firewall may have flushed all tables.

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
-import { closedNetworks } from "./closed-networks.ts";
+import { closedNetworks, privateNetworks } from "./closed-networks.ts";
 
 export interface VethRuleNames {
   readonly table: string;
   readonly interfacePrefix: string;
   /** The addresses of all sandboxes of this data folder. */
   readonly blockNetwork: string;
-  /** Networks to block in addition to those of sandboxes and metadata services. */
-  readonly closed?: readonly string[];
+  /** Private networks that stay open. IPv6 is closed as a whole. */
+  readonly tenantNetworks?: readonly string[];
   /** Services that sandboxes may reach although their address is blocked or belongs to this machine. */
   readonly open?: readonly OpenPort[];
   /** Ports of the edge at this machine's addresses, which applications may reach like any visitor. */
@@ -31,19 +31,12 @@ export interface ConnectionLimits {
  * still pass the host's other tables.
  */
 export function vethRules(
-  { table, interfacePrefix, blockNetwork, closed = [], open = [], edgePorts = [] }: VethRuleNames,
+  { table, interfacePrefix, blockNetwork, tenantNetworks = [], open = [], edgePorts = [] }: VethRuleNames,
   resolvers: readonly string[],
   { connections, newPerSecond }: ConnectionLimits,
 ): string {
   const ours = `"${interfacePrefix}*"`;
-  // Allow DNS explicitly: a resolver may be an address of the host itself, or of a cloud's metadata service.
-  const names =
-    resolvers.length === 0
-      ? ""
-      : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
-  const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
-  const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
-  const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
+  const { names, admit, edge, opened } = openings(ours, { open, edgePorts, tenantNetworks }, resolvers);
   const refuse = "reject with icmpx type admin-prohibited";
   return `
 table inet ${table}
@@ -70,7 +63,9 @@ table inet ${table} {
     iifname ${ours} jump limit_connections
     ${names}
     ${admit}
-    iifname ${ours} ip daddr { ${[...closed, "10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
+    iifname ${ours} ip daddr { ${["10.64.0.0/10", "10.128.0.0/10", ...closedNetworks].join(", ")} } reject
+    ${opened}
+    iifname ${ours} ip daddr { ${privateNetworks.join(", ")} } reject
     iifname != ${ours} oifname ${ours} ct state established,related accept
     oifname ${ours} reject
   }
@@ -89,6 +84,28 @@ table ip ${table} {
   }
 }
 `;
+}
+
+/** Returns the rules for what stays open to sandboxes. */
+function openings(
+  ours: string,
+  { open, edgePorts, tenantNetworks }: Required<Pick<VethRuleNames, "open" | "edgePorts" | "tenantNetworks">>,
+  resolvers: readonly string[],
+) {
+  // Allow DNS explicitly: a resolver may be an address of the host itself, or of a cloud's metadata service.
+  const names =
+    resolvers.length === 0
+      ? ""
+      : `iifname ${ours} ip daddr { ${resolvers.join(", ")} } meta l4proto { tcp, udp } th dport 53 accept`;
+  const services = open.map(({ address, port }) => `${address} . ${port}`).join(", ");
+  const admit = services === "" ? "" : `iifname ${ours} ip daddr . tcp dport { ${services} } accept`;
+  const edge = edgePorts.length === 0 ? "" : `iifname ${ours} tcp dport { ${edgePorts.join(", ")} } accept`;
+  // One rule each: networks of one set must not overlap.
+  const opened = tenantNetworks
+    .filter((network) => !network.includes(":"))
+    .map((network) => `iifname ${ours} ip daddr ${network} accept`)
+    .join("\n    ");
+  return { names, admit, edge, opened };
 }
 
 /**

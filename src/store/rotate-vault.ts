@@ -91,7 +91,8 @@ export async function rotateVault(options: { readonly db: Db; readonly keyFile: 
   return { key: vault.currentKey(), resealed };
 }
 
-async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
+/** Returns the numbers of the keys that sealed the database's secrets. */
+export async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
   const used = new Set<number>();
   for (const { table, column } of sealedColumns) {
     const header = sql<Buffer>`substring(${sql.ref(column)} from 2 for 4)`;

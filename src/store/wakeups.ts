@@ -26,6 +26,7 @@ export type Topic =
   | "webhooks"
   | "follow"
   | "metrics"
+  | "images"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

@@ -61,6 +61,8 @@ export function accessRows(subject: () => Subject): void {
       "active",
     );
     await subject().expect(404, "POST", "/v1/orgs/nothing/disable", { as: "operator" });
+    const rescued = (await subject().expect(201, "POST", "/v1/orgs/orgs/owner-token", { as: "operator" })).body;
+    assert.match(rescued.owner_token, /^berth_o_/);
   });
 
   it("PUT, GET and DELETE the organization's logins for image registries", async () => {

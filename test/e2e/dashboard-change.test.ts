@@ -40,7 +40,7 @@ const cell = (row: number, column: number) =>
 test("a token signs in, and a project with a database serves", { skip }, async () => {
   client = clientOf(platform);
   await client.call("projects.create", { body: { slug: "store", name: "Store" } });
-  await client.call("database.create", { params });
+  await client.call("database.create", { params, body: {} });
   await client.call("env.set", { params: { ...params, key: "FIRST" }, body: { value: "1" } });
   await untilServing(client, await upload(client, "store", files));
   await page.goto(at("/"));

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
 import { run, runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import { createApp, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
+import { createApp, launch, layGround, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 import { guardMs } from "../support/eventually.ts";
 
 // Drawn with other operation files: it starts whole platforms, which takes too long for every run.
@@ -149,6 +149,32 @@ describe(
     });
   },
 );
+
+describe("a start on a full disk", { skip: process.getuid?.() !== 0 && "only root can mount a small disk" }, () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "berth-full-"));
+  before(() => runOk({ file: "mount", args: ["-t", "tmpfs", "-o", "size=100m,mode=700", "tmpfs", dataDir] }));
+  after(async () => {
+    await run({ file: "umount", args: ["--lazy", dataDir] });
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  for (const left of [0, 3, 40])
+    it(`ends with a sentence when ${left} MiB are left`, async () => {
+      for (const name of readdirSync(dataDir)) rmSync(join(dataDir, name), { recursive: true, force: true });
+      await run({
+        file: "dd",
+        args: ["if=/dev/zero", `of=${join(dataDir, "ballast")}`, "bs=1M", `count=${100 - left}`],
+      });
+      const child = launch((await layGround({}, dataDir)).env);
+      let output = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.on("data", (chunk: Buffer) => (output += String(chunk)));
+      const code = await new Promise((resolve) => child.once("close", resolve));
+      assert.equal(code, 1, output);
+      assert.match(output, /^berthd: The (?:disk of the data folder .* is full|data folder .* cannot be written)/m);
+      assert.doesNotMatch(output, /^ {2,}at /m);
+    });
+});
 
 function hungryApp(build = "true"): Record<string, string> {
   return {

@@ -528,6 +528,13 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 409,
   },
   "orgs.disable": { ...ofOrganization, method: "POST", path: organization("/disable") },
+  "orgs.rescue": {
+    ...ofOrganization,
+    approval: true,
+    method: "POST",
+    path: organization("/owner-token"),
+    allowed: 201,
+  },
   "orgs.enable": { ...ofOrganization, method: "POST", path: organization("/enable") },
   "webhooks.create": {
     ...{ ...ofWebhook, names: null },

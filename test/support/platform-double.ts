@@ -93,6 +93,7 @@ const neverFull = { warnPercent: 101, failPercent: 101 };
 export const testSettings: ReconcileSettings = {
   buildLimits: { ...anySize, timeoutMs: 900_000, silenceMs: 300_000 },
   privateRegistries: [],
+  outgoingNetworks: [],
   concurrentBuilds: 4,
   concurrentReleases: 4,
   workloadLimits: { ...anySize, cpus: 1 },

@@ -37,6 +37,7 @@ export function runtimeDouble(given: Partial<Runtime> = {}): Runtime {
     listening: async () => [],
     checkHealth: async () => ({ outcome: "none" }),
     measure: async () => [],
+    hasStorage: async () => true,
     storageBytes: async () => 0,
     limitStorage: async () => 0,
     changedBytes: async () => 0,
@@ -132,6 +133,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
 export function repositoriesDouble(given: Partial<Repositories> = {}): Repositories {
   return {
     ensure: async () => "",
+    exists: async () => true,
     inspect: async () => ({ outcome: "fine", message: "", author: "" }),
     peel: async () => null,
     checkRefs: async () => null,

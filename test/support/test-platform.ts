@@ -117,6 +117,7 @@ async function createPlatform(
     settings: {
       disk: testDiskLimits,
       backups: { retention: { manual: 20 } },
+      outgoingNetworks: [],
       privateRegistries: ["registry.internal:5000"],
       purgeDays: 30,
     },

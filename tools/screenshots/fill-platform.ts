@@ -71,7 +71,7 @@ async function fillOthers(client: Client): Promise<void> {
 async function fillShop(client: Client): Promise<void> {
   const params = { slug: "shop" };
   await client.call("projects.create", { body: { slug: "shop", name: "Shop" } });
-  await client.call("database.create", { params });
+  await client.call("database.create", { params, body: {} });
   for (let index = 1; index <= 12; index += 1)
     await client.call("env.set", { params: { ...params, key: `SETTING_${index}` }, body: { value: `${index}` } });
   await deploy(client, "shop", shop("one"), "Add the cart");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "pg";
+import { missingDatabase } from "../../kit/part-missing.ts";
 import { runFolder } from "../../kit/run-folder.ts";
 import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
@@ -15,6 +16,7 @@ import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import { choosePort, readPort, usualPorts, type PortRange } from "./choose-port.ts";
 import type { ControlGroups } from "./control-groups.ts";
 import { withFolderLock } from "./folder-lock.ts";
+import { isInitialised } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
 import { createLocalServer, type LocalServer } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
@@ -88,6 +90,7 @@ async function ensure(
   signal?: AbortSignal,
 ): Promise<DatabaseEndpoint> {
   const dir = instanceFolder(options, spec.id);
+  if (spec.was_ready && !isInitialised(dir)) throw missingDatabase(spec.id);
   ensureFolder(options.dir, 0o700);
   ensureFolder(dir, 0o700);
   return withFolderLock(join(dir, "ensure-lock"), async () => {

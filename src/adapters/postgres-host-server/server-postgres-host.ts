@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Client } from "pg";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { missingDatabase } from "../../kit/part-missing.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
 import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import type { ClientPrograms } from "../../postgres/client-program.ts";
@@ -63,6 +64,7 @@ export function createServerPostgresHost(options: ServerPostgresHostOptions): Se
     const at = await primary.find();
     const superuser = primary.connection(at);
     await withConnection(superuser, async (client) => {
+      if (spec.was_ready && (await isOpen(client, spec)) === undefined) throw missingDatabase(spec.id);
       await ensureOwner(client, spec);
       if (ensured.get(spec.id)?.mark === markOf(spec) && (await isIntact(client, spec))) return;
       await applyProject(projectServer(spec), spec, verifierOf(spec));

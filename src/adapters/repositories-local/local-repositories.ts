@@ -9,6 +9,7 @@ import { findPrlimit } from "../../kit/bounded-command.ts";
 import { run, runOk, start, type Command } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import type { Log } from "../../kit/log.ts";
+import { missingRepository } from "../../kit/part-missing.ts";
 import { readSmallFile } from "../../kit/open-folder.ts";
 import type {
   CommitChange,
@@ -111,13 +112,14 @@ class LocalRepositories implements Repositories {
     this.#log = log;
   }
 
-  async ensure(projectId: string): Promise<string> {
+  async ensure(projectId: string, hasCommits = false): Promise<string> {
     const dir = this.#folder(projectId);
     if (existsSync(join(dir, "HEAD"))) {
       await repairHead(dir);
       await removeDeadLocks(dir);
       return dir;
     }
+    if (hasCommits && (await readdir(dir).catch(() => undefined))?.length !== 0) throw missingRepository(projectId);
     // Create under another name and rename, so that a crash leaves no partial repository and concurrent calls are safe.
     const draft = join(this.#dir, `.new-${randomBytes(6).toString("hex")}`);
     await mkdir(draft, { mode: 0o700 });
@@ -131,6 +133,10 @@ class LocalRepositories implements Repositories {
       if (!existsSync(join(dir, "HEAD"))) throw error;
     }
     return dir;
+  }
+
+  async exists(projectId: string): Promise<boolean> {
+    return existsSync(join(this.#folder(projectId), "HEAD"));
   }
 
   async inspect(
@@ -185,7 +191,7 @@ class LocalRepositories implements Repositories {
   }
 
   async #openQuarantine(projectId: string) {
-    const dir = await this.ensure(projectId);
+    const dir = this.#folder(projectId);
     const folder = join(dir, "objects", `incoming-upload-${randomBytes(6).toString("hex")}`);
     await mkdir(folder, { mode: 0o700 });
     await this.#confinement.ownOne(folder);

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
+import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
 import { run, runOk } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
@@ -238,8 +239,12 @@ class Containers implements DockerRuntime {
     const { quota, stateDir, storageDir } = this.parts.options;
     if (!quota) return null;
     const folder = storageDir(project_id, project_number);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    ensureStorageFolder(folder, false);
     return quota.limit(folder, quotaId(stateDir, project_number), bytes);
+  }
+
+  async hasStorage({ project_id, project_number }: StorageOwner): Promise<boolean> {
+    return existsSync(this.parts.options.storageDir(project_id, project_number));
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {

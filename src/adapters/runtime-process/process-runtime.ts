@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { run, runOk } from "../../kit/exec.ts";
 import type {
   Instance,
@@ -212,8 +213,12 @@ class SandboxedProcesses implements ProcessRuntime {
     const { quota, stateDir } = this.#options;
     if (!quota) return null;
     const folder = this.#options.storageDir(project_id, project_number);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    ensureStorageFolder(folder, false);
     return quota.limit(folder, quotaId(stateDir, project_number), bytes);
+  }
+
+  async hasStorage({ project_id, project_number }: StorageOwner): Promise<boolean> {
+    return existsSync(this.#options.storageDir(project_id, project_number));
   }
 
   storageBytes({ project_id, project_number }: StorageOwner): Promise<number | null> {

@@ -1,6 +1,7 @@
-import { chownSync, mkdirSync } from "node:fs";
+import { chownSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../kit/log.ts";
+import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import type { ProjectQuota } from "../../kit/project-quota.ts";
 import type { Sandbox, SandboxSpec } from "../../sandbox/spec.ts";
 import type { Workload } from "../../ports/runtime.ts";
@@ -54,7 +55,7 @@ export function sandboxSpec(
 
 function makeStorage(options: ProcessRuntimeOptions, workload: Workload, uid: number): string {
   const folder = options.storageDir(workload.project_id, workload.project_number);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  ensureStorageFolder(folder, workload.has_stored_files === true);
   const owner = options.sandbox.hostUid(uid);
   if (process.geteuid?.() === 0) chownSync(folder, owner, owner);
   return folder;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { run } from "../../kit/exec.ts";
 import { until } from "../../kit/until.ts";
 import { unlessStatus } from "../../kit/docker-api.ts";
-import { closedNetworks } from "../../sandbox/closed-networks.ts";
+import { closedNetworks, privateNetworks } from "../../sandbox/closed-networks.ts";
 import type { OpenPort } from "../../sandbox/veth-rules.ts";
 import { readResolvers } from "../../sandbox/resolvers.ts";
 import { hardened, memoryFolderBytes } from "../../containers/container-bodies.ts";
@@ -29,7 +29,6 @@ export interface Guard {
 }
 
 const bridge = "docker_gwbridge";
-const privateNetworks = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 
 export interface GuardedNetwork {
   readonly table: string;
@@ -42,6 +41,8 @@ export interface GuardedNetwork {
   readonly edgePorts: readonly number[];
   /** Services that applications may reach although the address is in a closed network, such as the server of projects' databases. */
   readonly open: readonly OpenPort[];
+  /** Private networks that applications may reach. */
+  readonly tenantNetworks?: readonly string[];
 }
 
 const set = (values: readonly (string | number)[]): string => `{ ${values.join(", ")} }`;
@@ -50,7 +51,15 @@ const set = (values: readonly (string | number)[]): string => `{ ${values.join("
  * Builds the nftables rules. Packets that the engine's own tables accept must still pass this table. It rejects instead of dropping, so
  * that applications fail at once.
  */
-export function guardRules({ table, resolvers, machines, edges, edgePorts, open }: GuardedNetwork): string {
+export function guardRules({
+  table,
+  resolvers,
+  machines,
+  edges,
+  edgePorts,
+  open,
+  tenantNetworks = [],
+}: GuardedNetwork): string {
   const from = `iifname "${bridge}"`;
   const names =
     resolvers.length > 0 ? `${from} ip daddr ${set(resolvers)} meta l4proto { tcp, udp } th dport 53 accept` : "";
@@ -59,6 +68,10 @@ export function guardRules({ table, resolvers, machines, edges, edgePorts, open 
   const visit = edgePorts.length > 0 ? `${from} tcp dport ${set(edgePorts)}` : "";
   const ownEdge = visit === "" ? "" : `${visit} accept`;
   const otherEdges = visit === "" ? "" : `${visit} ip daddr ${set([...machines, ...edges])} accept`;
+  const opened = tenantNetworks
+    .filter((network) => !network.includes(":"))
+    .map((network) => `${from} ip daddr ${network} accept`)
+    .join("\n    ");
   // Unlike a TCP reset, this cannot be mistaken for a closed port.
   const refuse = "reject with icmpx type admin-prohibited";
   return `table inet ${table}
@@ -81,7 +94,9 @@ table inet ${table} {
     ${from} oifname "${bridge}" ${refuse}
     ${from} meta nfproto ipv6 ${refuse}
     ${from} ip daddr ${set([...machines, ...edges])} ${refuse}
-    ${from} ip daddr ${set([...privateNetworks, ...closedNetworks])} ${refuse}
+    ${from} ip daddr ${set(["10.64.0.0/10", "10.128.0.0/10", ...closedNetworks])} ${refuse}
+    ${opened}
+    ${from} ip daddr ${set(privateNetworks)} ${refuse}
     iifname != "${bridge}" oifname "${bridge}" ip saddr != ${set([...machines, ...edges])} ${refuse}
   }
 }
@@ -105,6 +120,7 @@ export function createGuard(context: SwarmContext): Guard {
       edges: context.edgeAddresses,
       edgePorts: options.edgePorts ?? [],
       open: options.open ?? [],
+      tenantNetworks: options.tenantNetworks ?? [],
     });
     const mark = createHash("sha256").update(rules).digest("hex").slice(0, 16);
     if (applied === mark) return;

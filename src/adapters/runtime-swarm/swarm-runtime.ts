@@ -200,6 +200,8 @@ class Swarm implements SwarmRuntime {
     );
   }
 
+  hasStorage: Runtime["hasStorage"] = (project) => this.#local.hasStorage(project);
+
   storageBytes: Runtime["storageBytes"] = (project) => this.#local.storageBytes(project);
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#local.limitStorage(project, bytes);

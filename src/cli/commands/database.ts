@@ -27,11 +27,12 @@ export function addDatabase(program: Command, ctx: CliContext): void {
     usage: "create",
     summary: "Give the project a PostgreSQL database",
     examples: ["berth db create", "berth db create -p demo"],
+    input: ({ startEmpty }) => ({ body: { ...(startEmpty === undefined ? {} : { start_empty: startEmpty }) } }),
     progress: ({ words }) => `Creating a database for ${words.slug}`,
     text: describe,
     note: () =>
       "DATABASE_URL in the application's environment names it. A running application restarts with it in a few seconds.",
-  });
+  }).option("--start-empty", "replace a database whose data is missing from the platform's data folder");
   addQuery(database, ctx);
   addSessions(database, ctx);
   addFiles(database, ctx);

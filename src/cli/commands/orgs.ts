@@ -19,6 +19,7 @@ export function addOrgs(program: Command, ctx: CliContext): void {
   addSet(orgs, ctx);
   addDisable(orgs, ctx);
   addEnable(orgs, ctx);
+  addRescue(orgs, ctx);
 }
 
 function addList(orgs: Command, ctx: CliContext): void {
@@ -104,5 +105,20 @@ function addEnable(orgs: Command, ctx: CliContext): void {
     summary: "Bring a suspended organization back with the deployments it had",
     examples: ["berth orgs enable acme"],
     text: ({ slug }) => `${slug} is active.`,
+  });
+}
+
+function addRescue(orgs: Command, ctx: CliContext): void {
+  actCommand(orgs, ctx, {
+    row: "orgs.rescue",
+    usage: "rescue <slug>",
+    summary: "Create an owner token for an organization that lost its own; its text is shown only once",
+    examples: ["berth orgs rescue acme > acme-owner-token"],
+    question: ({ words: { slug = "" } }) => ({
+      what: `This creates a token that may do everything in ${oneLine(slug, 40)}.`,
+      name: slug,
+    }),
+    text: ({ owner_token }) => owner_token ?? "",
+    note: () => "Hand it to the organization's owner: it is shown only this once.",
   });
 }

@@ -12,7 +12,7 @@ export const CreateDatabase = plainAction({
   row: "database.create",
   title: (slug) => `Create the database of ${slug}`,
   submit: "Create",
-  input: (slug) => ({ params: { slug } }),
+  input: (slug) => ({ params: { slug }, body: {} }),
   text: "A PostgreSQL database of its own, backed up every day. The application gets its address in DATABASE_URL at its next start.",
   to: "database",
 });

@@ -121,6 +121,10 @@ const words: { readonly [N in GatedRoute]: Words } = {
     order: ({ target }) => `Create the organization ${target}`,
     effect: () => "It gets an owner token of its own.",
   },
+  "orgs.rescue": {
+    order: ({ target }) => `Create an owner token for the organization ${target}`,
+    effect: () => "Its holder may do everything in that organization.",
+  },
   "platform.join": {
     order: () => "Show the script that joins a machine to the swarm",
     effect: () =>

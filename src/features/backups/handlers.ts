@@ -1,9 +1,10 @@
 import type { Result } from "../../contract/routes.ts";
 import { pageOf } from "../../kit/page.ts";
+import { missingDatabase } from "../../kit/part-missing.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
-import { databaseOf } from "../database/database.ts";
+import { databaseOf, partMissing } from "../database/database.ts";
 import { deploymentOutcome, isDatabaseUsed, keepDatabase, restartDeployment } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
@@ -151,7 +152,9 @@ const stillUsed = {
 type DatabaseContext = Context<"backups.create"> | Context<"backups.restore"> | Context<"backups.restored">;
 
 async function requireDatabase(ctx: DatabaseContext): Promise<void> {
-  if ((await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id)) === undefined) return ctx.fail("no_database");
+  const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
+  if (row === undefined) return ctx.fail("no_database");
+  if (row.failure?.code === partMissing) throw missingDatabase(row.id);
 }
 
 /** Locks and returns the name of the live database; refuses unless the additional database exists and no operation is running. */

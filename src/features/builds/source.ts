@@ -36,7 +36,7 @@ export async function placeOf(
 ): Promise<Place> {
   const { repositories } = ports;
   const branch = project.deploy_branch ?? "main";
-  await repositories.ensure(project.id);
+  await repositories.ensure(project.id, project.deploy_branch !== null);
   const deployed = await deployedCommit(db, project.org_id, project.id, branch);
   const stored = await repositories.resolve(project.id, `refs/heads/${branch}`);
   // A deployment that has just gone live moves its branch a moment later, so the branch may still be at the old commit.

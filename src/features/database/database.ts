@@ -19,6 +19,9 @@ export {
 
 export { deadTunnels, deleteOldTunnels, markTunnelClosed } from "./tunnel-queries.ts";
 
+/** The failure's code of a database that was ready before and whose data is gone. */
+export const partMissing = "part_missing";
+
 const secretName = "database_password";
 
 /** Creates the project's database row with random names and password; returns false when it already has one. */
@@ -49,6 +52,7 @@ export function specOf(vault: Vault, row: DatabaseRow): DatabaseSpec {
     database_name,
     password: vault.open(project_id, secretName, row.sealed_password),
     access: row.database_access ?? "open",
+    was_ready: row.ready_at !== null,
   };
 }
 

@@ -17,6 +17,7 @@ const columns = [
   "project_database.engine_version",
   "project_database.failure",
   "project_database.created_at",
+  "project_database.ready_at",
   "project.number as project_number",
   "project.deleted_at as project_deleted_at",
   "project.updated_at as project_updated_at",
@@ -77,11 +78,11 @@ export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean>
   return done.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Lets a failed database be provisioned again. */
-export async function retryDatabase(tx: Tx, orgId: string, id: string): Promise<void> {
+/** Lets a failed database be provisioned again; `startEmpty` allows a new one in place of a missing one. */
+export async function retryDatabase(tx: Tx, orgId: string, id: string, startEmpty: boolean): Promise<void> {
   await tx
     .updateTable("project_database")
-    .set({ status: "provisioning", failure: null })
+    .set({ status: "provisioning", failure: null, ...(startEmpty ? { ready_at: null } : {}) })
     .where("org_id", "=", orgId)
     .where("id", "=", id)
     .where("status", "=", "failed")

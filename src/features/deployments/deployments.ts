@@ -45,7 +45,7 @@ export { parseWorkloadId, web, workloadId } from "./workload-id.ts";
 export { deploymentOutcome } from "./deployment-outcome.ts";
 export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
 export { scaleProject } from "./scale-project.ts";
-export { claimPruning, endPruning, projectsWithImages } from "./images.ts";
+export { claimPruning, endPruning, missingImages, projectsWithImages, rebuilder, type ListedImages } from "./images.ts";
 export {
   changedWorkloads,
   claimAttempt,

@@ -49,6 +49,42 @@ export async function claimPruning(
   });
 }
 
+export interface ListedImages {
+  readonly images: readonly string[];
+  /** When they were listed: an image that was published later may not be among them. */
+  readonly at: Date;
+  /** The runtimes of this platform: images for others are not listed. */
+  readonly runtimes: readonly string[];
+}
+
+/**
+ * Marks retired deployments whose image is gone, so that no rollback uses them, and returns the commit that serves if its image is gone as
+ * well, unless Berth has queued its build within the last hour.
+ */
+export async function missingImages(
+  tx: Tx,
+  { id, org_id }: { readonly id: string; readonly org_id: string },
+  { images, at, runtimes }: ListedImages,
+): Promise<string | undefined> {
+  const isGone = sql`d.org_id = ${org_id} and d.project_id = ${id} and d.image_ref <> all (${images}::text[]) and d.activated_at < ${at}
+    and coalesce(d.image ->> 'runtime' = any (${runtimes}::text[]), true)`;
+  await sql`update deployment d set image_pruned_at = now() where ${isGone} and status = 'retired' and image_pruned_at is null`.execute(
+    tx,
+  );
+  const { rows } = await sql<{ commit: string }>`
+    select d.commit from deployment d join project p on p.id = d.project_id join organization o on o.id = p.org_id
+    where ${isGone} and d.status = 'active' and p.deleted_at is null and o.suspended_at is null
+      and not exists (select from deployment c where c.project_id = d.project_id and c.status in ('pending', 'starting'))
+      and not exists (select from build b where b.project_id = d.project_id
+        and (b.status in ('queued', 'running') or b.requested_by = ${rebuilder} and b.created_at > now() - interval '1 hour'))`.execute(
+    tx,
+  );
+  return rows[0]?.commit;
+}
+
+/** Who requests the builds of missing images. */
+export const rebuilder = "Berth";
+
 /** Allows the project's builds to start again. */
 export async function endPruning(db: Db, wakeups: Wakeups, lease: Lease): Promise<void> {
   await db.deleteFrom("image_pruning").where(holds(lease)).execute();

@@ -12,7 +12,7 @@ export {
   saveDatabaseSize,
   saveMeasured,
   servingDeployment,
-  storageAccessOf,
+  storageOf,
   takeDueProject,
   undecidedProjects,
   type Undecided,

@@ -36,9 +36,12 @@ test("a project is measured when it is due, the sooner the nearer it is to its l
   await db
     .transaction()
     .execute((tx) => queries.saveAccess(tx, owner.project_id, { storage: "read_only", database: state }));
-  assert.equal(await queries.storageAccessOf(db, owner.project_id), "read_only");
+  assert.deepEqual(await queries.storageOf(db, owner.project_id), {
+    storage_access: "read_only",
+    has_stored_files: true,
+  });
   await db.updateTable("project").set({ storage: false }).where("id", "=", owner.project_id).execute();
-  assert.equal(await queries.storageAccessOf(db, owner.project_id), "none");
+  assert.deepEqual(await queries.storageOf(db, owner.project_id), { storage_access: "none", has_stored_files: false });
   await queries.measureAllSoon(db);
   await db.transaction().execute((tx) => queries.setOwnLimits(tx, owner, { database_limit_bytes: 4e9 }));
   const { use, own } = await queries.selectDiskUse(db, owner);

@@ -73,16 +73,18 @@ export async function setOwnLimits(tx: Tx, project: ProjectKey, limits: Partial<
 }
 
 /** Claims one project that is due to be measured; the claim expires after a while. Returns undefined when none is due. */
-export async function takeDueProject(db: Db): Promise<(ProjectKey & { readonly project_number: number }) | undefined> {
+export async function takeDueProject(db: Db) {
   await sql`
     insert into disk_use (project_id, org_id, next_at) select p.id, p.org_id, now() from project p
     where p.purged_at is null and not exists (select 1 from disk_use u where u.project_id = p.id) on conflict do nothing`.execute(
     db,
   );
-  const { rows } = await sql<ProjectKey & { project_number: number }>`
+  const { rows } = await sql<ProjectKey & { project_number: number; has_stored_files: boolean }>`
     update disk_use u set next_at = now() + interval '10 minutes' from project p
     where p.id = u.project_id and u.project_id = (select project_id from disk_use where next_at <= now() order by next_at limit 1 for update skip locked)
-    returning u.project_id, u.org_id, p.number as project_number`.execute(db);
+    returning u.project_id, u.org_id, p.number as project_number, p.storage and coalesce(u.storage_bytes, 0) > 0 as has_stored_files`.execute(
+    db,
+  );
   return rows[0];
 }
 
@@ -183,15 +185,16 @@ export async function saveAccess(
     .execute();
 }
 
-/** Returns whether a project's storage folder is writable; `none` when it has no storage. */
-export async function storageAccessOf(db: Db, projectId: string): Promise<StorageAccess | "none"> {
+/** Returns whether a project's storage folder is writable (`none` when it has no storage), and whether it held files when it was measured. */
+export async function storageOf(db: Db, projectId: string) {
   const row = await db
     .selectFrom("project as p")
     .leftJoin("disk_use as u", "u.project_id", "p.id")
-    .select(["p.storage", "u.storage_access"])
+    .select(["p.storage", "u.storage_access", "u.storage_bytes"])
     .where("p.id", "=", projectId)
     .executeTakeFirst();
-  return row?.storage === false ? "none" : (row?.storage_access ?? "open");
+  if (row?.storage === false) return { storage_access: "none" as const, has_stored_files: false };
+  return { storage_access: row?.storage_access ?? "open", has_stored_files: (row?.storage_bytes ?? 0) > 0 };
 }
 
 /** Returns the active deployment, whose replicas use the storage folder. */

@@ -1,3 +1,4 @@
+import { privateUrlProblem } from "../../kit/reachable-addresses.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";
@@ -19,6 +20,9 @@ export const follow: Handlers<"follow"> = {
         hint: "Ask the platform's operator to set up isolation.",
       });
     const { url, branch, token } = body;
+    const problem = privateUrlProblem(url, platform.settings.outgoingNetworks);
+    if (problem !== undefined)
+      return ctx.fail("invalid_request", { error: problem, details: [{ path: "url", message: problem }] });
     const hostKey = hostKeyOf(ctx, body);
     const provider = body.provider ?? providerOf(url);
     const known = await queries.selectFollow(tx, project.key);

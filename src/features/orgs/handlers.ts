@@ -13,22 +13,12 @@ const ownerTokenDays = 90;
 
 export const orgs: Handlers<"orgs"> = {
   async create(ctx, { body }) {
-    const { tx, now, caller } = ctx;
+    const { tx, now } = ctx;
     const id = newId("org", now.getTime());
     const { slug, name, max_projects } = body;
     if (!(await queries.insertOrganization(tx, { id, slug, name, max_projects, created_at: now })))
       return ctx.fail("slug_taken", { error: "There is already an organization with this slug." });
-    const owner = await issueToken(tx, {
-      project_ids: null,
-      org_id: id,
-      name: "First owner",
-      role: "owner",
-      scopes: scopesOf("owner"),
-      approval_mode: caller.approval_mode,
-      created_by: caller.token_id,
-      created_at: now,
-      expires_at: new Date(now.getTime() + ownerTokenDays * dayMs),
-    });
+    const owner = await issueOwnerToken(ctx, id, "First owner");
     await recordEvent(tx, { org_id: id, project_id: null, action: "org.created", target: slug });
     ctx.note({ target: slug, detail: { max_projects } });
     return { ...present(await queries.showOrganization(tx, id)), owner_token: owner.token };
@@ -71,9 +61,32 @@ export const orgs: Handlers<"orgs"> = {
   async enable(ctx, { params }) {
     return change(ctx, await lock(ctx, params.slug), false);
   },
+
+  async rescue(ctx, { params }) {
+    const { id: org_id, slug: target } = await lock(ctx, params.slug);
+    const { id, token, expires_at } = await issueOwnerToken(ctx, org_id, "Rescue owner");
+    await recordEvent(ctx.tx, { org_id, project_id: null, action: "org.rescued", target, detail: { id } });
+    ctx.note({ target, detail: { id } });
+    return { id, owner_token: token, expires_at: expires_at as string };
+  },
 };
 
-type LockContext = Context<"orgs.update"> | Context<"orgs.disable"> | Context<"orgs.enable">;
+/** Creates a token with all rights of an owner, in approval mode if the caller's token is. */
+function issueOwnerToken(
+  { tx, now, caller }: Pick<LockContext, "tx" | "now" | "caller">,
+  org_id: string,
+  name: string,
+) {
+  return issueToken(tx, {
+    ...{ org_id, name, role: "owner", scopes: scopesOf("owner"), project_ids: null },
+    approval_mode: caller.approval_mode,
+    created_by: caller.token_id,
+    created_at: now,
+    expires_at: new Date(now.getTime() + ownerTokenDays * dayMs),
+  });
+}
+
+type LockContext = Context<"orgs.rescue"> | Context<"orgs.update"> | Context<"orgs.disable"> | Context<"orgs.enable">;
 
 async function lock({ tx, fail }: Pick<LockContext, "tx" | "fail">, slug: string) {
   return (await queries.lockOrganization(tx, slug)) ?? fail("not_found");

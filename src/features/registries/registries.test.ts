@@ -77,13 +77,23 @@ test("Docker Hub has one name, and a registry in a private network is refused un
   const login = { username: "ada", password: secret };
   assert.equal((await set("index.docker.io", login)).body["host"], "docker.io");
   assert.equal((await set("registry.internal:5000", login)).status, 200);
-  for (const host of ["10.1.2.3:5000", "127.0.0.1", "localhost:5000", "registry", "169.254.169.254", "hub.internal"]) {
+  for (const host of [
+    "10.1.2.3:5000",
+    "127.0.0.1",
+    "localhost:5000",
+    "registry",
+    "169.254.169.254",
+    "hub.internal",
+    "127.1",
+    "0x7f.1:443",
+    "10.1:5000",
+  ]) {
     const { status, text } = await set(host, login);
     assert.equal(status, 400, host);
     assert.match(text, /private network.*BERTH_PRIVATE_REGISTRIES/);
     assert.ok(!text.includes(secret));
   }
-  for (const host of ["https://ghcr.io", "ghcr.io/acme", "GHCR.io", "a b"])
+  for (const host of ["ghcr.io:99999", "1.2.3.4.5", "https://ghcr.io", "ghcr.io/acme", "GHCR.io", "a b"])
     assert.equal((await set(host, login)).status, 400, host);
 });
 

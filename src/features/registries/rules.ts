@@ -13,8 +13,11 @@ export function normalizedHost(host: string): string {
  * that the operator permits. A name that only resolves to a private address is refused by the build that looks it up.
  */
 export function privateHostProblem(host: string, allowed: readonly string[]): string | undefined {
-  const name = host.replace(/:\d+$/, "");
   if (allowed.includes(host)) return undefined;
+  // Normalizes the spellings of an address, such as `127.1`.
+  const url = URL.parse(`https://${host}`);
+  if (url === null) return `${host} is no host with a port from 1 to 65535.`;
+  const name = url.hostname;
   const isLocal = !name.includes(".") || /\.(?:local|localhost|internal|lan|home\.arpa)$/.test(name);
   if (!isPrivateAddress(name) && !isLocal) return undefined;
   return `${host} is in a private network. The operator's setting BERTH_PRIVATE_REGISTRIES allows registries there.`;

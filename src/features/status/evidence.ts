@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import { rebuilder } from "../deployments/deployments.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
 /** The age of a timestamp by the database's clock, in seconds. */
@@ -36,7 +37,7 @@ export async function troubledDatabases(db: Db) {
     sql<{ subject: string; status: "provisioning" | "failed"; seconds: number }>`
       select ${named} as subject, d.status, ${age("d.created_at")} as seconds
       from project_database d join project p on p.id = d.project_id join organization o on o.id = d.org_id
-      where d.status <> 'ready' and p.deleted_at is null order by d.created_at`,
+      where d.status <> 'ready' and d.failure->>'code' is distinct from 'part_missing' and p.deleted_at is null order by d.created_at`,
   );
 }
 
@@ -165,5 +166,36 @@ export async function machineAges(db: Db) {
   return rowsOf(
     db,
     sql<{ name: string; seconds: number }>`select name, ${age("seen_at")} as seconds from machine order by name`,
+  );
+}
+
+/** Returns what each living project has in the data folder, by its rows. */
+export async function partsOnDisk(db: Db) {
+  return rowsOf(
+    db,
+    sql<{
+      id: string;
+      number: number;
+      subject: string;
+      has_commits: boolean;
+      has_stored_files: boolean;
+      /** The summary and the hint about its database if that is missing. */
+      database: readonly [string, string] | null;
+      /** The image of the active deployment if no replica of it is ready. */
+      image: { readonly ref: string; readonly commit: string; readonly rebuild: string | null } | null;
+      backup: { readonly id: string; readonly storage: string; readonly key: string } | null;
+    }>`
+      select p.id, p.number, ${named} as subject, p.deploy_branch is not null as has_commits,
+        p.storage and coalesce(u.storage_bytes, 0) > 0 as has_stored_files,
+        (select jsonb_build_array(b.failure->>'summary', b.failure->>'hint') from project_database b
+          where b.project_id = p.id and b.status = 'failed' and b.failure->>'code' = 'part_missing') as database,
+        (select jsonb_build_object('ref', d.image_ref, 'commit', d.commit, 'rebuild', (select status from build r
+            where r.project_id = p.id and r.requested_by = ${rebuilder} and r.commit = d.commit order by number desc limit 1))
+          from deployment d where d.project_id = p.id and d.status = 'active' and not exists (select from replica r
+            where r.deployment_id = d.id and r.state = 'running' and r.ready_attempt = r.attempt)) as image,
+        (select jsonb_build_object('id', k.id, 'storage', k.storage, 'key', k.storage_key) from backup k
+          where k.project_id = p.id and k.status = 'completed' and k.expired_at is null order by k.id desc limit 1) as backup
+      from project p join organization o on o.id = p.org_id left join disk_use u on u.project_id = p.id
+      where p.deleted_at is null order by p.number`,
   );
 }

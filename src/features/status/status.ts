@@ -13,6 +13,7 @@ export {
   lateNotifications,
   machineAges,
   openWork,
+  partsOnDisk,
   projectsNearLimits,
   ownDatabase,
   readyDatabaseNames,

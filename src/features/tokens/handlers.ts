@@ -54,8 +54,8 @@ export const tokens: Handlers<"tokens"> = {
     if (token === undefined) return ctx.fail("not_found");
     if (!mayRevoke(caller, token))
       return ctx.fail("forbidden", { error: "A token cannot revoke a token with more rights than its own." });
-    const others = await queries.lockOtherOwnerTokens(tx, caller.org_id, token.id);
-    if (token.role === "owner" && others === 0) return ctx.fail("last_owner_token");
+    const keepsOwner = await queries.lockKeepsOwner(tx, caller.org_id, token.id);
+    if (token.role === "owner" && !keepsOwner) return ctx.fail("last_owner_token");
     if (!(await queries.revokeToken(tx, caller.org_id, token.id))) return ctx.fail("not_found");
     await voidApprovals(tx, ctx.platform.wakeups, { org_id: caller.org_id, token_id: token.id });
     await ctx.platform.wakeups.send(tx, "tokens", token.id);

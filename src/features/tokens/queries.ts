@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Role, Scope } from "../../contract/access.ts";
+import { scopesOf } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 
 const columns = [
@@ -92,21 +93,24 @@ export async function insertToken(tx: Db | Tx, token: NewToken) {
 }
 
 /**
- * Returns how many live owner tokens the organization has besides this one. Locks the organization, so that concurrent calls wait until the
- * transaction ends.
+ * Returns whether the organization keeps a token that may do everything in it without this one: a live owner token with all of an owner's
+ * scopes, for all projects, that is not in approval mode. Locks the organization, so that concurrent calls wait until the transaction ends.
  */
-export async function lockOtherOwnerTokens(tx: Tx, orgId: string, id: string): Promise<number> {
+export async function lockKeepsOwner(tx: Tx, orgId: string, id: string): Promise<boolean> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
-  const { count } = await tx
+  const found = await tx
     .selectFrom("api_token")
-    .select(sql<number>`count(*)`.as("count"))
+    .select("id")
     .where("org_id", "=", orgId)
     .where("id", "<>", id)
     .where("role", "=", "owner")
     .where("project_ids", "is", null)
+    .where("approval_mode", "=", false)
+    .where(sql<boolean>`scopes @> ${scopesOf("owner")}::text[]`)
     .where(isLive)
-    .executeTakeFirstOrThrow();
-  return count;
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
 }
 
 /** Locks the organization, so that concurrent creations wait, and returns how many tokens it has that are not revoked. */

@@ -4,6 +4,7 @@ import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
 import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";
 import { newWebhookSecret } from "../../kit/standard-webhooks.ts";
+import { privateUrlProblem } from "../../kit/reachable-addresses.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import * as queries from "./queries.ts";
 import { fits, isCode, openWebhook, sealSecret, sealUrl } from "./webhooks.ts";
@@ -114,6 +115,9 @@ function requireFit(ctx: WritingContext, format: WebhookFormat, url: string): vo
       error:
         "The format `email` needs an address such as mailto:ops@example.com; every other format needs https:// or http://.",
     });
+  const problem = format === "email" ? undefined : privateUrlProblem(url, ctx.platform.settings.outgoingNetworks);
+  if (problem !== undefined)
+    return ctx.fail("invalid_request", { error: problem, details: [{ path: "url", message: problem }] });
   if (format === "email" && ctx.platform.ports.mailTo === null)
     return ctx.fail("conflict", {
       error: "This platform sends no e-mail.",

@@ -1,6 +1,7 @@
 import {
   databaseFailed,
   databaseReady,
+  partMissing,
   serverOf,
   specOf,
   takeDatabase,
@@ -10,6 +11,7 @@ import {
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { lockProject } from "../../features/projects/projects.ts";
+import { PartMissing } from "../../kit/part-missing.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import type { ServerAddress } from "../../kit/server-address.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -109,15 +111,16 @@ async function repairDatabase(
   if (lease === undefined) return false;
   // Recovery on a full disk would only use up what is left, so the server starts once there is space again.
   const { is_full } = await platform.ports.dataDisk.observe();
-  const endpoint =
+  const started =
     is_full && !fine
-      ? undefined
+      ? noRoom
       : await holdLease(platform.db, lease, signal, (held) => startDatabase(platform, row, held));
   if (signal.aborted) return false;
-  if (endpoint !== undefined) await markDatabaseReady(platform, row, lease, endpoint);
-  else if (!fine) await databaseFailed(platform.db, lease, is_full ? noRoom : failure);
+  const isStarted = !("stage" in started);
+  if (isStarted) await markDatabaseReady(platform, row, lease, started);
+  else if (!fine) await databaseFailed(platform.db, lease, started);
   await platform.wakeups.send(platform.db, "outcomes", row.id);
-  return endpoint !== undefined;
+  return isStarted;
 }
 
 const failure: Failure = {
@@ -135,20 +138,22 @@ const noRoom: Failure = {
   hint: "Ask the operator to free space; the database then starts without further action.",
 };
 
-/** Resolves to undefined if the host can't start it. Errors from writing Berth's own rows are handled separately. */
+/** Resolves to a failure if the host can't start it. Errors from writing Berth's own rows are handled separately. */
 async function startDatabase(
   platform: Platform,
   row: DatabaseRow,
   signal: AbortSignal,
-): Promise<DatabaseEndpoint | undefined> {
+): Promise<DatabaseEndpoint | Failure> {
   try {
     return await platform.ports.postgresHost.ensure(specOf(platform.vault, row), signal);
   } catch (error) {
-    if (signal.aborted) return undefined;
+    if (signal.aborted) return failure;
+    if (error instanceof PartMissing)
+      return { ...failure, code: partMissing, summary: error.summary, hint: error.hint };
     platform.log.error({ err: error, database: row.id }, "a database could not be started; it will be tried again");
     const summary = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     platform.log.debug({ summary }, "the reason that the database host reported");
-    return undefined;
+    return failure;
   }
 }
 
@@ -164,7 +169,9 @@ async function markDatabaseReady(
     // For a new database or a new address, restart the application with the new variables.
     const before = serverOf(row);
     const { endpointFor } = platform.ports.runtime;
-    if (before !== null && isSamePlace(endpointFor(before), endpointFor(endpoint))) return;
+    // Applications wait for a database that was ready; those of any other run already, with the way to the server's old place.
+    const isReached = before !== null && isSamePlace(endpointFor(before), endpointFor(endpoint));
+    if (isReached && (row.status === "ready" || isSamePlace(before, endpoint))) return;
     await markVariablesChanged(platform.wakeups, tx, row);
   });
 }

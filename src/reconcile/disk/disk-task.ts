@@ -76,12 +76,16 @@ async function measureDue(platform: Platform, signal: AbortSignal): Promise<void
     if (due === undefined) return;
     const startedAtMs = performance.now();
     const { limits } = await diskUseOf(db, due, settings.disk);
-    const storage_bytes =
-      (await limitStorage(platform, due, limits.storage_bytes)) ?? (await ports.runtime.storageBytes(due));
+    // A missing folder is not an empty one: its row keeps saying that it held files.
+    const isLost = due.has_stored_files && !(await ports.runtime.hasStorage(due));
+    const storage_bytes = isLost
+      ? null
+      : ((await limitStorage(platform, due, limits.storage_bytes)) ?? (await ports.runtime.storageBytes(due)));
     const built_bytes = await sourceAndImagesBytes(ports, due.project_id);
     const images_bytes = built_bytes === null ? null : built_bytes + (await ports.runtime.changedBytes(due.project_id));
     const tookMs = performance.now() - startedAtMs;
-    if (storage_bytes === null) log.warn({ project: due.project_id }, "a storage folder takes too long to measure");
+    if (storage_bytes === null && !isLost)
+      log.warn({ project: due.project_id }, "a storage folder takes too long to measure");
     await saveMeasured(db, due.project_id, { storage_bytes, images_bytes, limits: settings.disk, tookMs });
   }
 }

@@ -2,33 +2,43 @@ import { claimPruning, endPruning, projectsWithImages } from "../../features/dep
 import { holdLease, releaseDeadLeases, renewLease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
+import { rebuildMissing } from "./rebuild-missing.ts";
 
 interface Project {
   readonly id: string;
   readonly org_id: string;
 }
 
-/** Deletes images that no deployment needs any more: keeps those of the serving deployment and of the last good ones. */
+/**
+ * Deletes images that no deployment needs any more, keeping those of the serving deployment and of the last good ones, and builds a missing
+ * serving one again.
+ */
 export function imagesTask(platform: Platform): Task {
   return {
     name: "images",
     periodMs: 600_000,
-    topics: [],
+    topics: ["images"],
     async run(signal) {
       await releaseDeadLeases(platform.db, "image_pruning");
+      const runtimes = (await platform.ports.runtime.describe()).name.split(",");
       let removed = 0;
       for (const project of await projectsWithImages(platform.db)) {
         if (signal.aborted) break;
-        removed += await prune(platform, project, signal);
+        const listed = { at: platform.clock.now(), images: await platform.ports.builder.images(project.id), runtimes };
+        await rebuildMissing(platform, project, listed);
+        removed += await prune(platform, project, { images: listed.images, signal });
       }
       return { detail: `${removed} removed` };
     },
   };
 }
 
-async function prune(platform: Platform, project: Project, signal: AbortSignal): Promise<number> {
+async function prune(
+  platform: Platform,
+  project: Project,
+  { images, signal }: { readonly images: readonly string[]; readonly signal: AbortSignal },
+): Promise<number> {
   const { db, owner, wakeups } = platform;
-  const images = await platform.ports.builder.images(project.id);
   const pruning = await claimPruning(db, project, { images, owner });
   if (pruning === undefined) return 0;
   const { lease } = pruning;

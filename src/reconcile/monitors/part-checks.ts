@@ -21,8 +21,8 @@ export interface Probes {
   readonly roles: readonly string[];
   /** This control plane's own tasks. */
   readonly tasks: () => readonly TaskStatus[];
-  /** The address of git over SSH; null until it listens. */
-  readonly git: () => { readonly host: string; readonly port: number } | null;
+  /** The address of git over SSH, or why it stays closed; null until it listens. */
+  readonly git: () => { readonly host: string; readonly port: number } | string | null;
 }
 
 const minuteMs = 60_000;
@@ -122,6 +122,7 @@ function gitCheck(probes: Probes): Check {
     patience,
     async look() {
       const address = probes.git();
+      if (typeof address === "string") return [overall("fail", address)];
       if (address === null)
         return [overall("fail", "git over SSH is not open.", "The control plane's log has the reason.")];
       if (await greetsAsSsh(address)) return [overall("ok", `git over SSH responds on port ${address.port}.`)];

@@ -13,7 +13,8 @@ import { observeHealth } from "../../features/health/health.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { givenUpWebhooks } from "../../features/webhooks/webhooks.ts";
 import type { Platform } from "../platform.ts";
-import type { Check } from "./check.ts";
+import { missingParts } from "../missing-parts.ts";
+import { listed, type Check } from "./check.ts";
 import {
   evaluateBackups,
   evaluateCertificates,
@@ -79,6 +80,17 @@ export function projectChecks(platform: Platform): readonly Check[] {
         evaluateBackups(await backupAges(db), {
           seconds: settings.monitors.backupAgeMs / 1000,
           daily: settings.backups.daily,
+        }),
+    },
+    {
+      name: "data_folder",
+      scope,
+      patience: atOnce,
+      everyMs: minuteMs,
+      look: async () =>
+        listed(await missingParts(platform, { withBackups: true }), {
+          ok: "Everything that projects have in the data folder is there.",
+          bad: "Parts of projects that are missing from the data folder",
         }),
     },
     ...reachChecks(platform),

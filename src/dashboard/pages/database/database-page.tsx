@@ -81,7 +81,7 @@ function CreateDatabase({ slug }: { readonly slug: string }) {
             look="primary"
             busy={create.isPending}
             row="database.create"
-            onClick={() => create.mutate({ params: { slug } })}
+            onClick={() => create.mutate({ params: { slug }, body: {} })}
           >
             Create a PostgreSQL database
           </Button>

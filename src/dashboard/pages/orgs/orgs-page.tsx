@@ -16,7 +16,7 @@ import { timeColumn, type Column } from "../../ui/table.tsx";
 import { Plain } from "../../ui/text.tsx";
 
 type Org = Answer<"orgs.list">["orgs"][number];
-type Open = { readonly kind: "create" } | { readonly kind: "edit" | "disable"; readonly org: Org };
+type Open = { readonly kind: "create" } | { readonly kind: "edit" | "rescue" | "disable"; readonly org: Org };
 
 /** The page of all organizations of the platform. */
 export function OrgsPage() {
@@ -46,6 +46,7 @@ export function OrgsPage() {
       />
       {open?.kind === "create" && <CreateOrg onClose={close} />}
       {open?.kind === "edit" && <EditOrg org={open.org} onClose={close} />}
+      {open?.kind === "rescue" && <Rescue org={open.org} onClose={close} />}
       {open?.kind === "disable" && <Disable org={open.org} onClose={close} />}
     </Page>
   );
@@ -107,6 +108,9 @@ function Actions({ org, own, onOpen, onEnable }: ColumnsOf & { readonly org: Org
       <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "edit", org })}>
         Edit
       </Button>
+      <Button look="quiet" className="h-7" onClick={() => onOpen({ kind: "rescue", org })}>
+        Owner token
+      </Button>
       {org.state === "active" ? (
         <Button
           look="quiet"
@@ -160,6 +164,22 @@ function EditOrg({ org, onClose }: OfOrg) {
       onClose={onClose}
     >
       <Details name={org.name} most={org.max_projects} />
+    </ActionDialog>
+  );
+}
+
+/** Creates an owner token for an organization that lost its own, and shows it once. */
+function Rescue({ org, onClose }: OfOrg) {
+  return (
+    <ActionDialog
+      row="orgs.rescue"
+      title={`New owner token for ${org.slug}`}
+      submit="Create"
+      input={() => ({ params: { slug: org.slug } })}
+      secret={{ title: "The owner's token", of: (answer) => answer.owner_token }}
+      onClose={onClose}
+    >
+      For an organization whose owner tokens are lost. Its holder may do everything there.
     </ActionDialog>
   );
 }
