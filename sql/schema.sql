@@ -402,6 +402,7 @@ CREATE TABLE public.build (
     settings jsonb,
     runtime text,
     author text,
+    token_id text,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
@@ -471,7 +472,9 @@ CREATE TABLE public.cron_job (
     enabled boolean DEFAULT true NOT NULL,
     next_run_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    command text,
+    previous jsonb
 );
 
 CREATE TABLE public.cron_run (
@@ -494,6 +497,7 @@ CREATE TABLE public.cron_run (
     grouped boolean DEFAULT false NOT NULL,
     failures integer DEFAULT 1 NOT NULL,
     failing_since timestamp with time zone,
+    exit_code integer,
     CONSTRAINT cron_run_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'timeout'::text, 'skipped'::text, 'missed'::text, 'unknown'::text]))),
     CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
 );

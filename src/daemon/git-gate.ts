@@ -15,6 +15,8 @@ const unisolated =
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
   readonly project_ids: readonly string[] | null;
+  /** The token, or the one that registered the key. */
+  readonly token_id: string | null;
 }
 
 /** Connects git's transport to the features: authenticates callers, finds the projects they may access, and turns pushes into builds. */
@@ -34,6 +36,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           organization_slug: owner.org_slug,
           scopes: owner.scopes,
           project_ids: owner.project_ids,
+          token_id: owner.token_id,
         }));
     },
     async authenticateToken(token) {
@@ -50,6 +53,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         organization_slug: caller.org_slug,
         scopes: caller.scopes,
         project_ids: caller.project_ids,
+        token_id: caller.token_id,
       };
       return found;
     },
@@ -62,7 +66,15 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       const { project, caller, refs, quarantine, signal } = push;
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const owner = { org_id: project.organization_id, project_id: project.id };
-      const wanted = { ...owner, actor: caller.name, refs, quarantine, signal, isPlan: push.wants === "plan" };
+      const wanted = {
+        ...owner,
+        actor: caller.name,
+        token_id: (caller as Known).token_id,
+        refs,
+        quarantine,
+        signal,
+        isPlan: push.wants === "plan",
+      };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

@@ -230,6 +230,7 @@ export interface BuildTable {
   settings: Json<unknown> | null;
   runtime: string | null;
   author: string | null;
+  token_id: string | null;
 }
 
 export interface CertificateTable {
@@ -296,6 +297,8 @@ export interface CronJobTable {
   next_run_at: Timestamp;
   created_at: Generated<Timestamp>;
   updated_at: Generated<Timestamp>;
+  command: string | null;
+  previous: Json<unknown> | null;
 }
 
 export interface CronRunTable {
@@ -318,6 +321,7 @@ export interface CronRunTable {
   grouped: Generated<boolean>;
   failures: Generated<number>;
   failing_since: Timestamp | null;
+  exit_code: number | null;
 }
 
 export interface DatabaseTunnelTable {

@@ -44,7 +44,7 @@ async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
   const told = receivePush(
     receiving,
     {
-      ...{ org_id: org.id, project_id: project.id, actor: "ada", quarantine: null, isPlan: false },
+      ...{ org_id: org.id, project_id: project.id, actor: "ada", token_id: null, quarantine: null, isPlan: false },
       refs: [ref("main"), ref("feature")],
       signal: new AbortController().signal,
     },

@@ -17,6 +17,7 @@ export interface Push {
   readonly org_id: string;
   readonly project_id: string;
   readonly actor: string;
+  readonly token_id: string | null;
   readonly refs: readonly PushedRef[];
   readonly quarantine: Quarantine | null;
   /** The push only requests a plan (`-o plan`). */
@@ -195,6 +196,7 @@ async function buildAndFollow(
       author: target.author,
       old_commit: target.ref.old,
       requested_by: push.actor,
+      token_id: push.token_id,
       lease_owner: owner,
     }),
   );

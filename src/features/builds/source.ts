@@ -127,6 +127,7 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
     author: kept.author,
     old_commit: place.head,
     requested_by: caller.token_name,
+    token_id: caller.token_id,
     lease_owner: null,
     runtime,
   };

@@ -38,7 +38,8 @@ export const deployments: Handlers<"deployments"> = {
       old_commit: null,
       lease_owner: null,
     } as const;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by: ctx.caller.token_name });
+    const { token_id, token_name: requested_by } = ctx.caller;
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, token_id });
     ctx.note({ target: build.id, detail: { commit } });
     return { outcome: async () => ({ build_id: build.id, commit }) };
   },

@@ -112,7 +112,7 @@ export interface TakenDeployment extends WorkloadSource {
   readonly branch: string;
   readonly old_commit: string | null;
   /** The cron jobs in the commit's berth.json. */
-  readonly settings: { readonly crons?: readonly { path: string; schedule: string }[] } | null;
+  readonly settings: { readonly crons?: readonly { path?: string; command?: string; schedule: string }[] } | null;
   readonly health_path: string | null;
   readonly fence: number;
   /** Its control plane ended during the deployment, or could not close it. */

@@ -31,6 +31,7 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
       "ssh_key.public_key",
       "api_token.scopes",
       "api_token.project_ids",
+      "api_token.id as token_id",
       "organization.id as org_id",
       "organization.slug as org_slug",
       "organization.suspended_at",

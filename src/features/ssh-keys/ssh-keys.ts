@@ -16,6 +16,7 @@ export interface KeyOwner {
   readonly scopes: readonly Scope[];
   /** The projects to which that token is limited; null: all. */
   readonly project_ids: readonly string[] | null;
+  readonly token_id: string | null;
 }
 
 /**
