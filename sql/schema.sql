@@ -403,6 +403,7 @@ CREATE TABLE public.build (
     runtime text,
     author text,
     copies_data boolean DEFAULT false NOT NULL,
+    token_id text,
     CONSTRAINT build_origin_check CHECK ((origin = ANY (ARRAY['push'::text, 'upload'::text, 'follow'::text, 'redeploy'::text]))),
     CONSTRAINT build_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'superseded'::text])))
 );
@@ -472,7 +473,9 @@ CREATE TABLE public.cron_job (
     enabled boolean DEFAULT true NOT NULL,
     next_run_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    command text,
+    previous jsonb
 );
 
 CREATE TABLE public.cron_run (
@@ -495,6 +498,7 @@ CREATE TABLE public.cron_run (
     grouped boolean DEFAULT false NOT NULL,
     failures integer DEFAULT 1 NOT NULL,
     failing_since timestamp with time zone,
+    exit_code integer,
     CONSTRAINT cron_run_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'timeout'::text, 'skipped'::text, 'missed'::text, 'unknown'::text]))),
     CONSTRAINT cron_run_trigger_check CHECK ((trigger = ANY (ARRAY['schedule'::text, 'manual'::text])))
 );

@@ -6,6 +6,7 @@ import { tunnelProtocol } from "../src/contract/table.ts";
 import { until } from "../src/kit/until.ts";
 import { cliUser } from "./support/cli.ts";
 import { eventually, guardMs } from "./support/eventually.ts";
+import { testToken } from "./support/test-platform.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
 
 let running: ReleasePlatform;
@@ -125,6 +126,29 @@ test("a project's deletion cancels its running commands", async () => {
     return row.status === "cancelled" || undefined;
   };
   assert.equal(await until(ended, { timeoutMs: guardMs }), true);
+});
+
+test("a command ends with the token that requested it, whether that is revoked or expires, and says so", async () => {
+  const { db } = running.platform;
+  for (const how of ["revoked_at", "expires_at"] as const) {
+    const project = await running.servingProject();
+    const { id, text: token } = await testToken(db, project.org.id, {});
+    const begun = endless();
+    const body = { command: "sleep 1000", wait_seconds: 0 };
+    const asked = await running.api.call("POST", `${project.path}/runs`, { token, body });
+    await begun;
+    const endsAt = new Date();
+    if (how === "revoked_at")
+      assert.equal(
+        (await running.api.call("DELETE", `/v1/api-tokens/${id}`, { token: project.org.owner })).status,
+        204,
+      );
+    else await db.updateTable("api_token").set({ expires_at: endsAt }).where("id", "=", id).execute();
+    const { number } = asked.body["run"] as Run;
+    assert.equal(await ends(project, number), "cancelled");
+    const { output } = (await call(project, "GET", `/runs/${number}`)).body as { output: string };
+    assert.match(output, /The token that requested the command was revoked or has expired/);
+  }
 });
 
 test("a project has at most five open commands, and a project without a deployment can run none", async () => {

@@ -12,6 +12,7 @@ const job: Result<"cron.set"> = {
   name: "nightly",
   schedule: "0 3 * * *",
   path: "/nightly",
+  command: null,
   enabled: true,
   last_status: "succeeded",
   last_run_at: at,
@@ -28,6 +29,7 @@ const run: Result<"cron.run"> = {
   status: "failed",
   reason: null,
   http_status: 503,
+  exit_code: null,
   duration_ms: 12,
   response_excerpt: "busy\u001b[2J\nlater",
 };
@@ -37,6 +39,7 @@ const script = {
   "cron.import": () => ({ imported: 1, jobs: ["nightly"] }),
   "cron.runs": () => ({ runs: [run], next_cursor: "more" }),
   "cron.run": () => ({ ...run, status: "skipped" as const, reason: "overlap" as const }),
+  "cron.restore": () => job,
   "cron.delete": () => undefined,
 };
 
@@ -50,6 +53,18 @@ async function session(
   await using user = await cliUser({ url: platform.url, token: goodToken });
   await work(user, platform);
 }
+
+test("set sends a command instead of a path, and restore tells what the job is now", () =>
+  session(async (user, platform) => {
+    const set = ["cron", "set", "nightly", "0 3 * * *"];
+    assert.equal((await user.berth([...set, "--command", "npm run report", "-p", "demo"])).exitCode, 0);
+    const wanted = { schedule: "0 3 * * *", command: "npm run report", enabled: true };
+    assert.deepEqual(platform.seen.at(-1)?.body, wanted);
+    for (const wrong of [[], ["/nightly", "--command", "true"]])
+      assert.equal((await user.berth([...set, ...wrong, "-p", "demo"])).exitCode, 2);
+    const { stdout } = await user.berth(["cron", "restore", "nightly", "-p", "demo"]);
+    assert.match(stdout, /nightly: 0 3 \* \* \* \/nightly\./);
+  }));
 
 test("set sends schedule, path and whether the job is enabled", () =>
   session(async (user, platform) => {

@@ -54,4 +54,19 @@ export const rows = [
     summary:
       "Show one approval request; with ?wait=30, respond as soon as it is decided or expired, at the latest after 30 seconds",
   }),
+  row({
+    name: "approvals.withdraw",
+    method: "DELETE",
+    path: "/v1/approvals/:id",
+    names: "approval",
+    access: "member",
+    // Like reading it: the token that made the request, whatever its scopes.
+    scope: null,
+    within_projects: true,
+    params: z.object({ id }),
+    success: [204],
+    errors: ["forbidden", "conflict"],
+    activity: "approval.withdrawn",
+    summary: "Withdraw an open request of your own token; it expires",
+  }),
 ] as const;

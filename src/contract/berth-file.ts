@@ -1,4 +1,5 @@
 import { parseSchedule } from "./cron-schedule.ts";
+import { requireOneWork } from "./cron.ts";
 import { z } from "zod";
 import { limits } from "./limits.ts";
 
@@ -33,16 +34,26 @@ export const watchedPaths = z
     "Patterns of paths, relative to the repository's root; a push that changes no matching file deploys nothing",
   );
 
-const cron = z.strictObject({
-  path: z
-    .string()
-    .max(512)
-    .regex(/^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/, "must start with one slash and contain no space"),
-  schedule: z.string().superRefine((text, context) => {
-    const parsed = parseSchedule(text);
-    if ("refused" in parsed) context.addIssue({ code: "custom", message: parsed.refused });
-  }),
-});
+const cron = z
+  .strictObject({
+    path: z
+      .string()
+      .max(512)
+      .regex(/^\/(?![/\\])[^\s\\\u0000-\u001f\u007f-\u009f]*$/, "must start with one slash and contain no space")
+      .optional(),
+    command: z
+      .string()
+      .min(1)
+      .max(8192)
+      .regex(/^[^\0]*$/, "must not contain NUL")
+      .optional()
+      .describe("Instead of path: a shell command line, run in the application's image"),
+    schedule: z.string().superRefine((text, context) => {
+      const parsed = parseSchedule(text);
+      if ("refused" in parsed) context.addIssue({ code: "custom", message: parsed.refused });
+    }),
+  })
+  .superRefine(requireOneWork);
 
 /** The schema of a repository's `berth.json`. Every field is optional. */
 export const berthFile = z.strictObject({
@@ -112,7 +123,9 @@ export const berthFile = z.strictObject({
     .array(cron)
     .max(100)
     .optional()
-    .describe("Requests that the platform sends on a schedule; they take effect when the deployment goes live"),
+    .describe(
+      "Requests that the platform sends, or commands that it runs, on a schedule; they take effect when the deployment goes live",
+    ),
   watch: watchedPaths.optional(),
   lfs: z
     .literal("ignore")

@@ -111,7 +111,8 @@ const plan = z.object({
     z.object({
       name: z.string(),
       schedule: z.string(),
-      path: z.string(),
+      path: z.string().nullable(),
+      command: z.string().nullable(),
       change: z.enum(["created", "changed", "same"]),
     }),
   ),

@@ -54,6 +54,20 @@ test("anything but five numeric fields within their ranges is refused", () => {
   for (const text of wrong.flat()) assert.ok("refused" in parseSchedule(text), JSON.stringify(text));
 });
 
+test("a range that counts down and a step of 0 are refused with what to write instead", () => {
+  const refused = (text: string) => (parseSchedule(text) as { refused: string }).refused;
+  assert.equal(
+    refused("0 0 * * 6-1"),
+    'the day of week "6-1" counts down: write 1-6, or two ranges in a list (6-6,0-1)',
+  );
+  assert.equal(
+    refused("22-2 * * * *"),
+    'the minute "22-2" counts down: write 2-22, or two ranges in a list (22-59,0-2)',
+  );
+  assert.match(refused("*/0 * * * *"), /the minute "\*\/0" has the step 0: a step is 1 or more/);
+  assert.match(refused("70-10 * * * *"), /not within 0 to 59/);
+});
+
 test("a schedule that never happens is refused", () => {
   for (const text of ["0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "* * 30-31 2 *"])
     assert.ok("refused" in parseSchedule(text), text);

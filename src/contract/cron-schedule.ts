@@ -47,8 +47,15 @@ function parseField(name: string, text: string, range: Range): readonly number[]
     if (found === null) return { refused: `the ${name} "${item.slice(0, 20)}" is not a number, range or step` };
     const [from, to] = boundsOf(found, range);
     const step = Number(found[4] ?? 1);
-    if (from < range[0] || to > range[1] || from > to || step < 1) {
+    if (step < 1) return { refused: `the ${name} "${item}" has the step 0: a step is 1 or more` };
+    if (Math.min(from, to) < range[0] || Math.max(from, to) > range[1]) {
       return { refused: `the ${name} "${item}" is not within ${range[0]} to ${range[1]}` };
+    }
+    if (from > to) {
+      const [least, most] = boundsOf(["", "*"] as never, range);
+      return {
+        refused: `the ${name} "${item}" counts down: write ${to}-${from}, or two ranges in a list (${from}-${most},${least}-${to})`,
+      };
     }
     for (let value = from; value <= to; value += step) values.add(value);
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseSchedule } from "./cron-schedule.ts";
 import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { limits } from "./limits.ts";
+import { commandLine } from "./runs.ts";
 import { cronRunStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -26,6 +27,19 @@ const path = z
     "must start with one slash and contain only printable ASCII without spaces; percent-encode other characters",
   );
 
+const command = commandLine.describe("A shell command line, run like a one-off command with the project's variables");
+
+/** Refuses a job that has both a path and a command, or neither. */
+export function requireOneWork(
+  { path: at, command: line }: { readonly path?: string | undefined; readonly command?: string | undefined },
+  ctx: z.RefinementCtx,
+): void {
+  if ((at === undefined) === (line === undefined))
+    ctx.addIssue({ code: "custom", path: ["path"], message: "give either a path to call or a command to run" });
+}
+
+const work = { path: path.optional(), command: command.optional(), schedule };
+
 const jobName = z
   .string()
   .regex(
@@ -40,7 +54,9 @@ const cronJob = z.object({
   id,
   name: z.string(),
   schedule: z.string(),
-  path: z.string(),
+  /** The path that it calls; null if it runs a command. */
+  path: z.string().nullable(),
+  command: z.string().nullable(),
   enabled: z.boolean(),
   last_status: status.nullable(),
   last_run_at: timestamp.nullable(),
@@ -62,6 +78,7 @@ const cronReasons = [
   "connection_lost",
   "invalid_answer",
   "interrupted",
+  "cancelled",
 ] as const;
 
 const cronRun = z.object({
@@ -73,7 +90,10 @@ const cronRun = z.object({
   status,
   reason: z.enum(cronReasons).nullable(),
   http_status: z.number().int().nullable(),
+  /** Of a command; null before it exits. */
+  exit_code: z.number().int().nullable(),
   duration_ms: z.number().int().nullable(),
+  /** The beginning of the response, or of the command's output. */
   response_excerpt: z.string().nullable(),
 });
 
@@ -96,13 +116,29 @@ export const rows = [
     path: "/v1/projects/:slug/cron/:name",
     access: "member",
     scope: "cron:write",
+    // A new command is a one-off command. Everything else of a job can be restored.
+    approval: true,
     params: slugParam.extend({ name: jobName }),
-    body: z.strictObject({ schedule, path, enabled: z.boolean().optional() }),
+    body: z.strictObject({ ...work, enabled: z.boolean().optional() }).superRefine(requireOneWork),
     result: cronJob,
     success: [200, 201],
     errors: ["conflict"],
     activity: "cron.set",
-    summary: "Create or change a cron job; the schedule is in UTC, and a new job is enabled unless it says otherwise",
+    summary:
+      "Create or change a cron job that calls a path or runs a command; the schedule is in UTC, and a new job is enabled unless it says otherwise",
+  }),
+  row({
+    ...ofProject,
+    name: "cron.restore",
+    method: "POST",
+    path: "/v1/projects/:slug/cron/:name/restore",
+    access: "member",
+    scope: "cron:write",
+    params,
+    result: cronJob,
+    errors: ["conflict"],
+    activity: "cron.restored",
+    summary: "Give a cron job back what its last change replaced: schedule, path or command, and whether it is enabled",
   }),
   row({
     ...ofProject,
@@ -111,7 +147,10 @@ export const rows = [
     path: "/v1/projects/:slug/cron/import",
     access: "member",
     scope: "cron:write",
-    body: z.strictObject({ crons: z.array(z.strictObject({ path, schedule })).max(limits.cron_jobs_per_project) }),
+    approval: true,
+    body: z.strictObject({
+      crons: z.array(z.strictObject(work).superRefine(requireOneWork)).max(limits.cron_jobs_per_project),
+    }),
     result: z.object({ imported: z.number().int(), jobs: z.array(z.string()) }),
     errors: ["conflict"],
     activity: "cron.imported",

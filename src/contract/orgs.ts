@@ -78,6 +78,7 @@ export const rows = [
     names: "organization",
     access: "operator",
     scope: "orgs:write",
+    approval: true,
     params: slugParam,
     result: organization,
     errors: ["conflict"],

@@ -10,7 +10,9 @@ export function planLines(plan: Plan): string[] {
     ...(build === null ? [] : runLines(plan)),
     ...section(
       "Cron jobs of berth.json",
-      plan.crons.map(({ name, schedule, path, change }) => `${name}: ${schedule} ${path} (${change})`),
+      plan.crons.map(
+        ({ name, schedule, path, command, change }) => `${name}: ${schedule} ${path ?? command} (${change})`,
+      ),
     ),
     ...missing(plan.missing_variables),
   ];

@@ -30,6 +30,7 @@ export const rows = [
     path: "/v1/registries/:host",
     access: "owner",
     scope: "registries:write",
+    approval: true,
     params: hostParam,
     body: z.strictObject({
       username: z.string().min(1).max(255).regex(line, "must not contain control characters"),

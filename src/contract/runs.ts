@@ -3,6 +3,12 @@ import { nextCursor, numberCursor, pageQuery, ofProject, queryInteger, slugParam
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
+export const commandLine = z
+  .string()
+  .min(1)
+  .max(limits.command_characters)
+  .regex(/^[^\0]*$/, "must not contain a NUL character");
+
 const run = z.object({
   number: z.number().int(),
   /** `interrupted`: the platform stopped during the run, which is not repeated. */
@@ -54,11 +60,7 @@ export const rows = [
     approval: true,
     body: z.strictObject({
       /** A shell command line, run in the application's folder. */
-      command: z
-        .string()
-        .min(1)
-        .max(limits.command_characters)
-        .regex(/^[^\0]*$/, "must not contain a NUL character"),
+      command: commandLine,
       timeout_seconds: z.number().int().min(1).max(86_400).default(600),
       /** The number of a deployment whose image still exists. Defaults to the active one. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),

@@ -20,7 +20,7 @@ export interface Row {
   readonly further_scopes: readonly Scope[];
   /** Tokens that are limited to projects may call it, although its path names none: it contains only what belongs to their projects. */
   readonly within_projects: boolean;
-  /** A token in approval mode must wait for a human's approval. */
+  /** A token in approval mode must wait for a human's approval, unless its handler notes that this request loses nothing. */
   readonly approval: boolean;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;

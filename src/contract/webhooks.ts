@@ -117,6 +117,7 @@ export const rows = [
     method: "PATCH",
     path: "/v1/webhooks/:id",
     scope: "webhooks:write",
+    approval: true,
     body: z.strictObject({
       name: name.optional(),
       url: url.optional(),

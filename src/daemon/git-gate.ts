@@ -15,6 +15,8 @@ const unisolated =
 interface Known extends GitCaller {
   readonly scopes: readonly Scope[];
   readonly project_ids: readonly string[] | null;
+  /** The token, or the one that registered the key. */
+  readonly token_id: string | null;
 }
 
 /** Connects git's transport to the features: authenticates callers, finds the projects they may access, and turns pushes into builds. */
@@ -35,6 +37,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           may_rewrite: !owner.approval_mode,
           scopes: owner.scopes,
           project_ids: owner.project_ids,
+          token_id: owner.token_id,
         }));
     },
     async authenticateToken(token) {
@@ -52,6 +55,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         may_rewrite: !caller.approval_mode,
         scopes: caller.scopes,
         project_ids: caller.project_ids,
+        token_id: caller.token_id,
       };
       return found;
     },
@@ -65,7 +69,8 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       if (project.called !== undefined) for (const line of renamed(project, project.called)) onLine(line);
       const owner = { org_id: project.organization_id, project_id: project.id };
       const asked = { actor: caller.name, mayRewrite: caller.may_rewrite, copies_data: !caller.may_rewrite };
-      const wanted = { ...owner, ...asked, refs, quarantine, signal, isPlan: push.wants === "plan" };
+      const token = { token_id: (caller as Known).token_id };
+      const wanted = { ...owner, ...asked, ...token, refs, quarantine, signal, isPlan: push.wants === "plan" };
       const verdict = await receivePush(receiving, wanted, onLine);
       if (!verdict.accepted) return { accepted: false };
       if (verdict.build === null) return { accepted: true };

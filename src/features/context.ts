@@ -168,6 +168,8 @@ export interface ActivityNote {
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Nothing changes, so no activity is recorded. */
   readonly silent?: boolean;
+  /** The request of a row with `approval` loses nothing, so it needs none. */
+  readonly losesNothing?: boolean;
   /** The outcome decides whether something changes, and records the activity itself. */
   readonly recordedLater?: boolean;
 }

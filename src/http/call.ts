@@ -107,7 +107,7 @@ export class Call {
       route: this.#row.name,
       would_answer: this.#status,
       would_change: silent ? null : { action: this.#note.action ?? this.#row.activity, target, detail },
-      needs_approval: isGated(this.#row, caller),
+      needs_approval: isGated(this.#row, caller) && this.#note.losesNothing !== true,
       affects: reaches ? await affectedBy(platform, { org_id, project_id }) : null,
     };
     return { status: 200, text: JSON.stringify(dryRun.parse(said)) };
@@ -128,11 +128,11 @@ export class Call {
     this.#note = {};
     this.#status = this.#row.success[0];
     const caller = this.#caller as Caller;
-    const isBehindGate = isGated(this.#row, caller);
+    const mayBeGated = isGated(this.#row, caller);
     // Looked up before the handler runs, which may delete it.
-    const named = isBehindGate ? await findNamed(tx, this.#row, caller, input.params) : undefined;
+    const named = mayBeGated ? await findNamed(tx, this.#row, caller, input.params) : undefined;
     const result = await this.#handle(tx, input);
-    if (isBehindGate) {
+    if (mayBeGated && this.#note.losesNothing !== true) {
       const approval_id = await passGate(tx, this.#gatedRequest(input, named?.id), this.#options.platform.clock.now());
       this.#note = { ...this.#note, detail: { ...this.#note.detail, approval_id } };
     }

@@ -37,8 +37,10 @@ async function askTo(
   method: string,
   path: string,
   body?: unknown,
-  token = agent,
+  given?: string,
 ): Promise<{ id: string; page: string }> {
+  // A token may have few requests that wait.
+  const token = given ?? (await makeAgent());
   const called = await api.call(method, path, { token, ...(body === undefined ? {} : { body }) });
   assert.equal(called.body["code"], "approval_required", called.text);
   const { id } = called.body["approval"] as { id: string };

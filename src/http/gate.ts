@@ -42,8 +42,15 @@ export async function askAtGate(
   const asked = await ask(error.request);
   if (asked.outcome === "full")
     throw new Refused("rate_limited", {
-      error: `The organization already has ${limits.approvals_pending} requests that wait for approval.`,
-      hint: "Let an owner decide some of them first.",
+      ...(asked.of === "token"
+        ? {
+            error: `This token already has ${limits.approvals_pending_of_token} requests that wait for approval, or were withdrawn within 10 minutes.`,
+            hint: "Wait for a decision, or withdraw one that is no longer needed: DELETE /v1/approvals/:id (`berth approvals withdraw <id>`).",
+          }
+        : {
+            error: `The organization already has ${limits.approvals_pending} requests that wait for approval.`,
+            hint: "Let an owner decide some of them first.",
+          }),
       retryAfterSeconds: 60,
       next: { route: "approvals.list", method: "GET", path: "/v1/approvals?status=pending" },
     });

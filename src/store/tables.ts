@@ -232,6 +232,7 @@ export interface BuildTable {
   runtime: string | null;
   author: string | null;
   copies_data: Generated<boolean>;
+  token_id: string | null;
 }
 
 export interface CertificateTable {
@@ -298,6 +299,8 @@ export interface CronJobTable {
   next_run_at: Timestamp;
   created_at: Generated<Timestamp>;
   updated_at: Generated<Timestamp>;
+  command: string | null;
+  previous: Json<unknown> | null;
 }
 
 export interface CronRunTable {
@@ -320,6 +323,7 @@ export interface CronRunTable {
   grouped: Generated<boolean>;
   failures: Generated<number>;
   failing_since: Timestamp | null;
+  exit_code: number | null;
 }
 
 export interface DatabaseTunnelTable {

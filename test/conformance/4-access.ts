@@ -133,6 +133,15 @@ export function accessRows(subject: () => Subject): void {
     }
   });
 
+  it("DELETE approvals/:id withdraws an open request of the token's own, and no other", async () => {
+    const asked = await subject().expect(403, "POST", "/v1/api-tokens", { as: "careful", body: { name: "withdrawn" } });
+    const path = `/v1/approvals/${asked.body.approval.id}`;
+    await subject().expect(403, "DELETE", path);
+    await subject().expect(204, "DELETE", path, { as: "careful" });
+    assert.equal((await subject().expect(200, "GET", path)).body.status, "expired");
+    await subject().expect(409, "DELETE", path, { as: "careful" });
+  });
+
   it("GET approvals lists the organization's requests and statuses; another organization's approvals are missing", async () => {
     const { approvals } = (await subject().expect(200, "GET", "/v1/approvals?status=consumed")).body;
     assert.ok(approvals.length >= gated.length && approvals.every(({ status }: Json) => status === "consumed"));

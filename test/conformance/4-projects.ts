@@ -217,10 +217,13 @@ export function projectRows(subject: () => Subject): void {
       (await subject().expect(201, "PUT", "/v1/projects/shop/cron/monthly", { body: job })).body.enabled,
       true,
     );
+    await subject().expect(409, "POST", "/v1/projects/shop/cron/monthly/restore");
     const off = await subject().expect(200, "PUT", "/v1/projects/shop/cron/monthly", {
       body: { ...job, enabled: false },
     });
     assert.deepEqual([off.body.enabled, off.body.next_run_at], [false, null]);
+    const restored = await subject().expect(200, "POST", "/v1/projects/shop/cron/monthly/restore");
+    assert.deepEqual([restored.body.enabled, restored.body.schedule], [true, job.schedule]);
     const { body } = await subject().expect(201, "POST", "/v1/projects/shop/cron/monthly/run");
     assert.match(body.id, /^run_/);
     const run = await eventually("the run ends", async () => {

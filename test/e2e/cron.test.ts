@@ -18,14 +18,15 @@ interface Run {
   readonly trigger: string;
   readonly status: string;
   readonly http_status: number | null;
+  readonly exit_code: number | null;
   readonly scheduled_at: string;
   readonly response_excerpt: string | null;
 }
 
-async function ended(trigger: string): Promise<Run | undefined> {
+async function ended(trigger: string, job = "tick"): Promise<Run | undefined> {
   return until(
     async () => {
-      const { body } = await platform.call<{ runs: Run[] }>("GET", "/v1/projects/demo/cron/tick/runs");
+      const { body } = await platform.call<{ runs: Run[] }>("GET", `/v1/projects/demo/cron/${job}/runs`);
       return body.runs.find((run) => run.trigger === trigger && run.status !== "running");
     },
     { timeoutMs: guardMs, atMostMs: 1000 },
@@ -40,6 +41,15 @@ inEachWay({ possible: ({ over }) => over === "http" }, (way) => {
     assert.equal(pushed.exitCode, 0, pushed.stderr);
   });
   after(() => platform?.destroy());
+
+  test("a cron job runs a command with the application's variables, and keeps exit code and output", async () => {
+    const body = { schedule: "0 0 1 1 *", command: "echo port $PORT; exit 3" };
+    assert.equal((await platform.call("PUT", "/v1/projects/demo/cron/report", body)).status, 201);
+    assert.equal((await platform.call("POST", "/v1/projects/demo/cron/report/run")).status, 201);
+    const run = await ended("manual", "report");
+    assert.deepEqual([run?.status, run?.exit_code, run?.http_status], ["failed", 3, null]);
+    assert.match(run?.response_excerpt ?? "", /^port \d+\n$/);
+  });
 
   test("a cron job calls the application on demand and on schedule, with a secret that identifies the caller", async () => {
     const body = { schedule: "* * * * *", path: "/tick?now=1" };

@@ -12,6 +12,7 @@ import {
   type Called,
   type TestOrganization,
 } from "../support/test-platform.ts";
+import { losses, type Loss } from "./losses.ts";
 import { openToLimited, type Permission } from "./permission.ts";
 import { permissions } from "./permissions.ts";
 import { postgresHostDouble } from "../support/port-doubles.ts";
@@ -56,11 +57,13 @@ test("only operator rows have an organization in their path beside another param
   for (const row of routes as readonly Row[]) assert.ok(!("org" in row.params.shape) || row.access === "operator");
 });
 
-test("rows that delete, restore or create a token need approval, for tokens in approval mode", () => {
-  // A lower size limit deletes the oldest backups.
-  const further = ["tokens.create", "orgs.create", "backups.restore", "disk.limits"];
-  for (const row of routes as readonly Row[]) {
-    if (row.method === "DELETE" || further.includes(row.name)) assert.ok(row.approval, row.name);
+test("for each write it is decided what it may lose, and the contract asks a human accordingly", () => {
+  const writes = (routes as readonly Row[]).filter(changes);
+  assert.deepEqual(writes.map(({ name }) => name).sort(), Object.keys(losses).sort());
+  for (const { name, approval, method } of writes) {
+    const loss = losses[name] as Loss;
+    assert.equal(approval, loss === "asks" || "asks_if_it_loses" in loss, name);
+    if (method === "DELETE" && name !== "approvals.withdraw") assert.equal(loss, "asks", name);
   }
 });
 
@@ -92,9 +95,10 @@ for (const row of routes as readonly Row[]) {
         const called = await send(permission, things, { token: await tokenOf(name, permission, things) });
         assert.equal(called.status, expected, called.text);
         assertDeclared(row, called);
-        if (name === "limited" && expected === 403 && permission.access !== "operator")
+        if (name === "limited" && !isOpenToLimited(row.name, permission) && permission.access !== "operator")
           assert.equal(called.body["code"], "unlimited_only");
-        if (name === "approval mode" && called.status === 403) assert.equal(called.body["code"], "approval_required");
+        if (name === "approval mode" && permission.approval === true && called.status === 403)
+          assert.equal(called.body["code"], "approval_required");
       });
     }
     // The server checks the rights for a row before it looks anything up, so that 403 does not reveal what exists.

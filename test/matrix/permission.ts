@@ -31,16 +31,8 @@ export interface Permission {
 
 /** The rows that tokens limited to projects may call, although their paths name no project, build or backup. */
 export const openToLimited: readonly string[] = [
-  ...[
-    "me.get",
-    "projects.list",
-    "overview.get",
-    "activity.list",
-    "activity.changes",
-    "approvals.list",
-    "approvals.get",
-  ],
-  ...["tokens.create", "ssh-keys.create"],
+  ...["me.get", "projects.list", "overview.get", "activity.list", "activity.changes"],
+  ...["approvals.list", "approvals.get", "approvals.withdraw", "tokens.create", "ssh-keys.create"],
 ];
 
 export const project = ({ project: { slug } }: Things) => `/v1/projects/${slug}`;

@@ -53,7 +53,15 @@ export async function deployedProject(
 export async function addJob(
   db: Db,
   project: Pick<CronProject, "org_id" | "project_id">,
-  job: { name: string; next_run_at: Date; schedule?: string; path?: string; enabled?: boolean },
+  job: {
+    name: string;
+    next_run_at: Date;
+    schedule?: string;
+    path?: string;
+    command?: string;
+    updated_at?: Date;
+    enabled?: boolean;
+  },
 ): Promise<string> {
   const id = newId("job");
   const { org_id, project_id } = project;

@@ -14,10 +14,17 @@ import { listCommand, rowCommand } from "../row-commands.ts";
 
 /** Adds `berth approvals`: requests of tokens in approval mode. People decide in a browser, never here. */
 export function addApprovals(program: Command, ctx: CliContext): void {
-  const approvals = addGroup(program, "approvals", "List, show and wait for approval requests");
+  const approvals = addGroup(program, "approvals", "List, show, wait for and withdraw approval requests");
   addList(approvals, ctx);
   addShow(approvals, ctx);
   addWait(approvals, ctx);
+  rowCommand(approvals, ctx, {
+    row: "approvals.withdraw",
+    usage: "withdraw <id>",
+    summary: "Withdraw an open request of your own token",
+    examples: ["berth approvals withdraw apr_01jd…"],
+    text: (_, _paint, { words }) => `Withdrew ${words["id"]}.`,
+  });
 }
 
 type Approval = Answer<"approvals.get">;

@@ -18,6 +18,14 @@ export function addCron(program: Command, ctx: CliContext): void {
   addImport(cron, ctx);
   addRuns(cron, ctx);
   addRun(cron, ctx);
+  rowCommand(cron, ctx, {
+    row: "cron.restore",
+    usage: "restore <name>",
+    summary: "Bring back what the last change of a job replaced",
+    examples: ["berth cron restore nightly"],
+    text: (job) =>
+      `${job.name}: ${job.schedule} ${oneLine(job.path ?? job.command ?? "", 80)}${job.enabled ? "" : ", disabled"}.`,
+  });
   addRemove(cron, ctx);
 }
 
@@ -32,37 +40,51 @@ function addList(cron: Command, ctx: CliContext): void {
     columns: {
       NAME: (job) => job.name,
       "SCHEDULE (UTC)": (job) => job.schedule,
-      PATH: (job) => oneLine(job.path, 50),
+      "PATH OR COMMAND": (job) => oneLine(job.path ?? job.command ?? "", 50),
       LAST: (job, paint) => (job.last_status === null ? "" : paintStatus(paint, job.last_status)),
       "LAST RUN": (job) => relativeTime(job.last_run_at),
       "NEXT RUN": (job) => (job.next_run_at === null ? "disabled" : relativeTime(job.next_run_at)),
     },
-    empty: "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one.",
+    empty:
+      "There are no cron jobs yet: `berth cron set <name> <schedule> <path>` makes one, and --command instead of the path one that runs a command.",
   });
 }
 
 function addSet(cron: Command, ctx: CliContext): void {
   addCommand(cron, {
-    usage: "set <name> <schedule> <path>",
-    summary: "Create or change a job; the schedule has five numeric fields, in UTC",
+    usage: "set <name> <schedule> [path]",
+    summary: "Create or change a job that calls a path or runs a command; the schedule has five numeric fields, in UTC",
     examples: [
       'berth cron set nightly "0 3 * * *" /tasks/nightly',
       'berth cron set every-5-min "*/5 * * * *" "/poll?source=mail"',
+      'berth cron set reports "0 6 * * 1" --command "python manage.py send_reports"',
       'berth cron set nightly "0 3 * * *" /tasks/nightly --disabled',
     ],
   })
+    .option("--command <line>", "instead of the path: a command line, run in the application's image")
     .option("--disabled", "keep the job, but don't run it")
-    .action(async (name: string, schedule: string, path: string, options: { disabled?: boolean }) => {
-      const slug = await currentProject(ctx);
-      const client = await ctx.client();
-      const body = { schedule, path, enabled: options.disabled !== true };
-      const job = await client.call("cron.set", { params: { slug, name }, body });
-      ctx.output.result(job, () =>
-        job.next_run_at === null
-          ? `${job.name} is disabled.`
-          : `${job.name} runs next ${relativeTime(job.next_run_at)}, at ${job.next_run_at}.`,
-      );
-    });
+    .action(
+      async (
+        name: string,
+        schedule: string,
+        path: string | undefined,
+        options: { disabled?: boolean; command?: string },
+      ) => {
+        const slug = await currentProject(ctx);
+        const client = await ctx.client();
+        const { command, disabled } = options;
+        if ((path === undefined) === (command === undefined))
+          throw usageError("Give either a path to call or --command with a command line to run.");
+        const work = command === undefined ? { path } : { command };
+        const body = { ...work, schedule, enabled: disabled !== true };
+        const job = await client.call("cron.set", { params: { slug, name }, body });
+        ctx.output.result(job, () =>
+          job.next_run_at === null
+            ? `${job.name} is disabled.`
+            : `${job.name} runs next ${relativeTime(job.next_run_at)}, at ${job.next_run_at}.`,
+        );
+      },
+    );
 }
 
 function addImport(cron: Command, ctx: CliContext): void {
@@ -81,7 +103,7 @@ function addImport(cron: Command, ctx: CliContext): void {
   });
 }
 
-type Crons = { path: string; schedule: string }[];
+type Crons = { path?: string; command?: string; schedule: string }[];
 
 /** Reads the list of jobs; the platform validates its entries. */
 function readCrons(text: string, file: string): Crons {
@@ -116,7 +138,8 @@ function addRuns(cron: Command, ctx: CliContext): void {
 }
 
 function outcomeOf(run: Answer<"cron.runs">["runs"][number]): string {
-  const parts = [run.http_status?.toString(), run.reason?.replaceAll("_", " ")];
+  const exit = run.exit_code === null ? undefined : `exit code ${run.exit_code}`;
+  const parts = [run.http_status?.toString() ?? exit, run.reason?.replaceAll("_", " ")];
   return parts.filter((part) => part !== undefined).join(", ");
 }
 

@@ -73,12 +73,13 @@ export const groups: readonly Group[] = [
   },
   {
     name: "cron",
-    about: "Cron jobs: requests that the platform sends to the application.",
+    about: "Cron jobs: requests to the application, or commands in its image, on a schedule.",
     actions: {
       list: "cron.list",
       runs: "cron.runs",
       set: "cron.set",
       import: "cron.import",
+      restore: "cron.restore",
       run: "cron.run",
       delete: "cron.delete",
     },

@@ -281,3 +281,36 @@ async function failedRun(owner: { org_id: string; project_id: string }): Promise
     .values({ ...owner, ...run, status: "failed", http_status: 500, finished_at: new Date() })
     .execute();
 }
+
+test("a deployment and a failed build that a token requested have the token as their actor", async () => {
+  const { db } = api.database;
+  const project = await testProject(api.platform, org);
+  const owner = { org_id: org.id, project_id: project.id };
+  const { id: token_id } = (await api.call("GET", "/v1/me", { token: org.member })).body["token"] as { id: string };
+  for (const [number, status] of [
+    [1, "succeeded"],
+    [2, "failed"],
+  ] as const) {
+    const build_id = await testBuild(api.platform, owner, { status });
+    await db
+      .updateTable("build")
+      .set({ token_id, requested_by: "agent", finished_at: new Date() })
+      .where("id", "=", build_id)
+      .execute();
+    if (status === "failed") continue;
+    const id = await testDeployment(api.platform, owner, { build_id, number, status: "active" });
+    await db
+      .updateTable("deployment")
+      .set({ activated_at: new Date(), finished_at: new Date() })
+      .where("id", "=", id)
+      .execute();
+  }
+  const { entries } = await read(`/v1/projects/${project.slug}/timeline`);
+  assert.deepEqual(
+    entries.map(({ action, actor }) => [action, actor.type, actor.name, actor.token_id]),
+    [
+      ["build.failed", "token", "agent", token_id],
+      ["deployment.activated", "token", "agent", token_id],
+    ],
+  );
+});

@@ -66,7 +66,7 @@ const sources: readonly Source[] = [
       case when s.activated_at is null then 'deployment.failed' else 'deployment.activated' end as action, s.number::text as target,
       jsonb_strip_nulls(jsonb_build_object('number', s.number, 'trigger', s.trigger, 'commit', s.commit, 'stage', s.failure->>'stage',
         'code', s.failure->>'code', 'reason', s.failure->>'summary', 'build', s.build_id)) as detail,
-      a.actor_token_id, case s.trigger when 'variables' then 'berth' when 'rollback' then coalesce(a.actor_name, 'berth')
+      case when s.trigger = 'variables' then null when s.trigger in ('rollback', 'restart') then a.actor_token_id else b.token_id end as actor_token_id, case s.trigger when 'variables' then 'berth' when 'rollback' then coalesce(a.actor_name, 'berth')
         when 'restart' then coalesce(a.actor_name, 'berth') else coalesce(b.requested_by, 'berth') end as actor_name`,
     // The request for a rollback or restart is recorded in the transaction that creates the deployment, so both have the same timestamp.
     joins: sql`join build b on b.id = s.build_id left join lateral (
@@ -81,7 +81,7 @@ const sources: readonly Source[] = [
     columns: sql`'build.failed' as action, s.id as target,
       jsonb_strip_nulls(jsonb_build_object('number', s.number, 'commit', s.commit, 'stage', s.failure->>'stage', 'code', s.failure->>'code',
         'reason', s.failure->>'summary')) as detail,
-      null as actor_token_id, coalesce(s.requested_by, 'berth') as actor_name`,
+      s.token_id as actor_token_id, coalesce(s.requested_by, 'berth') as actor_name`,
     joins: nothing,
   },
   {

@@ -135,6 +135,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "verification.failed": (row) => `Verification of ${backupOf(row)} failed`,
   "approval.requested": (row) => `Approval requested: ${approvalOf(row)}`,
   "approval.approved": (row) => `Approved: ${approvalOf(row)}`,
+  "approval.withdrawn": (row) => `Withdrawn: ${approvalOf(row)}`,
   "approval.denied": (row) => `Denied: ${approvalOf(row)}`,
   "build.cancelled": ({ detail }) => `Build ${word(detail["number"])} cancelled`,
   "build.failed": (row) =>
@@ -147,6 +148,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
     return `Cron job ${target ?? ""} failed${repeated(detail["failures"], detail["since"])}: ${word(answer)}`;
   },
   "cron.set": ({ target }) => `Cron job ${target} saved`,
+  "cron.restored": ({ target }) => `Cron job ${target} restored to what it was before its last change`,
   "cron.deleted": ({ target }) => `Cron job ${target} removed`,
   "cron.run_requested": ({ target }) => `Run of the cron job ${target} requested`,
   "cron.imported": ({ detail }) => `Cron jobs imported: ${listed(detail["jobs"])}`,

@@ -292,16 +292,42 @@ describe("against asking too often", () => {
     await later(10 * 60_000 + 1000, async () => assert.notEqual(approvalOf(await send("x")).id, id));
   });
 
-  test("at most 20 requests of an organization wait", async () => {
+  test("at most 5 requests of a token and 50 of an organization wait", async () => {
     const s = await scene();
-    const send = (name: string) => s.ask("POST", "/v1/api-tokens", { name });
-    const all = await Promise.all(Array.from({ length: 30 }, (_, i) => send(`n${i}`)));
-    assert.equal(all.filter(({ body }) => body["code"] === "approval_required").length, 20);
-    const full = all.find(({ status }) => status === 429);
-    assert.equal(full?.body["code"], "rate_limited");
+    const { db } = api.database;
+    const agents = await Promise.all(
+      Array.from({ length: 11 }, () => testToken(db, s.org.id, { role: "owner", approval_mode: true })),
+    );
+    const send = (token: string, name: string) => api.call("POST", "/v1/api-tokens", { token, body: { name } });
+    const ofOne = await Promise.all(Array.from({ length: 9 }, (_, i) => send(agents[0]?.text ?? "", `n${i}`)));
+    assert.equal(ofOne.filter(({ body }) => body["code"] === "approval_required").length, 5);
+    const full = ofOne.find(({ status }) => status === 429);
+    assert.match(full?.text ?? "", /This token already has 5 requests[^"]*"[^}]*berth approvals withdraw/);
     assert.ok(full?.headers.get("retry-after"));
+    for (const { text } of agents.slice(1, 10)) for (let i = 0; i < 5; i += 1) approvalOf(await send(text, `n${i}`));
+    assert.match((await send(agents[10]?.text ?? "", "n")).text, /The organization already has 50 requests/);
     const neighbour = await scene();
     approvalOf(await neighbour.ask("POST", "/v1/api-tokens", { name: "mine" }));
+  });
+
+  test("is withdrawn by its own token only, once, whether it is decided or not, and makes no room for more messages", async () => {
+    const s = await scene();
+    const twin = await testToken(api.database.db, s.org.id, { role: "owner", approval_mode: true });
+    const { id } = approvalOf(await s.ask("POST", "/v1/api-tokens", { name: "withdrawn" }));
+    const withdraw = (token: string) => api.call("DELETE", `/v1/approvals/${id}`, { token });
+    for (const token of [twin.text, s.org.owner]) assert.equal((await withdraw(token)).body["code"], "forbidden");
+    const waiting = s.ask("GET", `/v1/approvals/${id}?wait=50`);
+    assert.equal((await s.ask("DELETE", `/v1/approvals/${id}`)).status, 204);
+    assert.equal((await waiting).body["status"], "expired");
+    assert.equal((await s.ask("DELETE", `/v1/approvals/${id}`)).body["code"], "conflict");
+    const { activity } = (await api.call("GET", "/v1/activity", { token: s.org.owner })).body;
+    assert.match(JSON.stringify(activity), /Withdrawn: Create the token \\"withdrawn\\"/);
+    const approved = approvalOf(await s.ask("POST", "/v1/api-tokens", { name: "approved" }));
+    await decideBy(api, approved.id, "approved");
+    assert.equal((await s.ask("DELETE", `/v1/approvals/${approved.id}`)).status, 204);
+    approvalOf(await s.ask("POST", "/v1/api-tokens", { name: "approved" }));
+    for (const name of ["b", "c"]) approvalOf(await s.ask("POST", "/v1/api-tokens", { name }));
+    assert.equal((await s.ask("POST", "/v1/api-tokens", { name: "d" })).status, 429);
   });
 });
 

@@ -43,8 +43,8 @@ export type Asked =
   /** It is pending or already approved. Repeating the same request returns the same approval. */
   | { readonly outcome: "open"; readonly approval: queries.ApprovalRow }
   | { readonly outcome: "denied"; readonly approval: queries.ApprovalRow; readonly retryAfterSeconds: number }
-  /** The organization has reached its limit of pending approvals. */
-  | { readonly outcome: "full" };
+  /** The token or the organization has reached its limit of pending approvals. */
+  | { readonly outcome: "full"; readonly of: "token" | "organization" };
 
 /** Asks for an approval of this request, in a transaction of its own. Only people receive the decision link. */
 export async function askForApproval(platform: HandlerPlatform, request: GatedRequest): Promise<Asked> {
@@ -60,7 +60,9 @@ export async function askForApproval(platform: HandlerPlatform, request: GatedRe
     const denial = await queries.selectDenial(tx, asked, coolSince);
     if (denial !== undefined)
       return { outcome: "denied", approval: denial, retryAfterSeconds: coolDownLeft(denial, now) };
-    if ((await queries.countPending(tx, key.org_id, now)) >= limits.approvals_pending) return { outcome: "full" };
+    const pending = await queries.countPending(tx, key, { now, withdrawnSince: coolSince });
+    if (pending.of_token >= limits.approvals_pending_of_token) return { outcome: "full", of: "token" };
+    if (pending.of_organization >= limits.approvals_pending) return { outcome: "full", of: "organization" };
     return { outcome: "open", approval: await make(platform, tx, request, now) };
   });
 }
@@ -72,6 +74,17 @@ export async function voidApprovals(
   owner: { readonly org_id: string; readonly token_id: string },
 ): Promise<void> {
   await tell(tx, wakeups, await queries.expireOfToken(tx, owner));
+}
+
+/** Ends an open request because its own token withdraws it; returns false when it is no longer open. */
+export async function withdrawApproval(
+  tx: Tx,
+  wakeups: Wakeups,
+  own: { readonly org_id: string; readonly token_id: string; readonly id: string },
+): Promise<boolean> {
+  const ended = await queries.expireOfToken(tx, own);
+  await tell(tx, wakeups, ended);
+  return ended.length > 0;
 }
 
 /** Expires the approvals whose time is over. Returns their number. */

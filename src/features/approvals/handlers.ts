@@ -2,6 +2,7 @@ import { pageOf } from "../../kit/page.ts";
 import type { Result } from "../../contract/routes.ts";
 import { createSignal } from "../../store/signal.ts";
 import type { Context, Handlers } from "../context.ts";
+import { withdrawApproval } from "./approvals.ts";
 import { summaryOf } from "./rules.ts";
 import { listApprovals, selectApproval, type ApprovalRow } from "./queries.ts";
 
@@ -18,6 +19,22 @@ export const approvals: Handlers<"approvals"> = {
     if (seen.status !== "pending" || query.wait === 0) return present(seen);
     await untilDecided(ctx, params.id, query.wait * 1000);
     return present(await look());
+  },
+
+  async withdraw(ctx, { params: { id } }) {
+    const { org_id, token_id } = ctx.caller;
+    const asked = await selectApproval(ctx.tx, { org_id, id }, ctx.now);
+    if (asked === undefined) return ctx.fail("not_found");
+    if (asked.token_id !== token_id)
+      return ctx.fail("forbidden", {
+        error: "Only the token that made a request withdraws it.",
+        hint: "An owner denies it on its page: Approvals in the dashboard.",
+      });
+    if (!(await withdrawApproval(ctx.tx, ctx.platform.wakeups, { org_id, token_id, id })))
+      return ctx.fail("conflict", { error: `The request is ${asked.status}, so it can no longer be withdrawn.` });
+    const detail = { approval_id: id, route: asked.route, request: summaryOf(asked) };
+    ctx.note({ target: id, detail, ...(asked.project_id !== null && { project_id: asked.project_id }) });
+    return undefined;
   },
 };
 

@@ -119,15 +119,26 @@ export async function selectDenial(
     .executeTakeFirst();
 }
 
-export async function countPending(tx: Tx, orgId: string, now: Date): Promise<number> {
-  const { count } = await tx
+/**
+ * Returns how many requests wait for a decision: of this token, and of the whole organization. Of the token, requests that it withdrew soon
+ * after it made them count too, because each sent a message to people.
+ */
+export async function countPending(
+  tx: Tx,
+  { org_id, token_id }: Pick<RequestKey, "org_id" | "token_id">,
+  { now, withdrawnSince }: { readonly now: Date; readonly withdrawnSince: Date },
+) {
+  const isPending = sql`status = 'pending' and expires_at > ${now}`;
+  return tx
     .selectFrom("approval")
-    .select(sql<number>`count(*)`.as("count"))
-    .where("org_id", "=", orgId)
-    .where("status", "=", "pending")
-    .where("expires_at", ">", at(now))
+    .select([
+      sql<number>`count(*) filter (where token_id = ${token_id} and (${isPending}
+        or (status = 'expired' and created_at > ${withdrawnSince})))`.as("of_token"),
+      sql<number>`count(*) filter (where ${isPending})`.as("of_organization"),
+    ])
+    .where("org_id", "=", org_id)
+    .where("status", "in", ["pending", "expired"])
     .executeTakeFirstOrThrow();
-  return count;
 }
 
 export interface NewApproval extends RequestKey {
@@ -161,17 +172,19 @@ export async function expireApprovals(db: Db | Tx, now: Date, orgId?: string): P
   return (await query.returning("id").execute()).map(({ id }) => id);
 }
 
-/** Expires all of a token's approvals. Returns their ids. */
-export async function expireOfToken(tx: Tx, owner: { org_id: string; token_id: string }): Promise<readonly string[]> {
-  const ended = await tx
+/** Expires a token's open approvals, or the one with this id. Returns their ids. */
+export async function expireOfToken(
+  tx: Tx,
+  owner: { org_id: string; token_id: string; id?: string },
+): Promise<readonly string[]> {
+  let query = tx
     .updateTable("approval")
     .set({ status: "expired", expires_at: sql`least(expires_at, now())` })
     .where("org_id", "=", owner.org_id)
     .where("token_id", "=", owner.token_id)
-    .where("status", "in", ["pending", "approved"])
-    .returning("id")
-    .execute();
-  return ended.map(({ id }) => id);
+    .where("status", "in", ["pending", "approved"]);
+  if (owner.id !== undefined) query = query.where("id", "=", owner.id);
+  return (await query.returning("id").execute()).map(({ id }) => id);
 }
 
 /** How a person comes to a request: by the link that was sent, or signed in, by its id. */

@@ -22,6 +22,7 @@ interface Words {
 }
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+const listed = (value: unknown) => (Array.isArray(value) ? value.join(", ") : "");
 const called = ({ target, detail }: Asked) => (typeof detail["name"] === "string" ? `"${detail["name"]}"` : target);
 const minute = (at: unknown) => text(at).slice(0, 16).replace("T", " ");
 
@@ -42,6 +43,18 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "env.delete": {
     order: ({ target }) => `Remove the variable ${target}`,
     effect: () => "The application restarts without it. Earlier deployments keep their value.",
+  },
+  "cron.set": {
+    order: ({ target }) => `Let the cron job ${target} run a command`,
+    effect: () =>
+      "The command below runs on the schedule with the application's variables and storage, and may change its database.",
+    touches: ["database", "backup"],
+  },
+  "cron.import": {
+    order: () => "Import cron jobs that run commands",
+    effect: () =>
+      "The commands below run on their schedules with the application's variables and storage, and may change its database.",
+    touches: ["database", "backup"],
   },
   "cron.delete": {
     order: ({ target }) => `Delete the cron job ${target}`,
@@ -109,9 +122,17 @@ const words: { readonly [N in GatedRoute]: Words } = {
     order: (asked) => `Remove the SSH key ${called(asked)}`,
     effect: () => "It stops working at once.",
   },
+  "webhooks.update": {
+    order: (asked) => `Change the webhook ${called(asked)}: ${listed(asked.detail["changed"])}`,
+    effect: () => "Events may no longer reach the people who watch with it. The body below shows the new values.",
+  },
   "webhooks.delete": {
     order: (asked) => `Remove the webhook ${called(asked)}`,
     effect: () => "Nothing more is sent, and the list of its deliveries is deleted.",
+  },
+  "registries.set": {
+    order: ({ target }) => `Replace the login of the registry ${target}`,
+    effect: () => "The present user and password are overwritten, and builds use the new ones.",
   },
   "registries.delete": {
     order: ({ target }) => `Forget the login of the registry ${target}`,
@@ -124,6 +145,11 @@ const words: { readonly [N in GatedRoute]: Words } = {
   "orgs.rescue": {
     order: ({ target }) => `Create an owner token for the organization ${target}`,
     effect: () => "Its holder may do everything in that organization.",
+  },
+  "orgs.disable": {
+    order: ({ target }) => `Suspend the organization ${target}`,
+    effect: () =>
+      "Its applications, tokens and cron jobs stop at once. Nothing is deleted, and enabling brings it back.",
   },
   "platform.join": {
     order: () => "Show the script that joins a machine to the swarm",

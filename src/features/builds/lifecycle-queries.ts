@@ -18,6 +18,8 @@ export interface NewBuild {
   readonly author: string | null;
   readonly old_commit: string | null;
   readonly requested_by: string;
+  /** The token by which it was requested, also through an SSH key. */
+  readonly token_id?: string | null;
   /** The process that waits for a push's outcome. The build is abandoned when this process ends. */
   readonly lease_owner: string | null;
   /** A token in approval mode requested it, so copies of the data are completed before its release command. */

@@ -44,7 +44,7 @@ async function supersededPush(logStore: LogStore, waitFor?: RegExp) {
   const told = receivePush(
     receiving,
     {
-      ...{ org_id: org.id, project_id: project.id, actor: "ada", copies_data: false },
+      ...{ org_id: org.id, project_id: project.id, actor: "ada", copies_data: false, token_id: null },
       ...{ quarantine: null, isPlan: false, mayRewrite: true },
       refs: [ref("main"), ref("feature")],
       signal: new AbortController().signal,

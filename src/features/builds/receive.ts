@@ -20,6 +20,7 @@ export interface Push {
   readonly actor: string;
   /** See `NewBuild`. */
   readonly copies_data: boolean;
+  readonly token_id: string | null;
   readonly refs: readonly RefChange[];
   readonly quarantine: Quarantine | null;
   /** Whether the pusher may delete and rewrite branches and tags. */
@@ -227,6 +228,7 @@ async function buildAndFollow(
       old_commit: target.ref.old,
       requested_by: push.actor,
       copies_data: push.copies_data,
+      token_id: push.token_id,
       lease_owner: owner,
     }),
   );

@@ -145,8 +145,8 @@ test("a plan shows what berth.json says, what the project's settings overrule, a
   assert.deepEqual([outcome, commit, port, health_path, berth_file], ["deploys", null, 5000, "/up", "berth.json"]);
   assert.deepEqual(overruled, [{ setting: "port", used: "5000", in_file: "4000" }]);
   assert.deepEqual(planned["crons"], [
-    { name: "tick", ...crons[0], change: "changed" },
-    { name: "new", ...crons[1], change: "created" },
+    { name: "tick", ...crons[0], command: null, change: "changed" },
+    { name: "new", ...crons[1], command: null, change: "created" },
   ]);
   assert.deepEqual(missing_variables, ["API_KEY", "DATABASE_URL"]);
   const [web] = planned["processes"] as { type: string; replicas: number }[];

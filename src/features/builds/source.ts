@@ -140,6 +140,7 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
     old_commit: place.head,
     requested_by: caller.token_name,
     copies_data: caller.approval_mode,
+    token_id: caller.token_id,
     lease_owner: null,
     runtime,
   };

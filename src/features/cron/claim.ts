@@ -2,7 +2,7 @@ import { nextAfter } from "../../contract/cron-schedule.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Db } from "../../store/database.ts";
 import * as queries from "./lifecycle-queries.ts";
-import { planDue, storedSchedule } from "./rules.ts";
+import { latestStartMs, planDue, storedSchedule } from "./rules.ts";
 
 /** The result of claiming due jobs. */
 export interface Claim {
@@ -19,6 +19,8 @@ export interface Claiming {
   readonly limit: number;
   /** How many runs of each job to keep. */
   readonly keep: number;
+  /** The clock jumped ahead, so the minutes in between never came: one row tells of them. */
+  readonly jumped?: boolean;
 }
 
 // Limits the rows of one transaction: after a downtime each job may need as many rows as it keeps runs, and jobs that are due on time must
@@ -71,12 +73,16 @@ function plansOf(due: readonly queries.DueJob[], claiming: Claiming): readonly J
   return plans;
 }
 
-function planOf(job: queries.DueJob, { now, keep }: Claiming): JobPlan {
+function planOf(job: queries.DueJob, { now, keep: most, jumped = false }: Claiming): JobPlan {
+  // The newest of these minutes may still be called.
+  const keep = jumped ? 2 : most;
   const nowMs = now.getTime();
   const span = { fromMs: Date.parse(job.next_run_at), nowMs, keep };
   const { startMs, missedMs, nextMs } = planDue(storedSchedule(job.schedule), span);
   const row = (dueMs: number) => ({ id: newId("run", nowMs), job_id: job.id, scheduled_at: new Date(dueMs) });
-  const missed = missedMs.map((dueMs) => ({ ...row(dueMs), status: "missed", reason: "too_late" }) as const);
+  const missed = missedMs
+    .slice(0, jumped ? 1 : undefined)
+    .map((dueMs) => ({ ...row(dueMs), status: "missed", reason: "too_late" }) as const);
   const started = startMs === undefined ? [] : [{ ...row(startMs), ...startOf(job) }];
   return { runs: [...started, ...missed], next: { id: job.id, next_run_at: new Date(nextMs) } };
 }
@@ -88,16 +94,19 @@ function startOf({ busy }: queries.DueJob): Pick<queries.NewRun, "status" | "rea
 const pageSize = 1000;
 
 /**
- * Corrects jobs whose next minute is later than their schedule says, which happens when the clock is set back. Minutes that occur a second
- * time already have rows and do not run twice.
+ * Corrects jobs whose next minute is later than their schedule says, which happens when the clock is set back. Minutes that were called
+ * already have rows and do not run twice; rows of minutes to come that were not called are dropped. Minutes that passed while the clock
+ * was ahead (`wasAhead`) are due again, unless the job was changed since.
  */
-export async function correctNextMinutes(db: Db, now: Date): Promise<void> {
+export async function correctNextMinutes(db: Db, now: Date, wasAhead = false): Promise<void> {
+  await queries.deleteFutureRuns(db, now);
   for (let afterId = ""; ;) {
     const page = await queries.laterJobs(db, now, { afterId, limit: pageSize });
-    const wanted = page.map(({ id, schedule }) => ({
-      id,
-      next_run_at: new Date(nextAfter(storedSchedule(schedule), now.getTime())),
-    }));
+    const wanted = page.map(({ id, schedule, updated_at }) => {
+      const sinceMs = wasAhead ? Math.max(now.getTime() - latestStartMs, Date.parse(updated_at)) : now.getTime();
+      const fromMs = Math.min(now.getTime(), sinceMs);
+      return { id, next_run_at: new Date(nextAfter(storedSchedule(schedule), fromMs)) };
+    });
     const wrong = wanted.filter(
       ({ next_run_at }, index) => next_run_at.getTime() < Date.parse(page[index]?.next_run_at ?? ""),
     );

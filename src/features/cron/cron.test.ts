@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testProject } from "../../../test/support/fixtures.ts";
-import { sharedApi, testOrganization, type Called } from "../../../test/support/test-platform.ts";
+import { sharedApi, testOrganization, testToken, type Called } from "../../../test/support/test-platform.ts";
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
 import { adoptRuns, importCrons, pruneRuns } from "./cron.ts";
@@ -324,4 +324,61 @@ test("a run that was called is never taken over to be called again; one that sti
     adopted.filter(({ project_id }) => project_id === project.id).map(({ id }) => id),
     ["run_waiting"],
   );
+});
+
+test("a job has either a path or a command, also in an import, which names it after its command", async () => {
+  const project = await newProject();
+  const { schedule } = good;
+  for (const wrong of [
+    { schedule },
+    { ...good, command: "true" },
+    { schedule, command: "" },
+    { schedule, command: "a\0b" },
+  ])
+    assert.equal((await project.set("x", wrong)).status, 400, JSON.stringify(wrong));
+  const set = await project.set("x", { schedule, command: "npm run report" });
+  assert.deepEqual([set.status, set.body["path"], set.body["command"]], [201, null, "npm run report"]);
+  assert.deepEqual(paths(await project.import([{ schedule }])), ["crons.0.path"]);
+  const imported = await project.import([{ schedule: "0 1 * * *", command: "npm run report" }, good]);
+  assert.deepEqual(imported.body["jobs"], ["npm-run-report", "tick"]);
+  assert.equal((await project.set("x", good)).body["command"], null);
+});
+
+test("restore brings back what the last change replaced, also an import's and a disabled job, and the activity keeps the earlier values", async () => {
+  const project = await newProject();
+  const state = ({ body }: Called) => [body["schedule"], body["path"], body["command"], body["enabled"]];
+  await project.set("tick", good);
+  assert.equal((await project.call("POST", "/tick/restore")).body["code"], "conflict");
+  assert.equal((await project.call("POST", "/never/restore")).status, 404);
+  await project.set("tick", { schedule: "0 0 1 1 *", command: "true", enabled: false });
+  const restored = await project.call("POST", "/tick/restore");
+  assert.deepEqual([restored.status, ...state(restored)], [200, good.schedule, good.path, null, true]);
+  assert.ok(restored.body["next_run_at"]);
+  assert.deepEqual(state(await project.call("POST", "/tick/restore")), ["0 0 1 1 *", null, "true", false]);
+  await project.call("POST", "/tick/restore");
+  assert.equal((await project.import([{ ...good, schedule: "1 1 * * *" }])).status, 200);
+  assert.deepEqual(state(await project.call("POST", "/tick/restore")), [good.schedule, good.path, null, true]);
+  const { text } = await api.call("GET", `/v1/projects/${project.slug}/timeline`, { token: org.member });
+  assert.match(
+    text,
+    /"before":\{"path":"\/tick","command":null,"enabled":true,"schedule":"\*\/5 \* \* \* \*"\}|"before":\{[^}]*"\/tick"/,
+  );
+});
+
+test("a token in approval mode changes and disables jobs, but a human decides about a new command", async () => {
+  const project = await newProject();
+  const { schedule } = good;
+  await project.set("report", { schedule, command: "npm run report" });
+  const { text: token } = await testToken(api.database.db, org.id, { approval_mode: true });
+  const path = `/v1/projects/${project.slug}/cron`;
+  const set = (body: object) => api.call("PUT", `${path}/report`, { token, body });
+  const lines = (crons: object[]) => api.call("POST", `${path}/import`, { token, body: { crons } });
+  assert.equal((await set({ schedule: "0 2 * * *", command: "npm run report", enabled: false })).status, 200);
+  assert.equal((await lines([good, { schedule: "0 2 * * *", command: "npm run report" }])).status, 200);
+  for (const asked of [
+    await set({ schedule, command: "drop tables" }),
+    await lines([{ schedule, command: "drop tables" }]),
+  ])
+    assert.equal(asked.body["code"], "approval_required", asked.text);
+  assert.equal((await set(good)).status, 200);
 });

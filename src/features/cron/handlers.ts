@@ -3,7 +3,7 @@ import { pageOf } from "../../kit/page.ts";
 import type { Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
-import { importCrons, put } from "./import-crons.ts";
+import { importCrons, put, workOf } from "./import-crons.ts";
 import * as queries from "./queries.ts";
 import { formatCursor, parseCursor } from "./rules.ts";
 
@@ -19,15 +19,32 @@ export const cron: Handlers<"cron"> = {
     const count = await queries.lockJobs(ctx.tx, project);
     const old = await queries.selectJob(ctx.tx, project, params.name);
     if (old === undefined && count >= limits.cron_jobs_per_project) return tooMany(ctx);
-    const wanted = { ...body, name: params.name, enabled: body.enabled ?? old?.enabled ?? true };
+    const { schedule, enabled = old?.enabled ?? true } = body;
+    const wanted = { ...workOf(body), schedule, enabled, name: params.name };
     const outcome = await put(ctx, project, wanted, old);
     ctx.answer(outcome === "created" ? 201 : 200);
-    const { schedule, enabled } = wanted;
     ctx.note({
       target: params.name,
-      detail: { schedule, enabled },
+      detail: { schedule, enabled, ...(old !== undefined && { before: valuesOf(old) }) },
       silent: outcome === "same",
+      losesNothing: wanted.command === null || wanted.command === old?.command,
     });
+    await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
+    return presentJob((await queries.selectJob(ctx.tx, project, params.name)) as queries.JobRow);
+  },
+
+  async restore(ctx, { params }) {
+    const project = ctx.project.key;
+    await queries.lockJobs(ctx.tx, project);
+    const old = await queries.selectJob(ctx.tx, project, params.name);
+    if (old === undefined) return ctx.fail("not_found");
+    const earlier = old.previous as queries.JobValues | null;
+    if (earlier === null)
+      return ctx.fail("conflict", {
+        error: `The cron job ${params.name} was never changed, so there is nothing to restore.`,
+      });
+    await put(ctx, project, { ...earlier, name: params.name }, old);
+    ctx.note({ target: params.name, detail: { before: valuesOf(old) } });
     await ctx.platform.wakeups.send(ctx.tx, "cron", project.project_id);
     return presentJob((await queries.selectJob(ctx.tx, project, params.name)) as queries.JobRow);
   },
@@ -35,11 +52,12 @@ export const cron: Handlers<"cron"> = {
   async import(ctx, { params, body }) {
     const imported = await importCrons(ctx, ctx.project.key, body.crons);
     if (imported === "too_many") return tooMany(ctx);
-    const { changed, jobs } = imported;
+    const { changed, jobs, hasNewCommand } = imported;
     ctx.note({
       target: params.slug,
       detail: { changed, jobs: jobs.slice(0, 20) },
       silent: changed === 0,
+      losesNothing: !hasNewCommand,
     });
     if (changed > 0) await ctx.platform.wakeups.send(ctx.tx, "cron", ctx.project.id);
     return { imported: jobs.length, jobs };
@@ -103,9 +121,14 @@ function wrongCursor(ctx: Context<"cron.runs">): never {
 type Job = Result<"cron.set">;
 type Run = Result<"cron.run">;
 
+const valuesOf = ({ schedule, path, command, enabled }: queries.JobRow): queries.JobValues => ({
+  ...{ schedule, path, command, enabled },
+});
+
 function presentJob(row: queries.JobRow): Job {
   return {
     ...row,
+    path: row.command === null ? row.path : null,
     last_status: row.last_status as Job["last_status"],
     next_run_at: row.enabled ? row.next_run_at : null,
   };

@@ -4,6 +4,10 @@ import type { Db, Tx } from "../../store/database.ts";
 import { freshLease } from "../../store/leases.ts";
 import { latestStartMs } from "./rules.ts";
 
+/** Whether the command of a cron run has not ended: its run has the same id. */
+const isCommandOpen = (run: string) =>
+  sql`exists (select from run c where c.id = ${sql.ref(`${run}.id`)} and c.status in ('queued', 'running'))`;
+
 /** A due job, locked. */
 export interface DueJob {
   readonly id: string;
@@ -17,7 +21,7 @@ export interface DueJob {
 export async function lockDueJobs(tx: Tx, now: Date, limit: number): Promise<readonly DueJob[]> {
   const due = await sql<DueJob>`select j.id, j.schedule, j.next_run_at, exists (
       select from cron_run r where r.job_id = j.id and r.status = 'running' and r.trigger = 'schedule'
-        and (r.started_at is null or r.lease_until > now())) as busy
+        and (r.started_at is null or r.lease_until > now() or ${isCommandOpen("r")})) as busy
     from cron_job j where j.next_run_at <= ${now} order by j.next_run_at desc, j.id limit ${limit} for update of j skip locked`.execute(
     tx,
   );
@@ -74,7 +78,7 @@ export async function setNextMinutes(tx: Db | Tx, jobs: readonly NextMinute[]): 
 export async function laterJobs(db: Db, now: Date, page: { readonly afterId: string; readonly limit: number }) {
   return db
     .selectFrom("cron_job")
-    .select(["id", "schedule", "next_run_at"])
+    .select(["id", "schedule", "next_run_at", "updated_at"])
     .where("next_run_at", ">", now.toISOString())
     .where("id", ">", page.afterId)
     .orderBy("id")
@@ -87,6 +91,13 @@ export async function advanceNextMinutes(db: Db, jobs: readonly NextMinute[]): P
   await sql`update cron_job set next_run_at = n.next_run_at
     from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb) as n(id text, next_run_at timestamptz)
     where cron_job.id = n.id and cron_job.next_run_at > n.next_run_at`.execute(db);
+}
+
+/** Deletes the rows of minutes that are still to come and were never called: the clock was ahead when they were written. */
+export async function deleteFutureRuns(db: Db, now: Date): Promise<void> {
+  await sql`delete from cron_run where scheduled_at > ${now} and started_at is null and trigger = 'schedule'`.execute(
+    db,
+  );
 }
 
 /** Returns when the next job is due; null when there are no jobs. */
@@ -133,6 +144,11 @@ export interface StartedRun {
   readonly started_at: string;
   readonly schedule: string;
   readonly path: string;
+  /** Null: it calls the path. */
+  readonly command: string | null;
+  readonly name: string;
+  /** The number of the deployment. */
+  readonly deployment: number;
   readonly hostname: string;
   readonly replicas: number;
   readonly deployment_id: string;
@@ -151,7 +167,7 @@ export async function startRuns(
 ): Promise<readonly StartedRun[]> {
   const oldest = new Date(now.getTime() - latestStartMs);
   const started = await sql<StartedRun>`with open as materialized (
-      select r.id, j.schedule, j.path, p.hostname, p.replicas, p.sealed_cron_secret, d.id as deployment_id, case
+      select r.id, j.schedule, j.path, j.command, j.name, d.number as deployment, p.hostname, p.replicas, p.sealed_cron_secret, d.id as deployment_id, case
           when o.suspended_at is not null then 'org_suspended'
           when p.deleted_at is not null then 'project_deleted'
           when not j.enabled and r.trigger = 'schedule' then 'disabled'
@@ -169,15 +185,15 @@ export async function startRuns(
       started_at = case when obstacle is null then ${now}::timestamptz end,
       finished_at = case when obstacle is not null then ${now}::timestamptz end
     from open where cron_run.id = open.id
-    returning cron_run.id, cron_run.org_id, cron_run.project_id, obstacle, scheduled_at, started_at, schedule, path, hostname,
+    returning cron_run.id, cron_run.org_id, cron_run.project_id, obstacle, scheduled_at, started_at, schedule, path, command, name, deployment, hostname,
       replicas, open.deployment_id, sealed_cron_secret`.execute(db);
   return started.rows;
 }
 
-/** Returns whether a call to one of these deployments is in progress. Calls of schedulers that died do not count. */
+/** Returns whether a call, not a command, to one of these deployments is in progress. Calls of schedulers that died do not count. */
 export async function isCalled(db: Db, deploymentIds: readonly string[]): Promise<boolean> {
   const open = await sql`select from cron_run where status = 'running' and deployment_id = any(${deploymentIds})
-    and started_at is not null and lease_until > now() limit 1`.execute(db);
+    and started_at is not null and lease_until > now() and not ${isCommandOpen("cron_run")} limit 1`.execute(db);
   return open.rows.length > 0;
 }
 
@@ -187,16 +203,17 @@ export interface RunEnd {
   readonly status: Exclude<CronRunStatus, "running" | "skipped" | "missed">;
   readonly reason: string | null;
   readonly http_status: number | null;
+  readonly exit_code?: number | null;
   readonly duration_ms: number;
   readonly response_excerpt: string | null;
 }
 
 /** Stores the results of calls; skips runs that the owner has lost meanwhile. */
 export async function finishRuns(db: Db, owner: string, ends: readonly RunEnd[]): Promise<void> {
-  await sql`update cron_run set status = n.status, reason = n.reason, http_status = n.http_status,
+  await sql`update cron_run set status = n.status, reason = n.reason, http_status = n.http_status, exit_code = n.exit_code,
       duration_ms = n.duration_ms, response_excerpt = n.response_excerpt, lease_owner = null, lease_until = null,
       finished_at = started_at + make_interval(secs => n.duration_ms / 1000.0)
-    from jsonb_to_recordset(${JSON.stringify(ends)}::jsonb) as n(id text, status text, reason text, http_status integer,
+    from jsonb_to_recordset(${JSON.stringify(ends)}::jsonb) as n(id text, status text, reason text, http_status integer, exit_code integer,
       duration_ms integer, response_excerpt text)
     where cron_run.id = n.id and cron_run.status = 'running' and cron_run.lease_owner = ${owner}`.execute(db);
 }
@@ -219,7 +236,7 @@ export async function closeLostRuns(db: Db, now: Date): Promise<number> {
   const done = await sql`update cron_run set status = 'unknown', reason = 'interrupted', finished_at = ${now},
       lease_owner = null, lease_until = null
     where id in (select id from cron_run where status = 'running' and started_at is not null and lease_until <= now()
-      for update skip locked)`.execute(db);
+      and not ${isCommandOpen("cron_run")} for update skip locked)`.execute(db);
   return Number(done.numAffectedRows ?? 0n);
 }
 

@@ -9,6 +9,8 @@ const jobColumns = [
   "cron_job.name",
   "cron_job.schedule",
   "cron_job.path",
+  "cron_job.command",
+  "cron_job.previous",
   "cron_job.enabled",
   "cron_job.next_run_at",
   "cron_job.created_at",
@@ -24,6 +26,7 @@ const runColumns = [
   "status",
   "reason",
   "http_status",
+  "exit_code",
   "duration_ms",
   "response_excerpt",
 ] as const;
@@ -64,11 +67,11 @@ export async function selectJob(db: Db | Tx, project: ProjectKey, name: string) 
 
 export type JobRow = NonNullable<Awaited<ReturnType<typeof selectJob>>>;
 
-/** Returns the name, schedule and path of every job of the project, oldest first. */
+/** Returns the name, schedule and work of every job of the project, oldest first. */
 export async function namedJobs(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("cron_job")
-    .select(["name", "schedule", "path"])
+    .select(["name", "schedule", "path", "command"])
     .where("org_id", "=", org_id)
     .where("project_id", "=", project_id)
     .orderBy("id")
@@ -92,7 +95,9 @@ export interface NewJob extends ProjectKey {
   readonly id: string;
   readonly name: string;
   readonly schedule: string;
+  /** Empty if it runs a command. */
   readonly path: string;
+  readonly command: string | null;
   readonly enabled: boolean;
   readonly next_run_at: Date;
 }
@@ -102,31 +107,49 @@ export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
 }
 
 /**
- * Creates these jobs, and gives those that exist this schedule and path, in one statement: an import has thousands. The file does not control
+ * Creates these jobs, and gives those that exist this schedule and work, in one statement: an import has thousands. The file does not control
  * whether a job is enabled. Returns how many were created or changed.
  */
 export async function putJobs(
   tx: Tx,
   { org_id, project_id }: ProjectKey,
-  jobs: readonly Pick<NewJob, "id" | "name" | "schedule" | "path" | "next_run_at">[],
+  jobs: readonly Pick<NewJob, "id" | "name" | "schedule" | "path" | "command" | "next_run_at">[],
 ): Promise<number> {
   const { rows } =
-    await sql`insert into cron_job as j (id, org_id, project_id, name, schedule, path, enabled, next_run_at)
-    select n.id, ${org_id}, ${project_id}, n.name, n.schedule, n.path, true, n.next_run_at from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb)
-      as n(id text, name text, schedule text, path text, next_run_at timestamptz)
-    on conflict (project_id, name) do update set schedule = excluded.schedule, path = excluded.path, updated_at = now(),
+    await sql`insert into cron_job as j (id, org_id, project_id, name, schedule, path, command, enabled, next_run_at)
+    select n.id, ${org_id}, ${project_id}, n.name, n.schedule, n.path, n.command, true, n.next_run_at from jsonb_to_recordset(${JSON.stringify(jobs)}::jsonb)
+      as n(id text, name text, schedule text, path text, command text, next_run_at timestamptz)
+    on conflict (project_id, name) do update set schedule = excluded.schedule, path = excluded.path, command = excluded.command, updated_at = now(),
+      previous = ${replaced("j")},
       next_run_at = case when j.schedule = excluded.schedule then j.next_run_at else excluded.next_run_at end
-    where (j.schedule, j.path) is distinct from (excluded.schedule, excluded.path) returning 1`.execute(tx);
+    where (j.schedule, j.path, j.command) is distinct from (excluded.schedule, excluded.path, excluded.command) returning 1`.execute(
+      tx,
+    );
   return rows.length;
 }
 
+/** The values of a job that a change replaces. */
+export interface JobValues {
+  readonly schedule: string;
+  readonly path: string;
+  readonly command: string | null;
+  readonly enabled: boolean;
+}
+
+const replaced = (job: string) => {
+  const column = (name: string) => sql.ref(`${job}.${name}`);
+  return sql<string>`jsonb_build_object('schedule', ${column("schedule")}, 'path', ${column("path")}, 'command', ${column("command")},
+    'enabled', ${column("enabled")})`;
+};
+
 /** The properties that a change may set; `next_run_at` only if the schedule changed. */
-export type JobChange = Pick<NewJob, "schedule" | "path" | "enabled"> & Partial<Pick<NewJob, "next_run_at">>;
+export type JobChange = Pick<NewJob, "schedule" | "path" | "command" | "enabled"> &
+  Partial<Pick<NewJob, "next_run_at">>;
 
 export async function updateJob(tx: Tx, project: ProjectKey, name: string, change: JobChange): Promise<void> {
   await tx
     .updateTable("cron_job")
-    .set({ ...change, updated_at: sql`now()` })
+    .set({ ...change, previous: replaced("cron_job"), updated_at: sql`now()` })
     .where("org_id", "=", project.org_id)
     .where("project_id", "=", project.project_id)
     .where("name", "=", name)

@@ -51,7 +51,7 @@ test("a long downtime is planned in bounded work", () => {
 
 const names = (lines: [string, string][], existing: NamedCron[] = []) =>
   nameImports(
-    lines.map(([path, schedule]) => ({ path, schedule })),
+    lines.map(([path, schedule]) => ({ path, command: null, schedule })),
     existing,
   );
 const namesOnly = (lines: [string, string][], existing: NamedCron[] = []) =>
@@ -82,7 +82,7 @@ test("one path with two schedules, and two paths of one name, get a short hash",
     ])[1] ?? "",
     /^a-b-[0-9a-f]{8}$/,
   );
-  const owner = { name: "a", path: "/other", schedule: "0 0 * * *" };
+  const owner = { name: "a", path: "/other", command: null, schedule: "0 0 * * *" };
   assert.match(namesOnly([["/a", "0 0 * * *"]], [owner])[0] ?? "", /^a-[0-9a-f]{8}$/);
 });
 
@@ -101,8 +101,8 @@ test("a second import of the same lines, in any order, names the same jobs", () 
 });
 
 test("a changed schedule changes the job of the path", () => {
-  const old = { name: "a", path: "/a", schedule: "0 0 * * *" };
-  assert.deepEqual(names([["/a", "5 0 * * *"]], [old]), [{ name: "a", path: "/a", schedule: "5 0 * * *" }]);
+  const old = { name: "a", path: "/a", command: null, schedule: "0 0 * * *" };
+  assert.deepEqual(names([["/a", "5 0 * * *"]], [old]), [{ ...old, schedule: "5 0 * * *" }]);
 });
 
 test("a cursor is read back, and nothing else is one", () => {

@@ -17,6 +17,7 @@ export interface DuePlan {
 export interface DueSpan {
   readonly fromMs: number;
   readonly nowMs: number;
+  /** At most this many minutes get a row. */
   readonly keep: number;
 }
 
@@ -44,9 +45,11 @@ export function storedSchedule(text: string): CronSchedule {
   return parsed;
 }
 
-/** A line of an imported file. */
+/** A line of an imported file, in the form of a job's row. */
 export interface ImportedCron {
+  /** Empty if it runs a command. */
   readonly path: string;
+  readonly command: string | null;
   readonly schedule: string;
 }
 
@@ -57,7 +60,7 @@ export interface NamedCron extends ImportedCron {
 
 /**
  * Names the lines of an import. A line that matches an existing job exactly keeps that job's name. Any other line gets a name from its
- * path, with a short hash if that name belongs to a job with another path or to another line.
+ * path or command, with a short hash if that name belongs to a job with other work or to another line.
  */
 export function nameImports(lines: readonly ImportedCron[], existing: readonly NamedCron[]): readonly NamedCron[] {
   const jobs = new Map(existing.map((job) => [job.name, job]));
@@ -72,22 +75,24 @@ export function nameImports(lines: readonly ImportedCron[], existing: readonly N
 }
 
 function freeName(line: ImportedCron, taken: ReadonlySet<string>, jobs: ReadonlyMap<string, NamedCron>): string {
-  const plain = nameOfPath(line.path);
+  const plain = nameOfWork(line.command ?? line.path);
   const owner = jobs.get(plain);
-  if (!taken.has(plain) && (owner === undefined || owner.path === line.path)) return plain;
+  if (!taken.has(plain) && (owner === undefined || (owner.path === line.path && owner.command === line.command)))
+    return plain;
   return `${plain}-${createHash("sha256").update(lineOf(line)).digest("hex").slice(0, 8)}`;
 }
 
 // Leaves space for a hyphen and the hash within the 64 characters of a name.
 const nameCharacters = 55;
 
-function nameOfPath(path: string): string {
-  const words = path.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+function nameOfWork(work: string): string {
+  const words = work.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   return words.slice(0, nameCharacters).replace(/-+$/, "") || "root";
 }
 
-function lineOf({ path, schedule }: ImportedCron): string {
-  return `${schedule} ${path}`;
+function lineOf({ path, command, schedule }: ImportedCron): string {
+  // No path contains a space.
+  return command === null ? `${schedule} ${path}` : `${schedule}  ${command}`;
 }
 
 /** A position in a list of runs. */

@@ -37,8 +37,8 @@ export const deployments: Handlers<"deployments"> = {
       old_commit: null,
       lease_owner: null,
     } as const;
-    const { token_name: requested_by, approval_mode: copies_data } = ctx.caller;
-    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, copies_data });
+    const { token_id, token_name: requested_by, approval_mode: copies_data } = ctx.caller;
+    const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, token_id, copies_data });
     // For a person or an agent that asks with `dry_run`; the commit itself may name another command.
     const release_command = (await activeOf(ctx.tx, org_id, project_id))?.image.release_command ?? null;
     const release = release_command === null ? {} : { release_command, release_reaches: ["database", "storage"] };

@@ -114,7 +114,7 @@ export interface TakenDeployment extends WorkloadSource {
   /** Copies of the data are completed before the release command. */
   readonly copies_data: boolean;
   /** The cron jobs in the commit's berth.json. */
-  readonly settings: { readonly crons?: readonly { path: string; schedule: string }[] } | null;
+  readonly settings: { readonly crons?: readonly { path?: string; command?: string; schedule: string }[] } | null;
   readonly health_path: string | null;
   readonly fence: number;
   /** Its control plane ended during the deployment, or could not close it. */

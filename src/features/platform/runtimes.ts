@@ -57,7 +57,7 @@ export async function moveProject(ctx: Context<"platform.move">, runtime: string
   const { commit, branch, message, author } = source;
   await requestBuild(tx, platform.wakeups, {
     ...{ ...project.key, origin: "redeploy", commit, branch, message, author, old_commit: null, lease_owner: null },
-    ...{ runtime, requested_by: caller.token_name, copies_data: caller.approval_mode },
+    ...{ runtime, requested_by: caller.token_name, copies_data: caller.approval_mode, token_id: caller.token_id },
   });
   const event = { action: "project.moved", target: project.slug, detail: { runtime } } as const;
   if (org_id !== caller.org_id) await recordEvent(tx, { org_id, project_id, ...event });

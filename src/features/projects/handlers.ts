@@ -39,7 +39,8 @@ export const projects: Handlers<"projects"> = {
   async settings(ctx, { body }) {
     const { key, slug: target } = ctx.project;
     const changed = Object.keys(body);
-    ctx.note({ target, detail: { changed }, silent: changed.length === 0 });
+    const before = Object.fromEntries(changed.map((name) => [name, ctx.project[name as keyof typeof body]]));
+    ctx.note({ target, detail: { changed, before }, silent: changed.length === 0 });
     if (changed.length > 0) await queries.updateSettings(ctx.tx, key, given(body));
     return show(ctx, target);
   },

@@ -266,7 +266,12 @@ test("every change leaves one activity row of its actor, a refused one none", as
     rows.map(({ action, target, detail, actor_name }) => ({ action, target, detail, actor_name })),
     [
       { action: "project.created", target: "seen", detail: {}, actor_name: "test" },
-      { action: "project.settings_changed", target: "seen", detail: { changed: ["port"] }, actor_name: "test" },
+      {
+        action: "project.settings_changed",
+        target: "seen",
+        detail: { changed: ["port"], before: { port: null } },
+        actor_name: "test",
+      },
       { action: "project.deleted", target: "seen", detail: { undelete_until }, actor_name: "test" },
     ],
   );

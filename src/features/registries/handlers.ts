@@ -4,12 +4,6 @@ import { deleteRegistry, listRegistries, setRegistry } from "./queries.ts";
 import { passwordName, privateHostProblem } from "./registries.ts";
 import { normalizedHost } from "./rules.ts";
 
-// Nothing brings an overwritten password back. The same password is refused, too: otherwise the response would tell whether it is the same.
-const wouldReplace = {
-  error: "The registry has a password, which a token in approval mode may not overwrite.",
-  hint: "Delete the registry first, which a human must approve, or let a token without approval mode set the password.",
-};
-
 function refusedLogin(host: string, username: string) {
   const error = `${host} refused this password of ${username}; nothing was stored.`;
   const hint =
@@ -30,7 +24,6 @@ export const registries: Handlers<"registries"> = {
       return ctx.fail("invalid_request", { error: problem, details: [{ path: "host", message: problem }] });
     const known = await listRegistries(ctx.tx, org_id);
     const isKnown = known.some((one) => one.host === host);
-    if (isKnown && ctx.caller.approval_mode) return ctx.fail("conflict", wouldReplace);
     if (known.length >= limits.registries && !isKnown)
       return ctx.fail("conflict", {
         error: `The organization has ${known.length} registries, which is the limit.`,
@@ -38,7 +31,8 @@ export const registries: Handlers<"registries"> = {
       });
     const { username, password } = body;
     const { db, vault, ports } = ctx.platform;
-    ctx.note({ target: host, detail: { username } });
+    // Nothing brings an overwritten password back.
+    ctx.note({ target: host, detail: { username }, losesNothing: !isKnown });
     const tryLogin = async () => {
       const tried = (await ports.builder.tryLogin?.({ host, username, password })) ?? "unknown";
       if (tried === "refused") ctx.fail("invalid_request", refusedLogin(host, username));

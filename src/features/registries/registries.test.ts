@@ -61,12 +61,12 @@ test("a password that the registry refuses is not stored, and the answer says wh
   assert.equal((await api.call("DELETE", "/v1/registries/right.example.com", { token: org.owner })).status, 204);
 });
 
-test("a token in approval mode stores a new password, but overwrites none, not even with the same", async () => {
+test("a token in approval mode stores a new password, but a human decides before it overwrites one, even with the same", async () => {
   const { text: agent } = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
   assert.equal((await set("quay.io", { username: "ada", password: secret }, agent)).status, 200);
   for (const password of ["another", secret]) {
     const refused = await set("quay.io", { username: "ada", password }, agent);
-    assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "approval_required"]);
   }
   const { db, vault } = api.platform;
   assert.deepEqual(await registryLogins(db, vault, org.id), [{ host: "quay.io", username: "ada", password: secret }]);

@@ -41,7 +41,8 @@ export interface NewRun extends ProjectKey {
   readonly timeout_seconds: number;
   readonly requested_by: string;
   readonly terminal: boolean;
-  readonly token_id: string;
+  /** Null: a cron job. */
+  readonly token_id: string | null;
 }
 
 /** Returns the token that requested a run with a terminal; undefined for other runs. */
@@ -68,7 +69,12 @@ export async function insertRun(tx: Tx, run: NewRun) {
     .executeTakeFirstOrThrow();
 }
 
-/** Returns how many of the project's runs have not ended. */
+/** Returns a run by its id. */
+export async function runById(db: Db, id: string) {
+  return db.selectFrom("run").select(shown).where("id", "=", id).executeTakeFirst();
+}
+
+/** Returns how many of the project's runs have not ended, those of cron jobs left out. */
 export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Promise<number> {
   const { count } = await tx
     .selectFrom("run")
@@ -76,6 +82,7 @@ export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Prom
     .where("org_id", "=", org_id)
     .where("project_id", "=", project_id)
     .where("status", "in", ["queued", "running"])
+    .where("token_id", "is not", null)
     .executeTakeFirstOrThrow();
   return count;
 }
@@ -162,12 +169,18 @@ export async function isQueued(db: Db, id: string): Promise<boolean> {
   return row?.status === "queued";
 }
 
-/** Returns whether a run may continue: it is not cancelled, and its project may be served. */
-export async function mayGoOn(db: Db, id: string): Promise<boolean> {
-  const { rows } = await sql`
-    select from run r join project p on p.id = r.project_id join organization o on o.id = r.org_id
-    where r.id = ${id} and not r.cancel_requested and p.deleted_at is null and o.suspended_at is null`.execute(db);
-  return rows.length > 0;
+/** Returns why a run may not continue, as a sentence; undefined as long as it may. */
+export async function obstacleOf(db: Db, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ cancelled: boolean; token_ended: boolean }>`
+    select r.cancel_requested as cancelled, t.revoked_at is not null or coalesce(t.expires_at <= now(), false) as token_ended
+    from run r join project p on p.id = r.project_id join organization o on o.id = r.org_id left join api_token t on t.id = r.token_id
+    where r.id = ${id} and p.deleted_at is null and o.suspended_at is null`.execute(db);
+  const [run] = rows;
+  if (run === undefined) return "The project was deleted or its organization suspended, so the command was ended.";
+  if (run.cancelled) return "The command was cancelled.";
+  return run.token_ended
+    ? "The token that requested the command was revoked or has expired, so it was ended."
+    : undefined;
 }
 
 export type RunEnd = "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";

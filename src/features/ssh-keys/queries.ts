@@ -32,6 +32,7 @@ export async function selectKeysByFingerprint(db: Db | Tx, fingerprint: string) 
       "api_token.scopes",
       "api_token.project_ids",
       "api_token.approval_mode",
+      "api_token.id as token_id",
       "organization.id as org_id",
       "organization.slug as org_slug",
       "organization.suspended_at",

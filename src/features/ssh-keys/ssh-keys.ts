@@ -18,6 +18,7 @@ export interface KeyOwner {
   readonly project_ids: readonly string[] | null;
   /** Whether that token is in approval mode. */
   readonly approval_mode: boolean;
+  readonly token_id: string | null;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { limits } from "../../contract/limits.ts";
-import type { Result } from "../../contract/routes.ts";
+import type { Body, Result } from "../../contract/routes.ts";
 import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
 import { newId } from "../../kit/ids.ts";
 import { pageOf } from "../../kit/page.ts";
@@ -47,7 +47,6 @@ export const webhooks: Handlers<"webhooks"> = {
     const key = { org_id: ctx.caller.org_id, id: params.id };
     const before = await queries.selectWebhook(ctx.tx, key.org_id, key.id);
     if (before === undefined) return ctx.fail("not_found");
-    if (url !== undefined && ctx.caller.approval_mode) return ctx.fail("conflict", wouldReplace);
     const { format = before.format as WebhookFormat } = change;
     const isMail = format === "email";
     if (isMail !== (before.format === "email"))
@@ -64,7 +63,8 @@ export const webhooks: Handlers<"webhooks"> = {
     const row = await queries.updateWebhook(ctx.tx, key, { ...change, ...sealed, confirmed, enabled });
     if (row === undefined) return ctx.fail("not_found");
     if (isMail && url !== undefined) await mailCode(ctx, row);
-    ctx.note({ target: params.id, detail: { name: row.name, changed: Object.keys(body) } });
+    const losesNothing = keepsSending(before, body);
+    ctx.note({ target: params.id, detail: { name: row.name, changed: Object.keys(body) }, losesNothing });
     return present(row);
   },
 
@@ -99,11 +99,14 @@ export const webhooks: Handlers<"webhooks"> = {
   },
 };
 
-// Nothing brings an overwritten address back, because no response shows it whole.
-const wouldReplace = {
-  error: "A token in approval mode may not overwrite a webhook's address.",
-  hint: "Add another webhook, or let a token without approval mode change this one.",
-};
+/** Returns whether a change keeps everything that is sent now; no response shows an overwritten address whole. */
+function keepsSending(before: queries.WebhookRow, { url, format, events, enabled }: Body<"webhooks.update">): boolean {
+  if (url !== undefined || enabled === false) return false;
+  return (
+    (format ?? before.format) === before.format &&
+    before.events.every((kind) => events?.includes(kind as never) ?? true)
+  );
+}
 
 type WritingContext = Pick<Context<"webhooks.create">, "tx" | "platform"> & {
   readonly fail: (code: "conflict" | "rate_limited" | "invalid_request", more: RefusalText) => never;

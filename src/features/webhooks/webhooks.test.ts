@@ -60,13 +60,31 @@ test("an address must be one of the web, without a password", async () => {
   assert.equal((await add(org, { events: ["everything"] })).status, 400);
 });
 
-test("a token in approval mode changes a webhook, but does not overwrite its address", async () => {
+test("a token in approval mode takes nothing from a webhook without a human: no event, no address, no delivery", async () => {
   const org = await organization();
   const { text: token } = await testToken(api.database.db, org.id, { role: "owner", approval_mode: true });
-  const path = `/v1/webhooks/${String((await add(org)).body["id"])}`;
-  const refused = await api.call("PATCH", path, { token, body: { url: "https://elsewhere.test/" } });
-  assert.deepEqual([refused.status, refused.body["code"]], [409, "conflict"]);
-  assert.equal((await api.call("PATCH", path, { token, body: { enabled: false } })).status, 200);
+  const path = `/v1/webhooks/${String((await add(org, { events: ["alert", "approval"] })).body["id"])}`;
+  const change = (body: object) => api.call("PATCH", path, { token, body });
+  for (const kept of [{ name: "chat room" }, { events: ["approval", "alert", "deployment"] }, { enabled: true }, {}])
+    assert.equal((await change(kept)).status, 200, JSON.stringify(kept));
+  const url = "https://elsewhere.test/";
+  for (const loss of [
+    { events: ["alert", "deployment"] },
+    { enabled: false },
+    { url },
+    { format: "slack", name: "x" },
+  ]) {
+    const refused = await change(loss);
+    assert.deepEqual([refused.status, refused.body["code"]], [403, "approval_required"], JSON.stringify(loss));
+    const dry = await api.call("PATCH", `${path}?dry_run=true`, { token, body: loss });
+    assert.equal(dry.body["needs_approval"], true);
+  }
+  const { body } = await api.call("GET", "/v1/webhooks", { token: org.owner });
+  const [row] = body["webhooks"] as { name: string; enabled: boolean; events: string[] }[];
+  assert.deepEqual(
+    [row?.name, row?.enabled, row?.events.toSorted()],
+    ["chat room", true, ["alert", "approval", "deployment"]],
+  );
   const owned = await api.call("PATCH", path, { token: org.owner, body: { url: "https://elsewhere.test/" } });
   assert.equal(owned.status, 200, owned.text);
 });

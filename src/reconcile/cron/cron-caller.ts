@@ -6,6 +6,7 @@ import type { InstanceAddress } from "../../ports/runtime.ts";
 import type { Redact } from "../../kit/redact.ts";
 import type { Platform } from "../platform.ts";
 import { callCron } from "./cron-call.ts";
+import { runCommand } from "./cron-command.ts";
 import { createCronTargets } from "./cron-targets.ts";
 
 export interface CronCaller {
@@ -20,9 +21,9 @@ export interface CronCaller {
 
 const pollMs = 1000;
 
-type Outcome = Omit<RunEnd, "id" | "duration_ms">;
+export type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
-/** Creates a caller for the ready replicas of active deployments. */
+/** Creates a caller for the ready replicas of active deployments, which also runs the jobs that are commands. */
 export function createCronCaller(platform: Platform): CronCaller {
   const targets = createCronTargets(platform);
   const redactors = createRedactors(platform);
@@ -40,6 +41,7 @@ export function createCronCaller(platform: Platform): CronCaller {
   }
 
   async function perform(run: StartedRun, signal: AbortSignal): Promise<{ outcome: Outcome; excerpt: Buffer }> {
+    if (run.command !== null) return runCommand(platform, { ...run, command: run.command }, signal);
     const found = await readyTargets(run, signal);
     const { timeoutMs } = platform.settings.cron;
     const headers = headersOf(platform, run);

@@ -52,6 +52,7 @@ type Run = {
   reason: string | null;
   scheduled_at: string;
   http_status: number | null;
+  exit_code: number | null;
   response_excerpt: string | null;
   started_at: string | null;
   finished_at: string | null;
@@ -381,6 +382,53 @@ test("a clock that is set back runs no minute twice and stalls no job", (t) => {
   });
 });
 
+test("one jump of the clock, a day ahead and back, loses no run: it writes one missed row, and tomorrow's minutes are called", () =>
+  withApp(async (app) => {
+    const { at, runs, project } = await scheduler(app.address);
+    await addJob(database.db, project, { name: "a", next_run_at: new Date(noon), updated_at: new Date(noon - 1) });
+    const day = 24 * 60;
+    for (const minute of [0, 1, day]) {
+      await at(noon + minute * minuteMs);
+      await runs();
+    }
+    assert.deepEqual(outline(await runs()), [
+      [0, "succeeded", null],
+      [1, "succeeded", null],
+      [day - 1, "missed", "too_late"],
+      [day, "succeeded", null],
+    ]);
+    for (const minute of [2, 3, day - 2, day - 1, day, day + 1]) {
+      await at(noon + minute * minuteMs);
+      await runs();
+    }
+    const called = (await runs()).filter(({ status }) => status === "succeeded").map(minuteOf);
+    assert.deepEqual(called, [0, 1, 2, 3, day - 2, day - 1, day, day + 1]);
+    assert.equal(app.hits.length, 8);
+  }));
+
+test("a job with a command is a one-off command with the id of its run, once a minute, and skipped while it runs", async () => {
+  const { db } = database;
+  const { at, runs, project } = await scheduler(null);
+  await addJob(db, project, { name: "a", next_run_at: new Date(noon), path: "", command: "npm run report" });
+  await at(noon);
+  const found = () => db.selectFrom("run").selectAll().where("project_id", "=", project.project_id).execute();
+  const asked = await until(async () => (await found())[0], { timeoutMs: guardMs });
+  assert.deepEqual(
+    [asked?.command, asked?.requested_by, asked?.deployment, asked?.token_id, asked?.timeout_seconds],
+    ["npm run report", "cron job a", 1, null, 3600],
+  );
+  await at(noon + minuteMs);
+  const end = { status: "failed", exit_code: 3, finished_at: new Date() } as const;
+  await db
+    .updateTable("run")
+    .set(end)
+    .where("id", "=", asked?.id ?? "")
+    .execute();
+  const [first, second] = await runs();
+  assert.deepEqual([first?.id, first?.status, first?.exit_code, first?.http_status], [asked?.id, "failed", 3, null]);
+  assert.deepEqual([second?.status, second?.reason, (await found()).length], ["skipped", "overlap", 1]);
+});
+
 test("two schedulers on one database call each job once a minute", () =>
   withApp(async (app) => {
     const first = await scheduler(app.address, { owner: "first" });
@@ -447,7 +495,8 @@ test("after a day of downtime every due minute of many jobs has its row, as far 
       written.filter(({ status }) => status !== "missed").map(minuteOf),
       names.map(() => 500),
     );
-    await at(noon + 2000 * minuteMs);
+    // The next scheduler, because a clock that jumps in a running one is no downtime.
+    await (await scheduler(app.address, { project, settings: { runsKept: 600 } })).at(noon + 2000 * minuteMs);
     const late = (await runs()).filter((run) => minuteOf(run) > 500);
     assert.equal(late.length, names.length * 600);
   }));

@@ -18,6 +18,8 @@ const periodMs = 1000;
 const heldMs = 20;
 // Probability with which a run has its job's history pruned: counting after every run would cost more than a few surplus rows.
 const prunedShare = 1 / 20;
+// A clock that gained more than this on the monotonic one jumped, or the machine slept.
+const jumpMs = 60_000;
 // Smaller steps back are ignored: clocks are constantly corrected by fractions of a second.
 const setBackMs = 1000;
 
@@ -46,6 +48,8 @@ class Scheduler {
   readonly #platform: Platform;
   readonly #crowded = new Set<string>();
   #lastMs = Infinity;
+  #lastTick = performance.now();
+  #jumped = false;
   #tendedAt = -Infinity;
 
   constructor(platform: Platform) {
@@ -56,8 +60,11 @@ class Scheduler {
   /** Maintains schedules and leases, about once a second, because it would delay the calls at the full minute. */
   async reconcileSchedules(now: Date): Promise<void> {
     const { db, log } = this.#platform;
-    if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now);
+    if (now.getTime() < this.#lastMs - setBackMs) await correctNextMinutes(db, now, this.#lastMs !== Infinity);
+    const tick = performance.now();
+    this.#jumped = now.getTime() - this.#lastMs > tick - this.#lastTick + jumpMs;
     this.#lastMs = now.getTime();
+    this.#lastTick = tick;
     if (performance.now() - this.#tendedAt < periodMs) return;
     this.#tendedAt = performance.now();
     // Renew this scheduler's own leases first: after the machine was suspended, they have expired as well.
@@ -71,7 +78,7 @@ class Scheduler {
   async claim(now: Date, signal: AbortSignal): Promise<number> {
     const { db, owner, settings } = this.#platform;
     for (let sum = 0; ; await turn()) {
-      const claiming = { owner, now, limit: batch, keep: settings.cron.runsKept };
+      const claiming = { owner, now, limit: batch, keep: settings.cron.runsKept, jumped: this.#jumped };
       const { jobIds, waiting, more } = await claimDue(db, claiming);
       this.calls.add(waiting);
       this.#notice(jobIds);

@@ -3,7 +3,7 @@ import {
   closeUnopened,
   endRun,
   isQueued,
-  mayGoOn,
+  obstacleOf,
   takeRun,
   takeTerminal,
   type RunEnd,
@@ -86,7 +86,11 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
   const workload = await workloadOf(platform, source, web);
   const log = createBuildLog(platform, run.id, redactorOf(workload));
   const lines = createLineSplitter(log.line);
-  const watch = watchCancel(platform, run, session === undefined ? signal : AbortSignal.any([signal, session.signal]));
+  const watch = await watchObstacles(
+    platform,
+    run,
+    session === undefined ? signal : AbortSignal.any([signal, session.signal]),
+  );
   const onOutput = (chunk: Buffer) => {
     lines.push(chunk);
     return session?.write(chunk);
@@ -99,6 +103,8 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
       ...(session === undefined ? {} : { terminal: session.terminal }),
     });
     lines.end();
+    const { obstacle } = watch;
+    if (result.outcome === "cancelled" && obstacle !== undefined) log.line(`-----> ${obstacle}`);
     await log.flush();
     const ended = endOf(result, signal.aborted);
     await endRun(platform.db, lease, ended.status, ended.exitCode);
@@ -108,21 +114,21 @@ async function perform(platform: Platform, run: TakenRun, { lease, signal, sessi
   }
 }
 
-/** Returns a signal that aborts when the run is cancelled, or its project is deleted or suspended. */
-function watchCancel({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
+/** Returns a signal that aborts when the run is cancelled, its token ends, or its project is deleted or suspended. */
+async function watchObstacles({ db }: Platform, { id }: TakenRun, signal: AbortSignal) {
   const cancel = linkSignals(signal);
+  const watch = { signal: cancel.signal, obstacle: undefined as string | undefined, end: () => {} };
   const look = async () => {
-    if (!(await mayGoOn(db, id).catch(() => true))) cancel.abort(new Error("the run was cancelled"));
+    watch.obstacle ??= await obstacleOf(db, id).catch(() => undefined);
+    if (watch.obstacle !== undefined) cancel.abort(new Error(watch.obstacle));
   };
-  void look();
+  await look();
   const timer = setInterval(() => void look(), pollEveryMs);
-  return {
-    signal: cancel.signal,
-    end() {
-      clearInterval(timer);
-      cancel.release();
-    },
+  watch.end = () => {
+    clearInterval(timer);
+    cancel.release();
   };
+  return watch;
 }
 
 interface Ended {

@@ -105,7 +105,7 @@ function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Colum
     {
       head: "Job",
       grow: true,
-      cell: ({ name, path, enabled }) => (
+      cell: ({ name, path, command, enabled }) => (
         <Link
           to="/projects/$slug/cron/$name"
           params={{ slug, name }}
@@ -115,7 +115,7 @@ function columnsFor({ slug, onOpen, onRun, running }: ColumnsOf): readonly Colum
             {name}
             {!enabled && <Tag>off</Tag>}
           </span>
-          <Mono className="truncate text-xs text-faint">{path}</Mono>
+          <Mono className="truncate text-xs text-faint">{path ?? command ?? ""}</Mono>
         </Link>
       ),
     },

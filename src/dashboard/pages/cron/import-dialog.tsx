@@ -4,7 +4,8 @@ import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 
 interface Cron {
-  readonly path: string;
+  readonly path?: string;
+  readonly command?: string;
   readonly schedule: string;
 }
 
@@ -45,7 +46,10 @@ function cronsOf(text: string): Cron[] | undefined {
     const document = JSON.parse(text) as unknown;
     const list = Array.isArray(document) ? (document as unknown[]) : (document as { readonly crons?: unknown }).crons;
     return Array.isArray(list) && list.length > 0
-      ? (list as Cron[]).map(({ path, schedule }) => ({ path, schedule }))
+      ? (list as Cron[]).map(({ path, command, schedule }) => ({
+          schedule,
+          ...(command === undefined ? { path: path ?? "" } : { command }),
+        }))
       : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Choice } from "../../ui/choice.tsx";
 import { Checkbox, TextField } from "../../ui/field.tsx";
 import type { Job } from "./job.ts";
 import { NextRuns } from "./next-runs.tsx";
@@ -14,6 +15,7 @@ interface JobProps {
 
 export function JobDialog({ slug, job, onClose }: JobProps) {
   const [schedule, setSchedule] = useState(job?.schedule ?? "");
+  const [work, setWork] = useState<"path" | "command">(job?.command == null ? "path" : "command");
   return (
     <ActionDialog
       row="cron.set"
@@ -21,7 +23,7 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
       submit="Save"
       input={(form) => ({
         params: { slug, name: job?.name ?? textOf(form, "name").trim() },
-        body: { schedule, path: textOf(form, "path").trim(), enabled: form.has("enabled") },
+        body: { schedule, [work]: textOf(form, "work").trim(), enabled: form.has("enabled") },
       })}
       onClose={onClose}
     >
@@ -36,7 +38,24 @@ export function JobDialog({ slug, job, onClose }: JobProps) {
         onChange={(event) => setSchedule(event.target.value)}
         placeholder="0 3 * * *"
       />
-      <TextField name="path" label="Path" required mono defaultValue={job?.path ?? "/"} />
+      <Choice
+        label="What it does"
+        options={["path", "command"]}
+        words={{ path: "Calls a path", command: "Runs a command" }}
+        value={work}
+        onChange={setWork}
+      />
+      <TextField
+        key={work}
+        name="work"
+        label={work === "path" ? "Path" : "Command"}
+        hint={
+          work === "path" ? "A GET request to the application." : "A shell command line in the application's image."
+        }
+        required
+        mono
+        defaultValue={job?.[work] ?? (work === "path" ? "/" : "")}
+      />
       <Checkbox name="enabled" label="Enabled" defaultChecked={job?.enabled ?? true} />
     </ActionDialog>
   );

@@ -80,11 +80,11 @@ export function JobPage() {
   );
 }
 
-function Facts({ job: { path, schedule, enabled, next_run_at: next } }: { readonly job: Job }) {
+function Facts({ job: { path, command, schedule, enabled, next_run_at: next } }: { readonly job: Job }) {
   return (
     <dl className="grid grid-cols-2 gap-x-6 gap-y-4 rounded-md border border-line p-4 sm:grid-cols-4">
-      <Fact label="Path">
-        <Mono className="wrap-anywhere">{path}</Mono>
+      <Fact label={command === null ? "Path" : "Command"}>
+        <Mono className="wrap-anywhere">{command ?? path ?? ""}</Mono>
       </Fact>
       <Fact label="Next run">{enabled && next !== null ? <Ago at={next} /> : "none: the job is off"}</Fact>
       <Fact label="Schedule" wide>
@@ -113,7 +113,8 @@ function RunItem({ run }: { readonly run: Run }) {
   );
 }
 
-const answerOf = ({ http_status: status, reason }: Run) => status ?? reason?.replaceAll("_", " ") ?? "–";
+const answerOf = ({ http_status: status, exit_code: exit, reason }: Run) =>
+  status ?? (exit === null ? undefined : `exit code ${exit}`) ?? reason?.replaceAll("_", " ") ?? "–";
 const tookOf = ({ duration_ms: ms }: Run) => (ms === null ? "–" : duration(ms));
 
 const columns: readonly Column<Run>[] = [
