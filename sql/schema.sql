@@ -594,8 +594,10 @@ CREATE TABLE public.project (
     maintenance_message text,
     storage boolean DEFAULT true NOT NULL,
     backups_limit_bytes bigint,
+    start_seconds integer,
     CONSTRAINT project_port_check CHECK (((port >= 1) AND (port <= 65535))),
-    CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8)))
+    CONSTRAINT project_replicas_check CHECK (((replicas >= 1) AND (replicas <= 8))),
+    CONSTRAINT project_start_seconds_check CHECK (((start_seconds >= 1) AND (start_seconds <= 900)))
 );
 
 CREATE VIEW public.deployment_process AS

@@ -31,6 +31,7 @@ export const limits = {
   command_characters: 8192,
   domains_per_project: 100,
   replicas: 8,
+  start_seconds: 900,
   process_types: 16,
   earlier_names_per_project: 5,
   earlier_name_days: 30,

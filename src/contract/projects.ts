@@ -17,6 +17,8 @@ export const project = z.object({
   /** Path patterns: only changes to matching paths deploy. Null: those in berth.json, or else the folder. */
   watch: z.array(z.string()).nullable(),
   health_path: z.string().nullable(),
+  /** How long a deployment may take until it is healthy. Null: the image's own start period, or the platform's default if that is longer. */
+  start_seconds: z.number().int().nullable(),
   replicas: z.number().int(),
   /** Whether it has a storage folder that outlives deployments and binds its replicas to one machine. */
   storage: z.boolean(),
@@ -92,6 +94,7 @@ export const rows = [
     body: z.strictObject({
       port: port.optional(),
       health_path: healthPath.optional(),
+      start_seconds: z.number().int().min(1).max(limits.start_seconds).nullable().optional(),
       root: rootFolder.nullable().optional(),
       watch: watchedPaths.nullable().optional(),
       /** False: replicas get no storage folder, so a swarm can run them on any machine. */
@@ -100,7 +103,7 @@ export const rows = [
     result: project,
     activity: "project.settings_changed",
     summary:
-      "Change port, health path, root folder, watched paths and storage for the next deploy; null resets a value",
+      "Change port, health path, start time, root folder, watched paths and storage for the next deploy; null resets a value",
   }),
   row({
     ...ofProject,

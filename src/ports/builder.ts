@@ -154,4 +154,6 @@ export interface Image {
   readonly runtime?: string;
   /** The port that the image declares (`EXPOSE`). */
   readonly port?: number;
+  /** The time that the image's HEALTHCHECK allows for a start (`--start-period`). */
+  readonly start_seconds?: number;
 }

@@ -593,6 +593,7 @@ export interface ProjectTable {
   maintenance_message: string | null;
   storage: Generated<boolean>;
   backups_limit_bytes: number | null;
+  start_seconds: number | null;
 }
 
 export interface ProjectDatabaseTable {

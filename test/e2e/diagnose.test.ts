@@ -123,3 +123,27 @@ test("a loop of crashes is found within a minute, counted in one line, and shown
     [],
   );
 });
+
+test("a wrong port ends the wait once it is sure, and a slow start gets the time that its project allows", async () => {
+  const page = `(request, response) => response.end("page")`;
+  const server = (code: string) => ({ "server.js": `const { createServer } = require("node:http");\n${code}\n` });
+  await app.commit(server(`createServer(${page}).listen(4321);`));
+  const beganMs = performance.now();
+  const wrong = await app.push();
+  assert.match(
+    wrong.stderr,
+    /Nothing answered on port 3000 for [12]\d s: the application listens on port 4321 instead/,
+  );
+  assert.ok(performance.now() - beganMs < 55_000, "the wait ends before its limit of 60 s");
+  // A port for metrics, which shows no page, opens long before the one for visitors.
+  const late = `createServer((request, response) => response.writeHead(404).end()).listen(9100);
+setTimeout(() => createServer(${page}).listen(process.env.PORT, process.env.HOST), 20000);`;
+  await app.commit(server(late));
+  assert.equal((await app.push()).exitCode, 0);
+  const allow = (start_seconds: number | null) =>
+    platform.call("PUT", `/v1/projects/${slug}/settings`, { start_seconds });
+  assert.equal((await allow(6)).status, 200);
+  await app.commit({ "note.txt": "again" });
+  assert.match((await app.push()).stderr, /Nothing answered on port 3000 for 6 s[^]*--start-seconds 180/);
+  assert.equal((await allow(901)).status, 400);
+});

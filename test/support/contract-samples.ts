@@ -19,6 +19,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     root: null,
     watch: null,
     health_path: null,
+    start_seconds: null,
     storage: true,
     replicas: 1,
     maintenance: null,

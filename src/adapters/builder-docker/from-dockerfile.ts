@@ -53,7 +53,8 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: stri
   for (const note of describeImage(image, procfile, commands)) log.detail(note);
   const published = await publishImage(run, engine, { image, manifest: { ...manifest, web_command: web ?? own } });
   const port = exposedPort(image);
-  return port === undefined ? published : { ...published, port };
+  const start_seconds = startSeconds(image);
+  return { ...published, ...(port !== undefined && { port }), ...(start_seconds > 0 && { start_seconds }) };
 }
 
 /** Returns the path of the source's Dockerfile; null if it has none. */
@@ -153,4 +154,12 @@ function commandOf({ Config }: EngineImage): string | null {
   return words.length === 3 && words[0] === "/bin/sh" && words[1] === "-c"
     ? (words[2] as string)
     : words.map(quoted).join(" ");
+}
+
+// As the project's own setting.
+const longestStartSeconds = 900;
+
+/** Returns the start period of HEALTHCHECK, which the engine stores in nanoseconds; 0 without one. */
+function startSeconds({ Config }: EngineImage): number {
+  return Math.min(Math.ceil((Config.Healthcheck?.StartPeriod ?? 0) / 1e9), longestStartSeconds);
 }

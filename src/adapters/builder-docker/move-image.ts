@@ -14,7 +14,7 @@ export interface EngineImage {
     readonly Cmd: readonly string[] | null;
     readonly User?: string;
     readonly Labels?: Readonly<Record<string, string>> | null;
-    readonly Healthcheck?: { readonly Test?: readonly string[] };
+    readonly Healthcheck?: { readonly Test?: readonly string[]; readonly StartPeriod?: number };
     readonly ExposedPorts?: Readonly<Record<string, unknown>>;
     readonly Volumes?: Readonly<Record<string, unknown>> | null;
     readonly WorkingDir?: string;

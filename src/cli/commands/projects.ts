@@ -3,6 +3,7 @@ import { type Answer, type Client } from "../../contract/client.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
+import { limits } from "../../contract/limits.ts";
 import { wholeNumber } from "../input.ts";
 import { awaitServing } from "../outcomes.ts";
 import { usageError } from "../failures.ts";
@@ -74,6 +75,7 @@ function describe(project: Project, paint: Paint): string {
     ["maintenance", maintenanceText(project)],
     ["port", String(project.port ?? "standard")],
     ["health path", project.health_path ?? "none"],
+    ["start", project.start_seconds === null ? null : `at most ${project.start_seconds} s`],
     ["root folder", project.root],
     ["watched", project.watch?.join(", ") ?? null],
     ...(project.storage ? [] : [["storage", "off: replicas run on any machine"] as const]),
@@ -112,6 +114,7 @@ function addSettings(projects: Command, ctx: CliContext): void {
   })
     .option("--port <port>", "the port the application listens on, or `none` for the standard one")
     .option("--health-path <path>", "the path of the health check, or `none`")
+    .option("--start-seconds <seconds>", "how long a start may take until it is healthy, or `none`")
     .option("--root <folder>", "the folder of the repository to build, or `none` for the one in berth.json")
     .option(
       "--watch <patterns...>",
@@ -124,16 +127,17 @@ function addSettings(projects: Command, ctx: CliContext): void {
       ).choices(["on", "off"]),
     )
     .action(async (given: string | undefined, options: SettingsOptions) => {
-      const { port, healthPath, root, watch, storage } = options;
-      if ([port, healthPath, root, watch, storage].every((option) => option === undefined))
+      const { port, healthPath, startSeconds, root, watch, storage } = options;
+      if ([port, healthPath, startSeconds, root, watch, storage].every((option) => option === undefined))
         throw usageError(
-          "Nothing to change: give --port, --health-path, --root, --watch or --storage.",
+          "Nothing to change: give --port, --health-path, --start-seconds, --root, --watch or --storage.",
           "`berth projects show` shows the settings.",
         );
       const slug = await currentProject(ctx, given);
       const body = {
         ...portSetting(port),
         ...healthSetting(healthPath),
+        ...startSetting(startSeconds),
         ...sourceSettings(root, watch),
         ...storageSetting(storage),
       };
@@ -147,9 +151,15 @@ function addSettings(projects: Command, ctx: CliContext): void {
 interface SettingsOptions {
   readonly port?: string;
   readonly healthPath?: string;
+  readonly startSeconds?: string;
   readonly root?: string;
   readonly watch?: string[];
   readonly storage?: string;
+}
+
+function startSetting(given: string | undefined): { start_seconds?: number | null } {
+  if (given === undefined || given === "none") return given === undefined ? {} : { start_seconds: null };
+  return { start_seconds: wholeNumber(given, "--start-seconds", { least: 1, most: limits.start_seconds }) };
 }
 
 function storageSetting(given: string | undefined) {

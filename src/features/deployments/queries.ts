@@ -116,6 +116,8 @@ export interface TakenDeployment extends WorkloadSource {
   /** The cron jobs in the commit's berth.json. */
   readonly settings: { readonly crons?: readonly { path?: string; command?: string; schedule: string }[] } | null;
   readonly health_path: string | null;
+  /** The project's own limit for the start. */
+  readonly start_seconds: number | null;
   readonly fence: number;
   /** Its control plane ended during the deployment, or could not close it. */
   readonly abandoned: boolean;
@@ -140,7 +142,7 @@ export async function takeDeployment(
     from chosen, project p, organization o, build b
     where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
     returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, b.old_commit, b.settings, b.copies_data, d.image, d.port, d.health_path, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
+      d.build_id, d.commit, b.branch, b.old_commit, b.settings, b.copies_data, d.image, d.port, d.health_path, p.start_seconds, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
       p.deleted_at, o.suspended_at`.execute(db);
   return taken.rows[0];
 }

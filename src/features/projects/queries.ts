@@ -14,6 +14,7 @@ const columns = [
   "project.hostname",
   "project.port",
   "project.health_path",
+  "project.start_seconds",
   "project.root",
   "project.watch",
   "project.replicas",
@@ -53,7 +54,7 @@ export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "de
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
@@ -249,6 +250,7 @@ export async function deleteExpiredNames(db: Db): Promise<number> {
 export interface ProjectSettings {
   readonly port?: number | null;
   readonly health_path?: string | null;
+  readonly start_seconds?: number | null;
   readonly root?: string | null;
   readonly watch?: string[] | null;
   readonly storage?: boolean;

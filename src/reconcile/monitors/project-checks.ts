@@ -1,3 +1,4 @@
+import { limits } from "../../contract/limits.ts";
 import { specOf, wantedDatabases, type DatabaseRow } from "../../features/database/database.ts";
 import {
   backupAges,
@@ -61,7 +62,7 @@ export function projectChecks(platform: Platform): readonly Check[] {
       look: async () =>
         evaluateWork(await openWork(db), {
           buildMs: settings.buildLimits.timeoutMs,
-          deploymentMs: settings.releaseTimeoutMs + settings.health.budgetMs,
+          deploymentMs: settings.releaseTimeoutMs + Math.max(settings.health.budgetMs, limits.start_seconds * 1000),
         }),
     },
     {

@@ -16,7 +16,7 @@ const releaseFailures = {
   wrong_port:
     "Listen on the port in the PORT variable and on 0.0.0.0, or set the project's port with `berth projects settings --port`.",
   not_listening:
-    "Listen on the port in the PORT variable and on 0.0.0.0. If the application needs longer to start, push again, or ask the operator to raise BERTH_HEALTH_BUDGET_SECONDS.",
+    "Listen on the port in the PORT variable and on 0.0.0.0. If the application needs longer to start, give it the time: `berth projects settings --start-seconds 180`.",
   image_missing: "Build the commit again.",
   runtime_unavailable: "Try again when the platform's status shows no missing part.",
   health_check_failed:
@@ -144,7 +144,10 @@ export function probeFailure(last: ProbeResult, where: Asked): Failure {
 /** An application that listens on no port may be slow instead of wrong. */
 function notListening(where: Asked, seconds: number): Failure {
   const summary = `Nothing answered on port ${where.port} for ${seconds} s: ${whereItListens(where)}.`;
-  return releaseFailure("health", where.listening.length === 0 ? "not_listening" : "wrong_port", summary);
+  if (where.listening.length === 0) return releaseFailure("health", "not_listening", summary);
+  const failure = releaseFailure("health", "wrong_port", summary);
+  const late = `If it opens port ${where.port} later, give it the time: \`berth projects settings --start-seconds 180\`.`;
+  return { ...failure, hint: `${failure.hint} ${late}` };
 }
 
 /** The image of an earlier build was removed from the machine, for example by `docker image prune --all`. */

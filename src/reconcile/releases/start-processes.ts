@@ -9,9 +9,9 @@ import {
   type ProcessRow,
 } from "../../features/deployments/deployments.ts";
 import type { Failure } from "../../ports/failure.ts";
-import type { Workload } from "../../ports/runtime.ts";
+import type { ListeningPort, Workload } from "../../ports/runtime.ts";
 import type { BuildLog } from "../build-log.ts";
-import { probeInstance, type ProbeResult } from "../probe-health.ts";
+import { probeHealth, probeInstance, type ProbeResult } from "../probe-health.ts";
 import { startReplica } from "../start-replica.ts";
 import { workloadOf } from "../workload.ts";
 import { exitFailure, notServed, probeFailure, releaseFailure, whereItListens } from "./release-failures.ts";
@@ -87,12 +87,12 @@ async function endOthers(release: Release, processes: readonly ProcessRow[]): Pr
 /** Waits until all replicas are healthy, within the time budget; fails if one exits. */
 async function awaitHealth(release: Release, processes: readonly ProcessRow[]): Promise<Failure | undefined> {
   const { platform, deployment, signal } = release;
-  const { everyMs, budgetMs } = platform.settings.health;
+  const { everyMs } = platform.settings.health;
   const types = new Set(processes.map(({ process }) => process));
-  const end = Date.now() + budgetMs;
+  const end = Date.now() + budgetMsOf(release);
   const results = new Map<string, ProbeResult>();
   const resultOf = ({ process, ordinal }: Released) => results.get(`${process}/${ordinal}`);
-  const warn = warnAboutPorts(release);
+  const watchPorts = createPortWatch(release);
   let pauseMs = 10;
   let replicas: readonly Released[] = [];
   while (!signal.aborted) {
@@ -108,7 +108,10 @@ async function awaitHealth(release: Release, processes: readonly ProcessRow[]): 
     );
     if (replicas.every((replica) => resultOf(replica)?.outcome === "healthy")) return unseenExit(release, types);
     if (Date.now() >= end) break;
-    if (types.has(web) && [...results.values()].every(({ outcome }) => outcome === "refused")) await warn();
+    if (types.has(web) && [...results.values()].every(({ outcome }) => outcome === "refused")) {
+      const wrong = await watchPorts(replicas.find(({ process }) => process === web)?.host ?? null);
+      if (wrong !== undefined) return wrong;
+    }
     // Poll fast at first: most applications are up in a fraction of `everyMs`.
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 1.15, everyMs);
@@ -132,33 +135,67 @@ async function unseenExit({ platform, deployment }: Release, types: ReadonlySet<
   return exitFailure({ process: ids.get(exited.workload_id) as string, exit_code: code, out_of_memory });
 }
 
+/** The project's setting decides how long a start may take; without one, an image may ask for more time than the default. */
+function budgetMsOf({ platform, deployment: { start_seconds, image } }: Release): number {
+  const { budgetMs } = platform.settings.health;
+  return start_seconds === null ? Math.max(budgetMs, (image.start_seconds ?? 0) * 1000) : start_seconds * 1000;
+}
+
 async function unhealthy(
-  { platform, deployment, workload }: Release,
+  release: Release,
   replica: Released | undefined,
   resultOf: (replica: Released) => ProbeResult | undefined,
 ): Promise<Failure> {
   const worst = (replica && resultOf(replica)) ?? { outcome: "refused" as const };
   if (replica !== undefined && replica.process !== web)
     return releaseFailure("boot", "platform_fault", `The process ${replica.process} did not start in time.`);
+  const { platform, deployment, workload } = release;
   const isReached = worst.outcome !== "refused" && worst.outcome !== "broken";
   const listening = isReached ? [] : await platform.ports.runtime.listening(workload.id);
-  const { budgetMs } = platform.settings.health;
+  const budgetMs = budgetMsOf(release);
   return probeFailure(worst, { port: workload.port ?? 0, path: deployment.health_path, budgetMs, listening });
 }
 
-const warnAfterMs = 5000;
+const lookMs = 5000;
+const sureMs = 10_000;
 
-/** Logs once where the application listens if nothing listens on the right port for some time, because the time budget may be long. */
-function warnAboutPorts({ platform, workload, log }: Release): () => Promise<void> {
-  let dueAtMs = Date.now() + warnAfterMs;
-  return async () => {
-    if (Date.now() < dueAtMs) return;
-    dueAtMs = Date.now() + warnAfterMs;
+/**
+ * Watches where the application listens while nothing listens on the right port, and logs it once. Returns the failure once it is sure: the
+ * application serves pages elsewhere, and has for some time. Where a start time was asked for, it may still open the port.
+ */
+function createPortWatch(release: Release): (host: string | null) => Promise<Failure | undefined> {
+  const { platform, deployment, workload, log } = release;
+  const [port, beganMs] = [workload.port ?? 0, Date.now()];
+  const isAsked = deployment.start_seconds !== null || deployment.image.start_seconds !== undefined;
+  let dueAtMs = beganMs + lookMs;
+  let known: { readonly where: string; readonly sinceMs: number } | undefined;
+  return async (host) => {
+    if (Date.now() < dueAtMs) return undefined;
+    dueAtMs = Date.now() + lookMs;
     const listening = await platform.ports.runtime.listening(workload.id);
-    if (listening.length === 0) return;
-    log.detail(`Waiting for port ${workload.port}; ${whereItListens({ port: workload.port ?? 0, listening })}`);
-    dueAtMs = Number.POSITIVE_INFINITY;
+    if (listening.length === 0) return undefined;
+    const where = whereItListens({ port, listening });
+    if (known === undefined) log.detail(`Waiting for port ${port}; ${where}`);
+    if (known?.where !== where) known = { where, sinceMs: Date.now() };
+    if (isAsked || host === null || Date.now() - known.sinceMs < sureMs) return undefined;
+    if (!(await servesElsewhere({ host, port, hostname: deployment.hostname }, listening))) return undefined;
+    const budgetMs = Date.now() - beganMs;
+    return probeFailure({ outcome: "refused" }, { port, path: deployment.health_path, budgetMs, listening });
   };
+}
+
+const pageMs = 1000;
+
+/** Whether the application listens on the right port of the wrong address, or shows a page on another port. */
+async function servesElsewhere(
+  { host, port, hostname }: { readonly host: string; readonly port: number; readonly hostname: string },
+  listening: readonly ListeningPort[],
+): Promise<boolean> {
+  if (listening.some((each) => each.loopback && each.port === port)) return true;
+  const probes = listening.map((each) =>
+    probeHealth({ address: { host, port: each.port }, hostname, path: "/", timeoutMs: pageMs }),
+  );
+  return (await Promise.all(probes)).some(({ outcome }) => outcome === "healthy");
 }
 
 type Released = Awaited<ReturnType<typeof releasedReplicas>>[number];

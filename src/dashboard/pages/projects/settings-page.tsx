@@ -1,4 +1,5 @@
 import { useState, type ReactNode } from "react";
+import { limits } from "../../../contract/limits.ts";
 import { useAction } from "../../data/api.ts";
 import { textOf } from "../../data/text-of.ts";
 import { useWhyNot } from "../../data/me.ts";
@@ -37,13 +38,14 @@ export function SettingsPage() {
 
 function Overrides({ project }: { readonly project: Project }) {
   const save = useAction("projects.settings");
-  const { port, health_path: health, root, watch } = project;
+  const { port, health_path: health, start_seconds: start, root, watch } = project;
   const submit = (form: FormData) =>
     save.mutate({
       params: { slug: project.slug },
       body: {
         port: textOf(form, "port") === "" ? null : Number(textOf(form, "port")),
         health_path: textOf(form, "health_path") || null,
+        start_seconds: textOf(form, "start_seconds") === "" ? null : Number(textOf(form, "start_seconds")),
         root: textOf(form, "root").trim() || null,
         watch: linesOf(textOf(form, "watch")),
       },
@@ -55,7 +57,7 @@ function Overrides({ project }: { readonly project: Project }) {
     >
       <Form
         // A new key shows what another user has saved meanwhile.
-        key={JSON.stringify([port, health, root, watch])}
+        key={JSON.stringify([port, health, start, root, watch])}
         submit="Save"
         look="plain"
         busy={save.isPending}
@@ -82,6 +84,16 @@ function Overrides({ project }: { readonly project: Project }) {
           max={65535}
           className="max-w-32"
           defaultValue={port ?? ""}
+        />
+        <TextField
+          name="start_seconds"
+          label="Start time"
+          hint="Seconds until a new deployment must be healthy. Empty: the image's start period, or the platform's default."
+          type="number"
+          min={1}
+          max={limits.start_seconds}
+          className="max-w-32"
+          defaultValue={start ?? ""}
         />
         <TextField
           name="root"
