@@ -33,8 +33,5 @@ async function runCheck({ name, check }: ReadyCheck): Promise<CheckResult> {
 
 function answer(reply: FastifyReply, status: number, body: object): FastifyReply {
   if (status === 503) reply.header("retry-after", "2");
-  return reply
-    .code(status)
-    .type("application/json; charset=utf-8")
-    .send(JSON.stringify(body));
+  return reply.code(status).type("application/json; charset=utf-8").send(JSON.stringify(body));
 }

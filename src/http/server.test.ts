@@ -172,7 +172,10 @@ describe("every answer", () => {
     };
     const paths = ["/healthz", "/readyz", "/git/x", "/assets/none", "/nowhere", "/v1/%zz", `/x?${"a".repeat(9000)}`];
     const answers = await Promise.all(paths.map(async (path) => (await api.call("GET", path)).headers));
-    answers.push(await raw("NONSENSE\r\n\r\n"), await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`));
+    answers.push(
+      await raw("NONSENSE\r\n\r\n"),
+      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`),
+    );
     answers.push(await raw("GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"));
     for (const [index, headers] of answers.entries()) {
       for (const name of ["cache-control", "content-security-policy", "referrer-policy", "x-content-type-options"])
