@@ -41,6 +41,18 @@ test("create adds the git remote, says the next step, and later commands know th
   assert.deepEqual(platform.seen.at(-1)?.params, { slug: "demo" });
 });
 
+test("link connects a second clone with an existing project, and creates none", async () => {
+  await using platform = await startScriptedPlatform({ ...script, "projects.create": () => assert.fail() });
+  await using user = await cliUser({ url: platform.url, token: goodToken });
+  const cwd = await repository(user);
+  const { exitCode, stdout } = await user.berth(["link", "demo", "--ssh"], { cwd });
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /git push berth trunk/);
+  assert.equal(await git(user, cwd, ["remote", "get-url", "berth"]), project.git.ssh);
+  const other = await user.berth(["git:remote", "demo"], { cwd });
+  assert.match(other.stderr, /berth link <slug>/);
+});
+
 test("create leaves a remote alone that leads elsewhere, and says how to change it", async () => {
   await using platform = await startScriptedPlatform(script);
   await using user = await cliUser({ url: platform.url, token: goodToken });

@@ -21,7 +21,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   init: "berth create <slug>",
   launch: "berth create <slug>",
   new: "berth create <slug>",
-  link: "berth create <slug>",
   info: "berth projects show",
   show: "berth projects show",
   destroy: "berth projects delete <slug>",
@@ -190,5 +189,5 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   dashboard: "berth overview",
   usage: "berth disk",
   checks: "berth projects settings --health-path <path>",
-  "git remote": "berth create <slug>",
+  "git remote": "berth link <slug>",
 };

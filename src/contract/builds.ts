@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ahead } from "./ahead.ts";
 import { failure } from "./failure.ts";
 import { id, nextCursor, numberCursor, pageQuery, ofProject, queryInteger, timestamp } from "./fields.ts";
 import { buildStates, deploymentStates, statesOf } from "./states.ts";
@@ -50,8 +51,12 @@ const uploaded = z.object({
   commit: z.string(),
   /** The commit whose other files were kept; null when all files are new. */
   base: z.string().nullable(),
+  /** What the deploy brings back; null when nothing. */
+  ahead: ahead.nullable(),
 });
 const ofUploads = ["storage_full", "payload_too_large", "forbidden"] as const;
+
+const commit = z.string().regex(/^[0-9a-f]{40}$/, "must be a full commit hash");
 
 const ofPlans = ["storage_full", "payload_too_large", "nothing_to_deploy"] as const;
 
@@ -116,6 +121,8 @@ const plan = z.object({
       change: z.enum(["created", "changed", "same"]),
     }),
   ),
+  /** What the deploy brings back that serves no more, as after a rollback; null when nothing. */
+  ahead: ahead.nullable(),
   /** Names in .env.example that neither the project nor the platform defines. */
   missing_variables: z.array(z.string()),
 });
@@ -188,16 +195,25 @@ export const rows = [
     path: "/v1/projects/:slug/source",
     access: "member",
     scope: "projects:read",
-    query: z.object({ path: z.string().min(1).max(4096).optional() }),
+    query: z.object({
+      path: z.string().min(1).max(4096).optional(),
+      /** The full commit hash of a deployment, or `live` for the one that serves. Defaults to the newest source. */
+      commit: z
+        .string()
+        .regex(/^(?:live|[0-9a-f]{40})$/, "must be a full commit hash or `live`")
+        .optional(),
+    }),
     result: z.object({
-      /** The commit on which a change of files is based; null before the first. */
+      /** The commit of these files; without `commit`, the one on which a change of files is based, null before the first. */
       commit: z.string().nullable(),
+      /** What the newest source has and what serves has not; null when nothing. */
+      ahead: ahead.nullable(),
       files: z.array(z.object({ path: z.string(), size_bytes: z.number().int(), executable: z.boolean() })),
       /** The content of the file at `path`; null when it is not text. */
       text: z.string().nullable(),
     }),
     large: true,
-    summary: "List the files of the latest source, or read one text file",
+    summary: "List the files of the latest source, or of a deployment's commit, or read one text file",
   }),
   row({
     ...ofProject,
@@ -228,11 +244,15 @@ export const rows = [
       /** Files and folders to delete. */
       delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
       message,
+      /** The commit that the caller has read: the change is refused if it is no longer the one that the change begins at. */
+      expected_commit: commit.optional(),
+      /** `live` begins at the files of the deployment that serves, as after a rollback; `newest` at those of the newest source. */
+      base: z.enum(["newest", "live"]).default("newest"),
     }),
     body_bytes: limits.source_body_bytes,
     result: uploaded,
     success: [201],
-    errors: ofUploads,
+    errors: [...ofUploads, "branch_moved", "nothing_to_deploy"],
     activity: "build.source_changed",
     handles_source: true,
     waits: true,

@@ -91,11 +91,18 @@ export const errors = {
     retry: "after_change",
     meaning: "The request is not possible in the resource's current state.",
   },
+  branch_moved: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The newest source is not the commit that the request expects: `details` names both.",
+    hint: "Read the files again, then repeat the change with their commit.",
+    next: "builds.source",
+  },
   slug_taken: {
     status: 409,
     retry: "after_change",
     meaning: "The slug is already in use: by another project of the organization, or by another organization.",
-    hint: "Choose another slug.",
+    hint: "Choose another slug. If the project is yours, `berth link <slug>` adds its git remote to this folder.",
   },
   key_taken: {
     status: 409,

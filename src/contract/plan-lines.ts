@@ -24,11 +24,12 @@ const titles: Readonly<Record<Plan["outcome"], string>> = {
   fails: "would fail before the build begins",
 };
 
-function head({ outcome, commit, branch, root, berth_file, overruled, watch }: Plan): string[] {
+function head({ outcome, commit, branch, root, berth_file, overruled, watch, ahead }: Plan): string[] {
   const what = commit === null ? "These files" : `Commit ${commit.slice(0, 8)}`;
   return [
     `-----> ${what} on ${branch}: ${titles[outcome]}`,
     ...(outcome === "nothing_to_deploy" ? [detail(`no file changed in ${(watch ?? []).join(", ")}`)] : []),
+    ...(ahead === null ? [] : [detail(ahead.text)]),
     ...(root === "" ? [] : [detail(`the folder ${root}`)]),
     ...(berth_file === null ? [] : [detail(`settings of ${berth_file}`)]),
     ...overruled.map(({ setting, used, in_file }) =>

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ahead } from "./ahead.ts";
 import { rootFolder, watchedPaths } from "./berth-file.ts";
 import * as deployments from "./deployments.ts";
 import { id, name, notice, ofProject, queryFlag, slug, slugParam, timestamp } from "./fields.ts";
@@ -36,6 +37,8 @@ export const project = z.object({
   active_deployment: deployments.deploymentSummary.nullable(),
   /** Null once it is deleted. */
   health: health.nullable(),
+  /** What the branch that deploys has and what serves has not, as after a rollback; null when nothing. The commits are not counted. */
+  ahead: ahead.nullable(),
 });
 
 const port = z.number().int().min(1).max(65535).nullable();

@@ -134,7 +134,7 @@ test("without a valid token every path asks for one, whether it exists or not", 
         [res.statusCode, res.headers["www-authenticate"]],
         [401, 'Basic realm="Berth", charset="UTF-8"'],
       );
-      assert.equal(body, "Give an API token as the password.\n");
+      assert.match(body, /^Give an API token as the password\. .*`berth link <project>`/);
     }
   }
 });

@@ -138,9 +138,14 @@ function header(req: IncomingMessage, name: string): string | undefined {
 }
 
 function askForToken(res: ServerResponse): void {
-  reply(res, 401, "Give an API token as the password.\n", {
-    "www-authenticate": 'Basic realm="Berth", charset="UTF-8"',
-  });
+  reply(
+    res,
+    401,
+    "Give an API token as the password. In a folder of this machine, `berth link <project>` does that for git.\n",
+    {
+      "www-authenticate": 'Basic realm="Berth", charset="UTF-8"',
+    },
+  );
 }
 
 // Closing the connection after a POST avoids reading the rest of a refused body.

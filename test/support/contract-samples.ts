@@ -24,6 +24,7 @@ export function sampleProject(more: Partial<Result<"projects.get">> = {}): Resul
     replicas: 1,
     maintenance: null,
     follows: false,
+    ahead: null,
     earlier_names: [],
     url: "http://demo.localhost:8080",
     git: { ssh: "ssh://git@127.0.0.1:2222/main/demo.git", https: "http://127.0.0.1:4000/git/main/demo.git" },
@@ -159,7 +160,7 @@ export function samplePlan(more: Partial<Plan> = {}): Plan {
   return {
     ...{ outcome: "deploys", commit: null, branch: "main", root: "", berth_file: null, overruled: [], watch: null },
     ...{ failure: null, build: { ...what, earlier_build: null }, processes: [], processes_ended: [] },
-    ...{ release_command: null, port: null, health_path: null, crons: [], missing_variables: [] },
+    ...{ release_command: null, port: null, health_path: null, crons: [], ahead: null, missing_variables: [] },
     ...more,
   };
 }

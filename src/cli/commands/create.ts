@@ -6,6 +6,11 @@ import type { CliContext } from "../context.ts";
 import { answerForGit, passwordSetting } from "../git-credential.ts";
 import { addRemote, currentBranch, remoteName, type RemoteOutcome } from "../git.ts";
 
+interface RemoteOptions {
+  readonly ssh?: boolean;
+  readonly remote: string | false;
+}
+
 /** Adds `berth create`: creates a project, and the git remote to push to. */
 export function addCreate(program: Command, ctx: CliContext): void {
   const examples = [
@@ -20,25 +25,50 @@ export function addCreate(program: Command, ctx: CliContext): void {
     examples,
   })
     .option("--name <name>", "a display name; by default the slug")
-    .option("--ssh", "push over SSH with a registered key instead of over HTTP with the token of this login")
+    .option("--ssh", sshText)
     .option("--remote <name>", "the name of the git remote, beside others", remoteName)
     .option("--no-remote", "don't add a git remote")
-    .action(async (slug: string, options: { name?: string; ssh?: boolean; remote: string | false }) => {
+    .action(async (slug: string, options: RemoteOptions & { name?: string }) => {
       const client = await ctx.client();
       const project = await client.call("projects.create", { body: { slug, name: options.name ?? slug } });
-      const ssh = options.ssh === true;
-      const url = ssh ? project.git.ssh : await loginsUrl(ctx, project.git.https);
-      const name = options.remote === false ? remoteName : options.remote;
-      const remote = options.remote === false ? undefined : await addRemote(ctx.environment, url, name);
-      const knowsPassword = !ssh && remote !== undefined && (await answerForGit(ctx.environment, url));
-      const hostKey = ssh ? [await hostKeyText(client)] : [];
-      const steps = await nextSteps(ctx, client, { name, url, remote, ssh, knowsPassword });
-      ctx.output.result(project, () =>
-        [created(project), remoteText(remote, name, url), ...hostKey, ...steps]
-          .filter((line) => line !== "")
-          .join("\n"),
-      );
+      await connectFolder(ctx, project, { ...options, title: created(project) });
     });
+}
+
+const sshText = "push over SSH with a registered key instead of over HTTP with the token of this login";
+
+/** Adds `berth link`: connects a folder, such as a second clone, with a project that exists. */
+export function addLink(program: Command, ctx: CliContext): void {
+  addCommand(program, {
+    usage: "link <slug>",
+    summary: `Add the git remote "${remoteName}" of an existing project to this folder`,
+    examples: ["git clone git@example.org:shop.git && cd shop && berth link shop", "berth link shop --ssh"],
+  })
+    .option("--ssh", sshText)
+    .option("--remote <name>", "the name of the git remote, beside others", remoteName)
+    .action(async (slug: string, options: RemoteOptions) => {
+      const project = await (await ctx.client()).call("projects.get", { params: { slug } });
+      await connectFolder(ctx, project, { ...options, title: `${project.slug} is at ${project.url}` });
+    });
+}
+
+/** Adds the project's git remote to this folder, tells git the password, and prints the next steps. */
+async function connectFolder(
+  ctx: CliContext,
+  project: Answer<"projects.get">,
+  { title, ...options }: RemoteOptions & { readonly title: string },
+): Promise<void> {
+  const client = await ctx.client();
+  const ssh = options.ssh === true;
+  const url = ssh ? project.git.ssh : await loginsUrl(ctx, project.git.https);
+  const name = options.remote === false ? remoteName : options.remote;
+  const remote = options.remote === false ? undefined : await addRemote(ctx.environment, url, name);
+  const knowsPassword = !ssh && remote !== undefined && (await answerForGit(ctx.environment, url));
+  const hostKey = ssh ? [await hostKeyText(client)] : [];
+  const steps = await nextSteps(ctx, client, { name, url, remote, ssh, knowsPassword });
+  ctx.output.result(project, () =>
+    [title, remoteText(remote, name, url), ...hostKey, ...steps].filter((line) => line !== "").join("\n"),
+  );
 }
 
 /** Returns the host key text: the first push over SSH asks the user to confirm the fingerprint. */

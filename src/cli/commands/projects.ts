@@ -71,6 +71,7 @@ function describe(project: Project, paint: Paint): string {
         ? "none"
         : `#${active.number}, ${active.commit?.slice(0, 8) ?? "no commit"}, ${relativeTime(active.activated_at)}`,
     ],
+    ["ahead", project.ahead?.text ?? null],
     ["replicas", String(project.replicas)],
     ["maintenance", maintenanceText(project)],
     ["port", String(project.port ?? "standard")],

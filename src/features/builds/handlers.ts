@@ -4,7 +4,8 @@ import type { Context, Handlers } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
-import { buildUpload, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
+import { baseOfChange, buildUpload, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
+import { aheadOf } from "./ahead.ts";
 import { timesOfLines } from "./times-of-lines.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
 
@@ -40,18 +41,23 @@ export const builds: Handlers<"builds"> = {
 
   async source(ctx, { query }) {
     const { repositories } = ctx.platform.ports;
-    const { base: commit } = await placeOf(ctx.platform, ctx.project);
-    if (commit === null) return query.path === undefined ? { commit, files: [], text: null } : ctx.fail("not_found");
+    const { base: newest, branch } = await placeOf(ctx.platform, ctx.project);
+    const ahead = await aheadOf({ db: ctx.platform.db, repositories }, { ...ctx.project.key, branch });
+    const commit = query.commit === undefined ? newest : await deployedAs(ctx, query.commit);
+    if (commit === undefined) return ctx.fail("not_found", noSuchCommit);
+    if (commit === null)
+      return query.path === undefined ? { commit, ahead, files: [], text: null } : ctx.fail("not_found");
     if (query.path === undefined)
       return {
         commit,
+        ahead,
         files: [...(await repositories.files(ctx.project.id, commit, limits.files_listed))],
         text: null,
       };
     const file = { path: query.path, maxBytes: limits.file_text_bytes };
     const bytes = await repositories.read(ctx.project.id, commit, file);
     if (bytes === null) return ctx.fail("not_found");
-    return { commit, files: [], text: textOf(bytes) };
+    return { commit, ahead, files: [], text: textOf(bytes) };
   },
 
   async upload(ctx, { query, body }) {
@@ -66,7 +72,9 @@ export const builds: Handlers<"builds"> = {
     const { files, delete: removed, message = describeChange(files, removed) } = body;
     if (files.length + removed.length === 0)
       return ctx.fail("invalid_request", { error: "Give at least one file to write or to delete." });
-    const changed = { content: given(files), removed, keepsOthers: true, message };
+    const wanted = { expected: body.expected_commit, startsAtLive: body.base === "live" };
+    const chooseBase = (newest: string | null) => baseOfChange(ctx, wanted, newest);
+    const changed = { content: given(files), removed, keepsOthers: true, message, chooseBase };
     return { changesLate: true, outcome: () => buildUpload(ctx, changed) };
   },
 
@@ -100,6 +108,11 @@ export const builds: Handlers<"builds"> = {
 const given = (files: readonly { readonly path: string; readonly text: string }[]) => ({
   files: files.map(({ text, ...file }) => ({ ...file, content: Buffer.from(text) })),
 });
+
+const noSuchCommit = {
+  error: "The project has no deployment of this commit.",
+  hint: "GET /v1/projects/:slug/deployments lists the deployments with their commits.",
+};
 
 function textOf(bytes: Buffer): string | null {
   try {

@@ -5,6 +5,7 @@ import type { Builder, PlannedBuild } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 import type { Db } from "../../store/database.ts";
+import { aheadOf } from "./ahead.ts";
 import { planCrons } from "../cron/cron.ts";
 import { databaseOf } from "../database/database.ts";
 import { variableNames } from "../env/env.ts";
@@ -51,6 +52,7 @@ export async function planSource(planning: Planning, source: PlannedSource): Pro
     port: project.port ?? file?.port ?? null,
     health_path: project.health_path ?? file?.health_path ?? null,
     crons: [...(await planCrons(db, source, file?.crons ?? []))],
+    ahead: await aheadOf(planning, source, source),
     missing_variables: await missingVariables(planning, source, root),
   };
   if (root !== "" && !(await hasFolder(planning, source, root))) return failed(known, missingFolder(root));
@@ -73,7 +75,7 @@ function emptyPlan({ commit, branch, isDraft }: PlannedSource, project: Project)
     ...{ outcome: "fails", commit: isDraft ? null : commit, branch, root: project.root ?? "", berth_file: null },
     ...{ overruled: [], watch: null, failure: null, build: null, processes: [], processes_ended: [] },
     ...{ release_command: null, port: project.port, health_path: project.health_path, crons: [] },
-    missing_variables: [],
+    ...{ ahead: null, missing_variables: [] },
   };
 }
 

@@ -79,6 +79,19 @@ export async function hasWorkInProgress(
   return row !== undefined;
 }
 
+/** Returns whether a deployment of the project has this commit. */
+export async function hasDeployed(db: Db | Tx, { org_id, project_id }: ProjectKey, commit: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("deployment")
+    .select("id")
+    .where("org_id", "=", org_id)
+    .where("project_id", "=", project_id)
+    .where("commit", "=", commit)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Returns whether a deployment of this build has yet to go live. Its lines are added to the build's log too. */
 export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: string): Promise<boolean> {
   const row = await db

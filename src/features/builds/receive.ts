@@ -6,6 +6,7 @@ import type { LogStore } from "../../ports/log-store.ts";
 import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
+import { aheadOf } from "./ahead.ts";
 import { addToLog, followBuild } from "./follow-build.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { hasWorkInProgress } from "./queries.ts";
@@ -90,6 +91,9 @@ export async function receivePush(
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
+  const pushed = { ...push, commit: target.ref.new, branch: target.branch };
+  const ahead = push.isPlan ? null : await aheadOf(receiving, pushed, pushed);
+  if (ahead !== null) notes.push(`       ${ahead.text}`);
   if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
   const untouched = await watchedButUntouched(receiving, push, {
     ...project,

@@ -208,3 +208,95 @@ test("a plan of a pushed commit names the build whose image is still there, and 
   for (const ref of ["gone", "a".repeat(40), "-x", "main~1", "refs/../x"])
     assert.equal((await api.call("POST", path, { token, body: { ref } })).status, 409, ref);
 });
+
+/** A project whose second upload was live until a rollback to the first. */
+async function rolledBack() {
+  const made = await fresh();
+  const { project, put, patch } = made;
+  const owner = { org_id: org.id, project_id: project.id };
+  const { db } = api.database;
+  const commits: string[] = [];
+  const live = async ({ body }: Awaited<ReturnType<typeof put>>, number: number) => {
+    const [build_id, commit] = [String(body["build_id"]), String(body["commit"])];
+    commits.push(commit);
+    await db.updateTable("build").set({ status: "succeeded" }).where("id", "=", build_id).execute();
+    const id = await testDeployment(api.platform, owner, { build_id, number, status: "retired" });
+    await db
+      .updateTable("deployment")
+      .set({ commit, trigger: "upload", activated_at: new Date() })
+      .where("id", "=", id)
+      .execute();
+    await repositories.moveRef(project.id, "refs/heads/main", commits.at(-2) ?? null, commit);
+    return build_id;
+  };
+  const build_id = await live(await put(archive()), 1);
+  await live(await patch({ files: [{ path: "a.txt", text: "second" }] }), 2);
+  const id = await testDeployment(api.platform, owner, { build_id, number: 3, status: "active" });
+  const [first = "", second = ""] = commits;
+  await db
+    .updateTable("deployment")
+    .set({ commit: first, trigger: "rollback", activated_at: new Date() })
+    .where("id", "=", id)
+    .execute();
+  return { ...made, first, second };
+}
+
+test("after a rollback the project, its files, a plan and a change say that the branch is ahead of what serves", async () => {
+  const { project, read, patch, first, second } = await rolledBack();
+  const says = (deploy: string, what = "1 commit") => ({
+    ...{ branch: "main", commit: second, serves: { number: 3, commit: first } },
+    commits: what === "1 commit" ? 1 : null,
+    text: `main is ahead of what serves: #3 serves ${first.slice(0, 7)}; ${deploy} brings back ${what}.`,
+  });
+  const get = async (path: string) => (await api.call("GET", path, { token: org.member })).body;
+  assert.deepEqual((await get(`/v1/projects/${project.slug}`))["ahead"], says("the next deploy", "its newer commits"));
+  assert.deepEqual((await read())["ahead"], says("the next deploy"));
+  const plan = (body: unknown) => api.call("POST", `/v1/projects/${project.slug}/plan`, { token: org.member, body });
+  assert.deepEqual((await plan({})).body["ahead"], says("this deploy"));
+  assert.equal((await plan({ ref: first })).body["ahead"], null);
+  const changed = await patch({ files: [{ path: "c.txt", text: "c" }] });
+  assert.deepEqual([changed.body["base"], changed.body["ahead"]], [second, says("this deploy")]);
+});
+
+test("a change may begin at what serves, and names the commit that it expects; of two with the same one only the first is accepted", async () => {
+  const { read, patch, first, second } = await rolledBack();
+  assert.equal((await read("?path=a.txt&commit=live"))["text"], "a");
+  assert.equal((await read(`?path=a.txt&commit=${first}`))["text"], "a");
+  assert.equal((await read("?path=a.txt"))["text"], "second");
+  assert.equal((await read(`?commit=${"1".repeat(40)}`))["code"], "not_found");
+  const refused = await patch({ files: [{ path: "c", text: "c" }], expected_commit: first });
+  assert.deepEqual([refused.status, refused.body["code"]], [409, "branch_moved"]);
+  for (const commit of [first, second]) assert.match(refused.text, new RegExp(commit));
+  const change = (text: string, expected_commit: string, base?: string) =>
+    patch({ files: [{ path: "c.txt", text }], expected_commit, base });
+  const both = await Promise.all([change("one", second), change("two", second)]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), [201, 409]);
+  const undone = await change("kept", first, "live");
+  assert.deepEqual([undone.status, undone.body["base"], undone.body["ahead"]], [201, first, null], undone.text);
+  assert.equal((await read("?path=a.txt"))["text"], "a");
+});
+
+test("a path that is no file's is missing, however it is spelled", async () => {
+  const { put, read } = await fresh();
+  await put(archive());
+  for (const path of [
+    "../x",
+    "..",
+    "/etc/passwd",
+    "a%00b",
+    ":(top)a.txt",
+    ":!a",
+    "a.txt/../a.txt",
+    "./a.txt",
+    "a.txt/",
+    "*",
+  ])
+    assert.equal((await read(`?path=${path}`))["code"], "not_found", path);
+});
+
+test("an upload that comes while another one is in progress continues it", async () => {
+  const { put, patch, project } = await fresh();
+  const first = (await put(archive())).body;
+  const second = (await patch({ files: [{ path: "c.txt", text: "c" }] })).body;
+  assert.equal(await repositories.parentOf(project.id, String(second["commit"])), first["commit"]);
+});

@@ -1,12 +1,15 @@
 import { limits as standard } from "../../contract/limits.ts";
 import type { NewCommit, Repositories, Written } from "../../ports/repositories.ts";
 import type { Context, HandlerPlatform, RefusalText } from "../context.ts";
-import { deployedCommit } from "../deployments/deployments.ts";
+import { aheadText } from "../../contract/ahead.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { activeOf, deployedCommit } from "../deployments/deployments.ts";
+import { aheadOf } from "./ahead.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import type { Db } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { planSource, type PlannedSource } from "./plan.ts";
-import { hasWorkInProgress } from "./queries.ts";
+import { hasDeployed, hasWorkInProgress } from "./queries.ts";
 import { keepSource } from "./keep-source.ts";
 import { requestBuild } from "./request.ts";
 
@@ -69,6 +72,8 @@ export interface Uploaded {
   /** Files that are not named stay unchanged. */
   readonly keepsOthers: boolean;
   readonly message: string;
+  /** Chooses the base, or refuses it; by default the newest source. */
+  readonly chooseBase?: (newest: string | null) => Promise<string | null>;
   /** The runtime that the image must be for; the project's runtime by default. */
   readonly runtime?: string;
 }
@@ -118,13 +123,34 @@ function planIn({ platform, project }: PlanContext, source: Omit<PlannedSource, 
   return planSource({ db: platform.db, repositories, builder }, { ...project.key, ...source });
 }
 
+/** Returns the commit of the deployment that serves (`live`), or the given one if a deployment has it; undefined when there is none. */
+export async function deployedAs(
+  { platform, project }: Pick<PlanContext, "platform" | "project">,
+  commit: string,
+): Promise<string | undefined> {
+  if (commit === "live") return (await activeOf(platform.db, project.org_id, project.id))?.commit;
+  return (await hasDeployed(platform.db, project.key, commit)) ? commit : undefined;
+}
+
+// One after the other, so that of two changes with the same `expected_commit` only the first is accepted.
+const runExclusive = createKeyedMutex();
+
 /** Creates a commit from files and queues its build, after the same checks as for a push. */
-export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
+export function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
+  return runExclusive(ctx.project.id, () => buildInTurn(ctx, uploaded));
+}
+
+async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
   const { content, removed, keepsOthers, message, runtime = null } = uploaded;
   const { platform, project, caller } = ctx;
   const { repositories, logStore } = platform.ports;
   const place = await placeOf(platform, project);
-  const base = keepsOthers ? place.base : null;
+  const { chooseBase = async () => place.base } = uploaded;
+  const base = keepsOthers ? await chooseBase(place.base) : null;
+  const ahead =
+    keepsOthers && base === place.base
+      ? await aheadOf({ db: platform.db, repositories }, { ...project.key, branch: place.branch })
+      : null;
   const limits = treeLimits(platform);
   const author = caller.token_name;
   const commit = { parent: place.parent, base, removed, content, message, author, limits };
@@ -146,7 +172,27 @@ export async function buildUpload(ctx: UploadContext, uploaded: Uploaded) {
   };
   await platform.db.transaction().execute((tx) => requestBuild(tx, platform.wakeups, { ...build, ...asked }));
   ctx.note({ target: id, detail: { commit: written.commit } });
-  return { build_id: id, commit: written.commit, base };
+  return {
+    ...{ build_id: id, commit: written.commit, base },
+    ahead: ahead && { ...ahead, text: aheadText(ahead, "this deploy") },
+  };
+}
+
+/** Returns the commit at which a change begins; refuses one that expects another commit. */
+export async function baseOfChange(
+  ctx: Pick<Context<"builds.change">, "platform" | "project" | "fail">,
+  { expected, startsAtLive }: { readonly expected: string | undefined; readonly startsAtLive: boolean },
+  newest: string | null,
+): Promise<string | null> {
+  const live = startsAtLive ? await deployedAs(ctx, "live") : undefined;
+  if (startsAtLive && live === undefined)
+    return ctx.fail("nothing_to_deploy", { error: "Nothing serves, so no change can begin at it." });
+  const base = live ?? newest;
+  if (expected === undefined || expected === base) return base;
+  return ctx.fail("branch_moved", {
+    error: `The change expects commit ${expected}, but ${startsAtLive ? "what serves" : "the newest source"} is ${base ?? "empty"}.`,
+    details: [{ path: "expected_commit", message: `is ${expected}; the present commit is ${base ?? "none"}` }],
+  });
 }
 
 type FailContext = { readonly fail: (code: "payload_too_large" | "invalid_request", more: RefusalText) => never };

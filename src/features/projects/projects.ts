@@ -1,4 +1,5 @@
 import type { Health } from "../../contract/health.ts";
+import { aheadText } from "../../contract/ahead.ts";
 import type { Result } from "../../contract/routes.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { Refused, type Caller, type HandlerPlatform } from "../context.ts";
@@ -45,7 +46,17 @@ export function presentProject(
       row.maintenance_since === null ? null : { since: row.maintenance_since, message: row.maintenance_message },
     active_deployment: presentActive(row),
     health,
+    ahead: presentAhead(row),
   };
+}
+
+/** Without git: a page of projects must not wait for it. */
+function presentAhead(row: ShownProject): Result<"projects.get">["ahead"] {
+  const { newest_commit: commit, active_commit, active_number } = row;
+  if (commit === null || active_commit === null || active_number === null || commit === active_commit) return null;
+  const serves = { number: active_number, commit: active_commit };
+  const found = { branch: row.deploy_branch ?? "main", commit, serves, commits: null };
+  return { ...found, text: aheadText(found) };
 }
 
 function presentActive(row: ShownProject): Result<"projects.get">["active_deployment"] {

@@ -42,20 +42,25 @@ export interface EarlierName {
 }
 
 /** A project with its active deployment. */
-export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "deploy_branch" | "purged_at"> {
+export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "purged_at"> {
   readonly active_id: string | null;
   readonly active_number: number | null;
   readonly active_status: DeploymentStatus | null;
   readonly active_commit: string | null;
   readonly active_activated_at: string | null;
+  /** The newest commit of the branch that went live; null when the active deployment came from that. */
+  readonly newest_commit: string | null;
   readonly earlier_names: readonly EarlierName[];
   readonly follows: boolean;
 }
 
 // Plain SQL, because these are the most frequent queries: measured, building the text for each call costs a sixth of a request.
 const shown = `
-  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.created_at, p.updated_at, p.deleted_at,
+  select p.id, p.slug, p.name, p.hostname, p.port, p.health_path, p.start_seconds, p.root, p.watch, p.replicas, p.storage, p.maintenance_since, p.maintenance_message, p.deploy_branch, p.created_at, p.updated_at, p.deleted_at,
     d.id as active_id, d.number as active_number, d.status as active_status, d.commit as active_commit, d.activated_at as active_activated_at,
+    case when d.trigger not in ('push', 'upload', 'follow') then (select x.commit from deployment x join build b on b.id = x.build_id
+      where x.project_id = p.id and x.trigger in ('push', 'upload', 'follow') and x.activated_at is not null and b.branch = coalesce(p.deploy_branch, 'main')
+      order by x.number desc limit 1) end as newest_commit,
     (select coalesce(jsonb_agg(jsonb_build_object('slug', e.slug, 'hostname', e.hostname, 'until',
       to_char(date_trunc('milliseconds', e.expires_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by e.expires_at desc), '[]')
       from earlier_name e where e.project_id = p.id) as earlier_names,

@@ -34,7 +34,10 @@ export function SourcePage() {
                 Push with git or deploy a folder, and its files show up here.
               </Empty>
             ) : (
-              <FolderView files={data.files} commit={data.commit} path={path} />
+              <>
+                {data.ahead !== null && <p className="text-warn text-sm">{data.ahead.text}</p>}
+                <FolderView files={data.files} commit={data.commit} path={path} />
+              </>
             )
           }
         </View>
