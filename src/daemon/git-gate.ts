@@ -34,10 +34,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
           name: owner.name,
           organization_id: owner.org_id,
           organization_slug: owner.org_slug,
-          may_rewrite: !owner.approval_mode,
-          scopes: owner.scopes,
-          project_ids: owner.project_ids,
-          token_id: owner.token_id,
+          ...rightsOf(owner),
         }));
     },
     async authenticateToken(token) {
@@ -52,10 +49,7 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
         name: caller.token_name,
         organization_id: caller.org_id,
         organization_slug: caller.org_slug,
-        may_rewrite: !caller.approval_mode,
-        scopes: caller.scopes,
-        project_ids: caller.project_ids,
-        token_id: caller.token_id,
+        ...rightsOf(caller),
       };
       return found;
     },
@@ -82,6 +76,15 @@ export function createGitGate(receiving: Receiving & { readonly admits: CodeAdmi
       if (build !== undefined) await settle(receiving, push, build);
     },
   };
+}
+
+function rightsOf({
+  approval_mode,
+  scopes,
+  project_ids,
+  token_id,
+}: Omit<Known, keyof GitCaller> & { approval_mode: boolean }) {
+  return { may_rewrite: !approval_mode, scopes, project_ids, token_id };
 }
 
 async function lookUp(

@@ -29,7 +29,7 @@ test("a copy holds the files as they were, links as links, and only the kept one
   mkdirSync(join(folder, "sub"), { recursive: true });
   writeFileSync(join(folder, "sub", "photo"), "first");
   symlinkSync("/etc/passwd", join(folder, "link"));
-  for (const id of ["a", "b", "c"]) assert.ok((await addCopy(folder, { id, keep: ["a"] })) ?? 0 > 0);
+  for (const id of ["a", "b", "c"]) assert.ok(((await addCopy(folder, { id, keep: ["a"] })) ?? 0) > 0);
   writeFileSync(join(folder, "sub", "photo"), "later");
   assert.deepEqual(readdirSync(join(dir, ".copies", "prj_1")).toSorted(), ["a.tar", "c.tar"]);
   const back = join(dir, "back");

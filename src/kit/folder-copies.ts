@@ -23,7 +23,7 @@ export async function addCopy(
   const command = { file: "tar", args: ["--create", "--one-file-system", "--file=-", "."] };
   const tar = start(command, { cwd: folder, uid, gid });
   const [[exitCode]] = await Promise.all([
-    once(tar, "close"),
+    once(tar, "close") as Promise<[number | null]>,
     pipeline(tar.stdout, createWriteStream(unfinished, { mode: 0o600, flush: true })),
   ]);
   // 1: a file changed or disappeared while it was read.

@@ -17,6 +17,7 @@ const operator = { ...ofNothing, access: "operator", scope: "platform:read", met
 // The platform in tests has one machine, so changes of machines conflict.
 const changesMachines = { ...operator, scope: "deployments:write", allowed: 409 } as const;
 const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
+const gated = { approval: true, allowed: 201 } as const;
 const organization =
   (rest = "") =>
   ({ org }: Things) =>
@@ -536,13 +537,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     allowed: 409,
   },
   "orgs.disable": { ...ofOrganization, approval: true, method: "POST", path: organization("/disable") },
-  "orgs.rescue": {
-    ...ofOrganization,
-    approval: true,
-    method: "POST",
-    path: organization("/owner-token"),
-    allowed: 201,
-  },
+  "orgs.rescue": { ...ofOrganization, ...gated, method: "POST", path: organization("/owner-token") },
   "orgs.enable": { ...ofOrganization, method: "POST", path: organization("/enable") },
   "webhooks.create": {
     ...{ ...ofWebhook, names: null },

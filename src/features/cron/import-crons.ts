@@ -12,6 +12,30 @@ interface PutContext {
 }
 type WantedJob = queries.JobValues & { readonly name: string };
 
+/** Creates and changes jobs to match a file, all or none; jobs that are not in the file stay unchanged. */
+export async function importCrons(
+  ctx: PutContext,
+  project: ProjectKey,
+  crons: readonly WantedCron[],
+): Promise<Imported | "too_many"> {
+  const count = await queries.lockJobs(ctx.tx, project);
+  const existing = await queries.namedJobs(ctx.tx, project);
+  const byName = new Map(existing.map((job) => [job.name, job]));
+  const wanted = nameImports(crons.map(lineOf), existing);
+  const added = wanted.filter(({ name }) => !byName.has(name)).length;
+  if (count + added > limits.cron_jobs_per_project) return "too_many";
+  const jobs = wanted.map((job) => ({
+    ...job,
+    id: newId("job", ctx.now.getTime()),
+    next_run_at: new Date(nextAfter(storedSchedule(job.schedule), ctx.now.getTime())),
+  }));
+  const changed = await queries.putJobs(ctx.tx, project, jobs);
+  const hasNewCommand = wanted.some(
+    ({ command }) => command !== null && existing.every((job) => job.command !== command),
+  );
+  return { changed, jobs: wanted.map(({ name }) => name), hasNewCommand };
+}
+
 /** What a caller wants a job to do. */
 export interface WantedWork {
   readonly path?: string | undefined;
@@ -37,30 +61,6 @@ interface Imported {
   readonly jobs: string[];
   /** A command that no job of the project ran before. */
   readonly hasNewCommand: boolean;
-}
-
-/** Creates and changes jobs to match a file, all or none; jobs that are not in the file stay unchanged. */
-export async function importCrons(
-  ctx: PutContext,
-  project: ProjectKey,
-  crons: readonly WantedCron[],
-): Promise<Imported | "too_many"> {
-  const count = await queries.lockJobs(ctx.tx, project);
-  const existing = await queries.namedJobs(ctx.tx, project);
-  const byName = new Map(existing.map((job) => [job.name, job]));
-  const wanted = nameImports(crons.map(lineOf), existing);
-  const added = wanted.filter(({ name }) => !byName.has(name)).length;
-  if (count + added > limits.cron_jobs_per_project) return "too_many";
-  const jobs = wanted.map((job) => ({
-    ...job,
-    id: newId("job", ctx.now.getTime()),
-    next_run_at: new Date(nextAfter(storedSchedule(job.schedule), ctx.now.getTime())),
-  }));
-  const changed = await queries.putJobs(ctx.tx, project, jobs);
-  const hasNewCommand = wanted.some(
-    ({ command }) => command !== null && existing.every((job) => job.command !== command),
-  );
-  return { changed, jobs: wanted.map(({ name }) => name), hasNewCommand };
 }
 
 export interface PlannedCron extends Omit<NamedCron, "path"> {

@@ -6,7 +6,7 @@ import type { InstanceAddress } from "../../ports/runtime.ts";
 import type { Redact } from "../../kit/redact.ts";
 import type { Platform } from "../platform.ts";
 import { callCron } from "./cron-call.ts";
-import { runCommand } from "./cron-command.ts";
+import { runCommand, type Outcome } from "./run-command.ts";
 import { createCronTargets } from "./cron-targets.ts";
 
 export interface CronCaller {
@@ -20,8 +20,6 @@ export interface CronCaller {
 }
 
 const pollMs = 1000;
-
-export type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
 /** Creates a caller for the ready replicas of active deployments, which also runs the jobs that are commands. */
 export function createCronCaller(platform: Platform): CronCaller {

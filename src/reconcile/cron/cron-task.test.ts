@@ -567,10 +567,8 @@ test("a scheduler that is told to end gives its waiting runs back and keeps the 
       await first.at(noon);
       await waitForHits(app, 1);
       const ended = first.task.settle?.();
-      await until(
-        async () => ((await read(first.project)).some(({ started_at }) => started_at === null) ? true : undefined),
-        { timeoutMs: guardMs },
-      );
+      const waits = async () => (await read(first.project)).some(({ started_at }) => started_at === null) || undefined;
+      await until(waits, { timeoutMs: guardMs });
       for (const answer of held.splice(0)) answer();
       await ended;
       const second = await scheduler(app.address, { project: first.project });

@@ -65,10 +65,21 @@ export function projectChecks(platform: Platform): readonly Check[] {
           deploymentMs: settings.releaseTimeoutMs + Math.max(settings.health.budgetMs, limits.start_seconds * 1000),
         }),
     },
+    ...dataChecks(platform),
+    ...reachChecks(platform),
+  ];
+}
+
+/** Returns the checks of what projects store: their disk limits, their backups, their parts in the data folder. */
+function dataChecks(platform: Platform): readonly Check[] {
+  const { db, settings } = platform;
+  const scope = "shared";
+  const atOnce = { warnMs: 0, failMs: 0 };
+  return [
     {
       name: "disk_limits",
       scope,
-      patience: soon,
+      patience: { warnMs: 5 * minuteMs, failMs: minuteMs },
       everyMs: minuteMs,
       look: async () => evaluateDiskLimits(await projectsNearLimits(db, settings.disk)),
     },
@@ -94,7 +105,6 @@ export function projectChecks(platform: Platform): readonly Check[] {
           bad: "Parts of projects that are missing from the data folder",
         }),
     },
-    ...reachChecks(platform),
   ];
 }
 

@@ -15,7 +15,7 @@ interface JobProps {
 
 export function JobDialog({ slug, job, onClose }: JobProps) {
   const [schedule, setSchedule] = useState(job?.schedule ?? "");
-  const [work, setWork] = useState<"path" | "command">(job?.command == null ? "path" : "command");
+  const [work, setWork] = useState<"path" | "command">((job?.command ?? null) === null ? "path" : "command");
   return (
     <ActionDialog
       row="cron.set"

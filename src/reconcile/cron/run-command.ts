@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
-import type { StartedRun } from "../../features/cron/cron.ts";
+import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
 import { requestCommand, runById } from "../../features/runs/runs.ts";
 import type { Platform } from "../platform.ts";
-import type { Outcome } from "./cron-caller.ts";
 
 const pollMs = 500;
 
@@ -29,6 +28,8 @@ export async function runCommand(
     if (signal.aborted) return { outcome: ends.interrupted, excerpt: Buffer.alloc(0) };
   }
 }
+
+export type Outcome = Omit<RunEnd, "id" | "duration_ms">;
 
 const plain = { http_status: null, response_excerpt: null } as const;
 const ends = {
