@@ -31,7 +31,7 @@ export const pages = {
   headers_too_large: {
     status: 431,
     title: "Request header fields too large",
-    text: "The request's header is larger than 32 KiB.",
+    text: "The request's header is larger than 15 KiB.",
   },
   not_implemented: { status: 501, title: "Not implemented", text: "The only transfer coding supported is 'chunked'." },
   app_not_running: {
