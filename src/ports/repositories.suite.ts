@@ -157,6 +157,12 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
     test("what is not a commit is refused", async () => {
       assert.equal(await refused(await blob("not a commit")), "not_a_commit");
       assert.equal(await refused("2".repeat(40)), "not_a_commit");
+      const named = await commit(`100644 blob ${await blob("tagged")}\ta.txt\n`, "Tagged");
+      const tag = await git(["mktag"], {
+        input: `object ${named}\ntype commit\ntag v1\ntagger a <a@b.test> 1 +0000\n\nv1\n`,
+      });
+      const inspection = await repositories.inspect(project, tag, null, limits);
+      assert.ok(inspection.outcome === "refused" && inspection.hint.includes("v1^{}:main"), JSON.stringify(inspection));
     });
 
     test("names that could be options or expressions are faults", async () => {

@@ -140,7 +140,14 @@ export function projectRows(subject: () => Subject): void {
   it("POST rollback returns {status, deployment}; 409 when there is nothing to roll back to", async () => {
     assert.equal((await subject().expect(409, "POST", "/v1/projects/rows/rollback")).body.code, "nothing_to_roll_back");
     const { body } = await subject().expect(200, "POST", "/v1/projects/shop/rollback", { as: "member" });
-    assert.deepEqual(Object.keys(body).toSorted(), ["changed_variables", "deployment", "from", "newer_branch", "status", "to"]);
+    assert.deepEqual(Object.keys(body).toSorted(), [
+      "changed_variables",
+      "deployment",
+      "from",
+      "newer_branch",
+      "status",
+      "to",
+    ]);
     await subject().shop.commit(shopApp("two"));
     const pushed = await subject().shop.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);

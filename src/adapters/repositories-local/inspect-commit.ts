@@ -26,6 +26,7 @@ export async function inspectCommit(
     run(git.describe(commit), { ...place, timeoutMs: readTimeoutMs }),
   ]);
   if (type.exitCode === null) return unreadable;
+  if (type.stdout.trim() === "tag") return annotatedTag;
   if (type.stdout.trim() !== "commit") return notACommit;
   if (scan === null) return unreadable;
   if (scan.broken !== null) return tooLarge(scan.broken, limits);
@@ -83,6 +84,12 @@ const notACommit: Inspection = {
   code: "not_a_commit",
   summary: "The pushed object is not a commit.",
   hint: "Push a branch: git push berth HEAD:main",
+};
+
+const annotatedTag: Inspection = {
+  ...notACommit,
+  summary: "The pushed object is an annotated tag, and a branch holds commits.",
+  hint: "Push the commit that the tag names, such as: git push berth 'v1^{}:main'",
 };
 
 const unreadable: Inspection = {

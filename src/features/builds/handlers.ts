@@ -4,7 +4,7 @@ import type { Context, Handlers } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { isLogFinished } from "./builds.ts";
 import { cancelled, cancelWork } from "./cancel.ts";
-import { baseOfChange, buildUpload, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
+import { commitToChange, buildUpload, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
 import { aheadOf } from "./ahead.ts";
 import { timesOfLines } from "./times-of-lines.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
@@ -73,7 +73,7 @@ export const builds: Handlers<"builds"> = {
     if (files.length + removed.length === 0)
       return ctx.fail("invalid_request", { error: "Give at least one file to write or to delete." });
     const wanted = { expected: body.expected_commit, startsAtLive: body.base === "live" };
-    const chooseBase = (newest: string | null) => baseOfChange(ctx, wanted, newest);
+    const chooseBase = (newest: string | null) => commitToChange(ctx, wanted, newest);
     const changed = { content: given(files), removed, keepsOthers: true, message, chooseBase };
     return { changesLate: true, outcome: () => buildUpload(ctx, changed) };
   },

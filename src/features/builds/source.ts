@@ -179,7 +179,7 @@ async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
 }
 
 /** Returns the commit at which a change begins; refuses one that expects another commit. */
-export async function baseOfChange(
+export async function commitToChange(
   ctx: Pick<Context<"builds.change">, "platform" | "project" | "fail">,
   { expected, startsAtLive }: { readonly expected: string | undefined; readonly startsAtLive: boolean },
   newest: string | null,
