@@ -2,7 +2,7 @@ import { z } from "zod";
 import { timestamp } from "./fields.ts";
 
 /** The states of a project that is not deleted, made once on the server. A deployment that is `active` may belong to any of them. */
-export const healthStates = [
+const healthStates = [
   "empty",
   "deploying",
   "healthy",

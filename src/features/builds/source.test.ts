@@ -270,7 +270,10 @@ test("a change may begin at what serves, and names the commit that it expects; o
   const change = (text: string, expected_commit: string, base?: string) =>
     patch({ files: [{ path: "c.txt", text }], expected_commit, base });
   const both = await Promise.all([change("one", second), change("two", second)]);
-  assert.deepEqual(both.map(({ status }) => status).toSorted(), [201, 409]);
+  assert.deepEqual(
+    both.map(({ status }) => status).toSorted((one, other) => one - other),
+    [201, 409],
+  );
   const undone = await change("kept", first, "live");
   assert.deepEqual([undone.status, undone.body["base"], undone.body["ahead"]], [201, first, null], undone.text);
   assert.equal((await read("?path=a.txt"))["text"], "a");
