@@ -91,7 +91,10 @@ export function access(subject: () => Subject): void {
 
   it("6. A token in approval mode makes deletion wait for human approval, on every route that deletes", async () => {
     const { body } = await subject().expect(200, "GET", "/v1/capabilities");
-    const deleting = (body.routes as Json[]).filter(({ method }) => method === "DELETE");
+    // Withdrawing one's own request for an approval deletes nothing else.
+    const deleting = (body.routes as Json[]).filter(
+      ({ method, name }) => method === "DELETE" && name !== "approvals.withdraw",
+    );
     assert.ok(deleting.length >= 8 && deleting.every(({ approval }) => approval));
   });
 

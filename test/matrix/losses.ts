@@ -73,6 +73,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "orgs.update": operates,
   "orgs.scale": operates,
   "orgs.disable": "asks",
+  "orgs.rescue": "asks",
   "orgs.enable": { adds: "an organization that had stopped" },
   "approvals.withdraw": { adds: "nothing: only the token's own request ends" },
   "platform.move": { brings_back: "a move to the earlier runtime" },
