@@ -38,10 +38,10 @@ after(async () => {
 });
 
 /** Calls an MCP tool as an agent does and returns the structured result. */
-async function tool(name: string, given: Record<string, unknown>): Promise<Record<string, unknown>> {
+async function tool(name: string, given: Record<string, unknown>, fails = false): Promise<Record<string, unknown>> {
   calls += 1;
   const answer = await agent.callTool({ name, arguments: given }, undefined, { timeout: guardMs });
-  assert.ok(answer.isError !== true, JSON.stringify(answer.content));
+  assert.equal(answer.isError === true, fails, JSON.stringify(answer.content));
   const { result } = answer.structuredContent as { result?: Record<string, unknown> };
   return result ?? {};
 }
@@ -88,8 +88,9 @@ test("an agent deploys a new project with a database, a cron job and a verified 
 test("an agent without git deploys a new project with a database and a worker, breaks it and repairs it, in few calls", async () => {
   const callsBefore = calls;
   const slug = "bare";
-  const write = async (files: readonly { path: string; text: string }[]) => {
-    const { build, deployment } = await tool("deployments_change", { action: "write_files", slug, files, wait: true });
+  const write = async (files: readonly { path: string; text: string }[], fails = false) => {
+    const given = { action: "write_files", slug, files, wait: true };
+    const { build, deployment } = await tool("deployments_change", given, fails);
     return { build, deployment } as { build: Outcome; deployment?: Outcome };
   };
   const server = (body: string) => ({
@@ -117,7 +118,7 @@ test("an agent without git deploys a new project with a database and a worker, b
     ["web", "up"],
     ["worker", "up"],
   ]);
-  const broken = await write([{ path: "server.js", text: "process.exit(1);" }]);
+  const broken = await write([{ path: "server.js", text: "process.exit(1);" }], true);
   assert.equal(broken.deployment?.status, "failed", JSON.stringify(broken));
   assert.equal((await platform.visit(slug)).body, "first");
   const { findings } = await tool("diagnose", { slug });

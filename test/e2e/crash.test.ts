@@ -259,8 +259,13 @@ const replicas = () =>
   listProcesses().filter((each) => /^\S*node server\.js/.test(each.commandLine) && each.commandLine.includes(marker))
     .length;
 async function crashesTold(): Promise<number> {
-  const { body } = await platform.call("GET", "/v1/projects/survivor/timeline");
-  return JSON.stringify(body).split("replica.crashed").length - 1;
+  // The crashes of one deployment are one entry.
+  const { body } = await platform.call<{ timeline: { action: string; detail: { crashes?: number } }[] }>(
+    "GET",
+    "/v1/projects/survivor/timeline",
+  );
+  const crashed = body.timeline.filter(({ action }) => action === "replica.crashed");
+  return crashed.reduce((sum, { detail }) => sum + (detail.crashes ?? 1), 0);
 }
 
 const isShim = (commandLine: string) => commandLine.includes("shim.sh") && commandLine.includes(platform.dataDir);

@@ -30,7 +30,7 @@ test(
     await visitor.reload();
     await headingOf(visitor, "Overview").waitFor();
     const other = await platform.call("POST", "/v1/orgs", { slug: "stranger", name: "Stranger" });
-    const stranger = await cliUser({ url: platform.api, token: String(other.body["token"]) });
+    const stranger = await cliUser({ url: platform.api, token: String(other.body["owner_token"]) });
     const foreign =
       /http[^\s"]+\/sign-in#[^\s"]+/.exec((await stranger.berth(["open", "--dashboard"])).stdout)?.[0] ?? "";
     await stranger[Symbol.asyncDispose]();
@@ -233,10 +233,10 @@ test("the header's actions are those of the project alone, and each opens its fo
   await page.getByRole("option", { name: /^Deploy again …/, selected: true }).waitFor();
   await find.fill("overview");
   await page.getByText("Nothing is called that.").waitFor();
-  await find.fill("roll back");
-  await page.getByRole("option", { name: /^Roll back …/, selected: true }).waitFor();
+  await find.fill("deploy again");
+  await page.getByRole("option", { name: /^Deploy again …/, selected: true }).waitFor();
   await find.press("Enter");
-  await page.getByRole("dialog", { name: "Roll back" }).waitFor();
+  await page.getByRole("dialog", { name: "Deploy demo again" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });

@@ -29,7 +29,9 @@ async function localRepositories(
   const { confinement = await testConfinement(), mayReach = () => true } = more;
   const addresses = { resolve: async () => ["127.0.0.1"], mayReach };
   const access = { addresses, certificates: remote.caFile };
-  return createLocalRepositories({ dir: join(dir, name), confinement, access, log: silentLog });
+  const made = await createLocalRepositories({ dir: join(dir, name), confinement, access, log: silentLog });
+  await made.ensure(project);
+  return made;
 }
 
 const wanted = (url: string, more: Partial<Remote> = {}): Remote => ({

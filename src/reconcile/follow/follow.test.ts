@@ -34,6 +34,8 @@ before(async () => {
   const access = { addresses, certificates: remote.caFile };
   const repositories = await createLocalRepositories({ dir, access, log: silentLog });
   api = await testApi({ ports: { repositories } });
+  // The followed repositories are on this machine.
+  Object.assign(api.platform.settings, { outgoingNetworks: ["127.0.0.0/8"] });
   org = await testOrganization(api.database.db, "acme");
 });
 after(async () => {
@@ -61,6 +63,7 @@ function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => tak
 /** A project that follows its own branch of the remote repository. */
 async function followed(more: Record<string, unknown> = {}) {
   const { id: project_id, slug } = await testProject(api.platform, org);
+  await api.platform.ports.repositories.ensure(project_id);
   const branch = `of-${slug}`;
   const path = `/v1/projects/${slug}/follow`;
   const made = await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch, ...more } });
