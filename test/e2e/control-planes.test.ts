@@ -117,7 +117,8 @@ test("each control plane reports its roles, and the platform overview lists all 
 });
 
 test("a second primary on the database is refused", async () => {
-  const { env, dataDir } = await layGround({ BERTH_DATABASE_URL: urlOf(database.connection) });
+  const key = { BERTH_KEY_FILE: `${primary.dataDir}/secrets.key` };
+  const { env, dataDir } = await layGround({ BERTH_DATABASE_URL: urlOf(database.connection), ...key });
   const child = launch(env);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
