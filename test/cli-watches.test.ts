@@ -51,5 +51,5 @@ test("timeline and activity show actors and actions, but no values", async () =>
 
 test("the overview shows one line for each project", async () => {
   const words = await outputOf("overview");
-  assert.match(words, new RegExp(`${slug} +- +0/0 +40 +1 +ready`));
+  assert.match(words, new RegExp(`${slug} +down +- +0/0 +40 +1 +ready`));
 });

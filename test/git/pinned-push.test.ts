@@ -32,6 +32,7 @@ before(async () => {
   root = await mkdtemp(join(tmpdir(), "berth-pinned-"));
   const confinement = await testConfinement();
   repositories = await createLocalRepositories({ dir: join(root, "repositories"), confinement, log: silentLog });
+  await repositories.ensure(project.id);
   servers = await createGitServers({
     gate,
     confinement,

@@ -81,6 +81,7 @@ const readingBuilder = builderDouble({
 /** Creates a project that deploys its branch main, and a work tree to push from. */
 async function projectOf(name: string) {
   const project = await testProject(api.platform, org, name);
+  await repositories.ensure(project.id);
   const { port } = http.address() as AddressInfo;
   const url = `http://x:${org.member}@127.0.0.1:${port}/git/acme/${name}.git`;
   const work = await makeWorkTree(root, name);

@@ -246,7 +246,8 @@ describe("the guard's rules", () => {
     for (const line of [
       /iifname "docker_gwbridge" reject/,
       /ip daddr { 192.0.2.1, 192.0.2.2, 192.0.2.9 } reject/,
-      /10.0.0.0\/8.*169.254.0.0\/16.* } reject/,
+      /10.64.0.0\/10, .*169.254.0.0\/16.* } reject/,
+      /{ 10.0.0.0\/8, .*192.168.0.0\/16 } reject/,
       /oifname "docker_gwbridge" ip saddr != { 192.0.2.1, 192.0.2.2, 192.0.2.9 } reject/,
       /ip daddr { 10.0.0.2 } meta l4proto { tcp, udp } th dport 53 accept/,
       /ip daddr . tcp dport { 192.0.2.2 . 5432 } accept/,

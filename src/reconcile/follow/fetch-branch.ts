@@ -39,7 +39,9 @@ export async function fetchBranch(
   const fetch = { platform, follow, lease, signal, waiting: await waitingDeliveries(platform.db, follow.id) };
   const refused = await roomProblem(fetch);
   if (refused !== null) return fail(fetch, refused);
-  const fetched = await platform.ports.repositories.fetch(follow.project_id, await remoteOf(fetch), signal);
+  const { repositories } = platform.ports;
+  await repositories.ensure(follow.project_id, follow.deploy_branch !== null);
+  const fetched = await repositories.fetch(follow.project_id, await remoteOf(fetch), signal);
   // The platform is stopping, so this is no failure of the repository.
   if (signal.aborted) return;
   switch (fetched.outcome) {

@@ -63,7 +63,6 @@ function plane(answer: (request: OutgoingRequest) => OutgoingOutcome = () => tak
 /** A project that follows its own branch of the remote repository. */
 async function followed(more: Record<string, unknown> = {}) {
   const { id: project_id, slug } = await testProject(api.platform, org);
-  await api.platform.ports.repositories.ensure(project_id);
   const branch = `of-${slug}`;
   const path = `/v1/projects/${slug}/follow`;
   const made = await api.call("PUT", path, { token: org.owner, body: { url: server.url, branch, ...more } });
