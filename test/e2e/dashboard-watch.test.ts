@@ -107,7 +107,7 @@ test("processes are scaled and restarted", { skip }, async () => {
   const replica = (number: number) => page.getByRole("row").filter({ hasText: `replica ${number}` });
   await replica(0).getByText("Up").waitFor();
   await page.getByLabel("Replicas of web").selectOption("2");
-  await replica(1).getByText("Up").first().waitFor();
+  await replica(1).getByText("Up").waitFor();
   await looksRight(page);
   const since = async () => {
     const { processes } = await client.call("processes.list", { params });
@@ -120,7 +120,8 @@ test("processes are scaled and restarted", { skip }, async () => {
     return all.length === 2 && all.every((each) => each > before);
   };
   await eventually(areNew, "both replicas have been restarted");
-  await replica(1).getByText("Up").waitFor();
+  const isUp = async () => (await replica(1).getByText("Up").count()) === 1;
+  await eventually(isUp, "the page shows the new replicas alone");
 });
 
 test("logs are filtered by source, process, replica and time", { skip }, async () => {
