@@ -14,8 +14,11 @@ import {
 import { whyNoFirst, whyNoOrder } from "../src/features/certificates/rules.ts";
 import { takeDeployment } from "../src/features/deployments/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
-import { insertFollow, takeFollow } from "../src/features/follow/queries.ts";
-import { insertRun, takeRun } from "../src/features/runs/queries.ts";
+import { insertFollow, takeFollow, takeStatus } from "../src/features/follow/queries.ts";
+import { insertNotifications, takeNotification } from "../src/features/notifications/queries.ts";
+import { insertPurge, takePurge } from "../src/features/purges/queries.ts";
+import { insertRun, takeRun, takeTerminal } from "../src/features/runs/queries.ts";
+import { takeDelivery } from "../src/features/webhooks/queries.ts";
 import { newId } from "../src/kit/ids.ts";
 import type { InProgress } from "../src/store/leases.ts";
 import { nothingInProgress } from "./support/nothing-in-progress.ts";
@@ -44,6 +47,25 @@ async function activeDeployment(org: TestOrganization, status: "pending" | "acti
   return { ...of, deployment_id: await testDeployment(api.platform, of, { build_id, number: 1, status }) };
 }
 
+async function requestRun(org: TestOrganization, terminal: boolean) {
+  const of = await activeDeployment(org, "active");
+  const id = newId("run");
+  const run = { ...of, id, command: "true", timeout_seconds: 60, requested_by: "ada", terminal, token_id: "tok" };
+  await api.platform.db.transaction().execute((tx) => insertRun(tx, { ...run, deployment: 1 }));
+  return id;
+}
+
+async function followBranch(org: TestOrganization, sealed_token?: Buffer) {
+  const of = { ...(await projectOf(org)), id: newId("fol"), url: "https://git.test/a.git", branch: "main" };
+  const keys = { public_key: null, sealed_key: null, sealed_secret: Buffer.alloc(1) };
+  const { db } = api.platform;
+  await db.transaction().execute((tx) => insertFollow(tx, { ...of, provider: "other", ...keys }));
+  if (sealed_token !== undefined)
+    await db.updateTable("project_follow").set({ sealed_token }).where("id", "=", of.id).execute();
+  return of;
+}
+
+const terminals: string[] = [];
 const works: Readonly<Record<string, Work>> = {
   builds: {
     request: async (org) => {
@@ -57,13 +79,7 @@ const works: Readonly<Record<string, Work>> = {
     take: (inProgress) => takeDeployment(api.platform.db, owner, inProgress),
   },
   commands: {
-    request: async (org) => {
-      const of = await activeDeployment(org, "active");
-      const command = { command: "true", timeout_seconds: 60, requested_by: "ada", terminal: false, token_id: "tok" };
-      await api.platform.db
-        .transaction()
-        .execute((tx) => insertRun(tx, { ...of, ...command, id: newId("run"), deployment: 1 }));
-    },
+    request: (org) => requestRun(org, false),
     take: (inProgress) => takeRun(api.platform.db, owner, inProgress),
   },
   backups: {
@@ -87,18 +103,50 @@ const works: Readonly<Record<string, Work>> = {
     take: (inProgress) => claimDue(api.platform.db, owner, inProgress),
   },
   "followed branches": {
-    request: async (org) => {
-      const of = { ...(await projectOf(org)), id: newId("fol"), url: "https://git.test/a.git", branch: "main" };
-      const row = {
-        ...of,
-        provider: "other" as const,
-        public_key: null,
-        sealed_key: null,
-        sealed_secret: Buffer.alloc(1),
-      };
-      await api.platform.db.transaction().execute((tx) => insertFollow(tx, row));
-    },
+    request: (org) => followBranch(org),
     take: (inProgress) => takeFollow(api.platform.db, owner, inProgress),
+  },
+  terminals: {
+    request: async (org) => terminals.push(await requestRun(org, true)),
+    take: (inProgress) => takeTerminal(api.platform.db, owner, { open: terminals, inProgress }),
+  },
+  purges: {
+    request: async (org) => {
+      const purge = { ...(await projectOf(org)), id: newId("pur"), requested_by: "ada" };
+      await api.platform.db.transaction().execute((tx) => insertPurge(tx, purge));
+    },
+    take: (inProgress) => takePurge(api.platform.db, owner, inProgress),
+  },
+  "events of webhooks": {
+    request: async (org) => {
+      const { webhook } = await testThings(api.platform, org);
+      const delivery = { org_id: org.id, webhook_id: webhook, event: "deployment.live", data: "{}" };
+      await api.platform.db.insertInto("webhook_delivery").values(delivery).execute();
+    },
+    take: (inProgress) => takeDelivery(api.platform.db, owner, inProgress, []),
+  },
+  messages: {
+    request: (org) => {
+      const message = {
+        id: newId("ntf"),
+        org_id: org.id,
+        notifier: "one",
+        kind: "alert",
+        sealed_message: Buffer.alloc(1),
+      };
+      const times = { created_at: new Date(), expires_at: new Date(Date.now() + 3_600_000) };
+      return insertNotifications(api.platform.db, [{ ...message, ...times }]);
+    },
+    take: (inProgress) => takeNotification(api.platform.db, owner, ["one"], inProgress),
+  },
+  "states of commits": {
+    request: async (org) => {
+      const { id, org_id, project_id } = await followBranch(org, Buffer.alloc(1));
+      const of = { org_id, project_id };
+      const build_id = await testBuild(api.platform, of, { status: "succeeded" });
+      await api.platform.db.insertInto("commit_status").values({ build_id, follow_id: id }).execute();
+    },
+    take: (inProgress) => takeStatus(api.platform.db, 60, inProgress),
   },
 };
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { testDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { nothingInProgress } from "../../test/support/nothing-in-progress.ts";
 import { insertNotifications, takeNotification } from "../features/notifications/queries.ts";
 import { formatIdentity, ownIdentity } from "../kit/processes.ts";
 import { silentLog } from "../kit/log.ts";
@@ -22,13 +23,12 @@ test("a row whose worker is known to be dead is claimed at once, and the task ad
   const expires_at = new Date(created_at.getTime() + 3_600_000);
   const message = { org_id: null, notifier: "one", kind: "alert", sealed_message: Buffer.from("sealed") };
   await insertNotifications(db, [{ ...message, id: "ntf_1", created_at, expires_at }]);
-  const claimable = { notifiers: ["one"], underWay: [] };
-  await takeNotification(db, dead, claimable);
+  await takeNotification(db, dead, ["one"], nothingInProgress);
   const steps: string[] = [];
   const owner = formatIdentity(own);
   const task = createLeasedTask({ db, log: silentLog, owner }, () => steps.push("wake"), {
     ...{ name: "messages", periodMs: 1000, topics: [], table: "notification", limit: 1 },
-    take: () => takeNotification(db, owner, claimable),
+    take: (inProgress) => takeNotification(db, owner, ["one"], inProgress),
     async work(row) {
       steps.push(`work with fence ${row.fence}`);
     },

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { sql, type RawBuilder } from "kysely";
 import { linkSignals } from "../kit/link-signals.ts";
 import { isKnownDead } from "../kit/processes.ts";
 import type { Db, Tx } from "./database.ts";
@@ -51,19 +51,61 @@ export interface InProgress {
   readonly served: readonly string[];
 }
 
-/**
- * SQL condition that is true for rows that are not in progress and whose organization may have another one. A platform's only organization
- * may use all slots.
- */
-export function mayBegin({ ids, full }: InProgress, table: string) {
-  const org = sql.ref(`${table}.org_id`);
-  return sql<boolean>`${isNoneOf(ids, `${table}.id`)} and (${org} <> all(${full}::text[])
-    or not exists (select from organization other where other.id <> ${org} and other.suspended_at is null))`;
+/** Which row of a table a worker claims next, in SQL in which `q` is a row of the table. */
+export interface Candidates {
+  readonly table: LeasedTable | "commit_status";
+  readonly inProgress: InProgress;
+  /** Joins that the other parts use. */
+  readonly joins?: RawBuilder<unknown>;
+  /** True for a row whose work is due. */
+  readonly due: RawBuilder<unknown>;
+  /** True for a row that no other worker holds; by default its lease has run out or was never taken. */
+  readonly free?: RawBuilder<unknown>;
+  /** True for a row that is claimed even if its organization is full: a dead worker left something to end. */
+  readonly evenIfFull?: RawBuilder<unknown>;
+  /** The column by which the smallest comes first. */
+  readonly order: "created_at" | "next_attempt_at" | "next_fetch_at";
+  /** The columns of the row's id, by which rows in progress are recognized, and of its organization. */
+  readonly id?: string;
+  readonly organization?: string;
 }
 
-/** SQL to sort by first: the rows of organizations that have nothing in progress, and the platform's own, precede the others. */
-export function servedLater({ served }: InProgress, table: string) {
-  return sql<boolean>`coalesce(${sql.ref(`${table}.org_id`)} = any(${served}::text[]), false)`;
+const isFree = sql`(q.lease_until is null or q.lease_until <= now())`;
+
+/**
+ * SQL that selects and locks the next row. The rows of organizations that have nothing in progress, and the platform's own, come first. An
+ * organization that has its share in progress gets another row only if it is the platform's only one.
+ */
+export function nextRow({ table, inProgress, joins = sql``, due, free = isFree, order, ...of }: Candidates) {
+  const { id = "q.id", organization = "q.org_id", evenIfFull = sql`false` } = of;
+  const org = sql.ref(organization);
+  return sql`select q.* from ${sql.table(table)} q ${joins}
+    where ${due} and ${free} and ${isNoneOf(inProgress.ids, id)}
+      and (${evenIfFull} or coalesce(${org} <> all(${inProgress.full}::text[]), true)
+        or not exists (select from organization other where other.id <> ${org} and other.suspended_at is null))
+    order by coalesce(${org} = any(${inProgress.served}::text[]), false), q.${sql.ref(order)}, ${sql.ref(id)}
+    for update of q skip locked limit 1`;
+}
+
+/** A claim, in SQL in which `q` is the row before it, and `t` the row after it. */
+export interface Claim extends Candidates {
+  readonly table: LeasedTable;
+  readonly owner: string;
+  /** Further changes of the row, each preceded by a comma. */
+  readonly set?: RawBuilder<unknown>;
+  /** Joins of what `returning` needs. */
+  readonly from?: RawBuilder<unknown>;
+  readonly returning: RawBuilder<unknown>;
+}
+
+/** Claims the next row: the owner gets a fresh lease with a higher fence. Returns undefined when there is none. */
+export async function claimRow<T>(db: Db, claim: Claim): Promise<T | undefined> {
+  const { table, owner, set = sql``, from = sql``, returning } = claim;
+  const { rows } = await sql<T>`
+    with q as (${nextRow(claim)})
+    update ${sql.table(table)} t set lease_owner = ${owner}, lease_until = ${freshLease}, fence = q.fence + 1 ${set}
+    from q ${from} where t.id = q.id returning ${returning}`.execute(db);
+  return rows[0];
 }
 
 /** Renews a lease, even an expired one that no other owner has claimed. Returns false when the lease was lost. */

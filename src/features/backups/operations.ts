@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A requested operation on a backup. */
 export interface NewOperation {
@@ -58,21 +58,15 @@ export interface TakenOperation extends NewOperation {
 }
 
 /** Claims the oldest operation that has no worker, or whose worker is gone. */
-export async function takeOperation(
-  db: Db,
-  owner: string,
-  inProgress: InProgress,
-): Promise<TakenOperation | undefined> {
-  const taken = await sql<TakenOperation>`
-    update backup_operation o set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1, attempts = attempts + 1,
-      phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null
-    from backup b
-    where b.id = o.backup_id and o.id = (select q.id from backup_operation q
-      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
-      order by ${servedLater(inProgress, "q")}, q.created_at for update skip locked limit 1)
-    returning o.id, o.org_id, o.project_id, o.backup_id, o.kind, o.database_name, o.fence, o.attempts,
-      b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`.execute(db);
-  return taken.rows[0];
+export function takeOperation(db: Db, owner: string, inProgress: InProgress): Promise<TakenOperation | undefined> {
+  return claimRow<TakenOperation>(db, {
+    ...{ table: "backup_operation", owner, inProgress, order: "created_at" },
+    due: sql`q.status = 'running'`,
+    set: sql`, attempts = q.attempts + 1, phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null`,
+    from: sql`join backup b on b.id = q.backup_id`,
+    returning: sql`t.id, t.org_id, t.project_id, t.backup_id, t.kind, t.database_name, t.fence, t.attempts,
+      b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
+  });
 }
 
 export interface Progress {

@@ -3,7 +3,7 @@ import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { DeploymentSettings } from "./read-source-settings.ts";
-import { freshLease, holds, isNoneOf, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, freshLease, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A requested build. */
 export interface NewBuild {
@@ -65,26 +65,23 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<b
 }
 
 /**
- * Claims the oldest queued build, first of organizations that have none running, of a project that has no running build and whose images are not being removed; returns undefined when
- * there is none.
+ * Claims the oldest queued build of a project that has no running build and whose images are not being removed. A push that waits holds the
+ * lease of its queued build.
  */
-export async function takeQueued(db: Db, owner: string, inProgress: InProgress) {
-  const taken = await sql<TakenBuild>`
-    update build b set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-    from project p
-    where p.id = b.project_id and b.id = (
-      select q.id from build q join organization o on o.id = q.org_id
-      where o.suspended_at is null and q.status = 'queued' and (q.origin <> 'push' or q.lease_until > now())
-        and ${mayBegin(inProgress, "q")}
-        and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
-        and not exists (select 1 from image_pruning i where i.project_id = q.project_id and i.lease_until > now())
-      order by ${servedLater(inProgress, "q")}, q.created_at, q.id for update of q skip locked limit 1)
-    returning b.id, b.org_id, b.project_id, b.number, b.origin, b.commit, b.old_commit, b.branch, b.fence, p.number as project_number, p.slug,
+export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promise<TakenBuild | undefined> {
+  return claimRow<TakenBuild>(db, {
+    ...{ table: "build", owner, inProgress, order: "created_at" },
+    joins: sql`join organization o on o.id = q.org_id`,
+    due: sql`o.suspended_at is null and q.status = 'queued'
+      and not exists (select 1 from build r where r.project_id = q.project_id and r.status = 'running')
+      and not exists (select 1 from image_pruning i where i.project_id = q.project_id and i.lease_until > now())`,
+    free: sql`(q.origin <> 'push' or q.lease_until > now())`,
+    set: sql`, status = 'running', started_at = now()`,
+    from: sql`join project p on p.id = q.project_id`,
+    returning: sql`t.id, t.org_id, t.project_id, t.number, t.origin, t.commit, t.old_commit, t.branch, t.fence, p.number as project_number, p.slug,
       p.hostname, p.sealed_cron_secret, p.deleted_at, p.root, p.port, p.health_path,
-      coalesce(b.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`.execute(
-    db,
-  );
-  return taken.rows[0];
+      coalesce(t.runtime, (select d.image ->> 'runtime' from deployment d where d.project_id = p.id and d.status = 'active')) as runtime`,
+  });
 }
 
 export interface TakenBuild {

@@ -3,7 +3,7 @@ import { newId } from "../../kit/ids.ts";
 import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
 import type { Db } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 /** A name that needs a certificate. */
 export interface WantedName {
@@ -82,15 +82,13 @@ export interface DueCertificate extends WantedName {
 }
 
 /** Claims a certificate whose attempt or renewal is due. */
-export async function claimDue(db: Db, owner: string, inProgress: InProgress): Promise<DueCertificate | undefined> {
-  const { rows } = await sql<DueCertificate>`
-    update certificate set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-    where id = (select id from certificate c where wanted and next_attempt_at <= now() and (lease_until is null or lease_until <= now())
-      and ${mayBegin(inProgress, "c")} order by ${servedLater(inProgress, "c")}, next_attempt_at limit 1 for update skip locked)
-    returning id, hostname, challenge, coalesce(zone, hostname) as zone, org_id, fence, failures, not_after, first_issued_at, created_at`.execute(
-    db,
-  );
-  return rows[0];
+export function claimDue(db: Db, owner: string, inProgress: InProgress): Promise<DueCertificate | undefined> {
+  return claimRow<DueCertificate>(db, {
+    ...{ table: "certificate", owner, inProgress, order: "next_attempt_at" },
+    due: sql`q.wanted and q.next_attempt_at <= now()`,
+    returning: sql`t.id, t.hostname, t.challenge, coalesce(t.zone, t.hostname) as zone, t.org_id, t.fence, t.failures, t.not_after,
+      t.first_issued_at, t.created_at`,
+  });
 }
 
 /** The result of an attempt, or the start of an order. */

@@ -3,7 +3,7 @@ import { sql, type UpdateObject } from "kysely";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, freshLease, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import type { Tables } from "../../store/tables.ts";
 import { changeProject, lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { WorkloadSource } from "./serving.ts";
@@ -126,25 +126,19 @@ export interface TakenDeployment extends WorkloadSource {
 }
 
 /** Claims a deployment that is in progress and has no worker; returns undefined when there is none. */
-export async function takeDeployment(
-  db: Db,
-  owner: string,
-  inProgress: InProgress,
-): Promise<TakenDeployment | undefined> {
-  const abandoned = { ...inProgress, full: [] };
-  const taken = await sql<TakenDeployment>`
-    with chosen as (
-      select d.id, (d.status = 'starting' or d.lease_owner <> ${owner}) is true as abandoned from deployment d
-      where ((d.status = 'pending' and (d.lease_owner is null or d.lease_owner = ${owner} or d.lease_until <= now()) and ${mayBegin(inProgress, "d")})
-         or (d.status = 'starting' and d.lease_until <= now() and ${mayBegin(abandoned, "d")}))
-      order by ${servedLater(inProgress, "d")}, d.created_at, d.id for update skip locked limit 1)
-    update deployment d set status = 'starting', lease_owner = ${owner}, lease_until = ${freshLease}, fence = d.fence + 1
-    from chosen, project p, organization o, build b
-    where d.id = chosen.id and p.id = d.project_id and o.id = d.org_id and b.id = d.build_id
-    returning d.id, d.org_id, d.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, d.number, d.status, d.trigger,
-      d.build_id, d.commit, b.branch, b.old_commit, b.settings, b.copies_data, d.image, d.port, d.health_path, p.start_seconds, d.sealed_variables, p.sealed_cron_secret, d.fence, chosen.abandoned,
-      p.deleted_at, o.suspended_at`.execute(db);
-  return taken.rows[0];
+export function takeDeployment(db: Db, owner: string, inProgress: InProgress): Promise<TakenDeployment | undefined> {
+  return claimRow<TakenDeployment>(db, {
+    ...{ table: "deployment", owner, inProgress, order: "created_at" },
+    due: sql`q.status in ('pending', 'starting')`,
+    // A push that waits in this process holds the lease of its pending deployment.
+    free: sql`(q.lease_until <= now() or (q.status = 'pending' and (q.lease_owner is null or q.lease_owner = ${owner})))`,
+    evenIfFull: sql`q.status = 'starting'`,
+    set: sql`, status = 'starting'`,
+    from: sql`join project p on p.id = q.project_id join organization o on o.id = q.org_id join build b on b.id = q.build_id`,
+    returning: sql`t.id, t.org_id, t.project_id, p.number as project_number, p.slug, p.hostname, p.maintenance_since is not null as in_maintenance, t.number, t.status, t.trigger,
+      t.build_id, t.commit, b.branch, b.old_commit, b.settings, b.copies_data, t.image, t.port, t.health_path, p.start_seconds, t.sealed_variables, p.sealed_cron_secret, t.fence,
+      (q.status = 'starting' or q.lease_owner <> ${owner}) is true as abandoned, p.deleted_at, o.suspended_at`,
+  });
 }
 
 /** Fails a deployment in progress; returns false when the lease was lost. */

@@ -3,7 +3,7 @@ import { sql, type Selectable } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, nextRow, type InProgress, type Lease } from "../../store/leases.ts";
 import type { ProjectFollowTable } from "../../store/tables.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -166,20 +166,16 @@ export interface TakenFollow extends FollowRow {
  * Claims the follow that has been due longest. The branch is not fetched while a build or deployment of its project is in progress: pushes
  * in that time become one fetch, and each build starts where the previous one left the branch.
  */
-export async function takeFollow(db: Db, owner: string, inProgress: InProgress): Promise<TakenFollow | undefined> {
-  const taken = await sql<TakenFollow>`
-    update project_follow f set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-    from project p
-    where p.id = f.project_id and f.id = (
-      select q.id from project_follow q
-        join project p on p.id = q.project_id join organization o on o.id = q.org_id
-      where q.next_fetch_at <= now() and p.deleted_at is null and o.suspended_at is null
-        and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
-        and not exists (select 1 from build b where b.project_id = q.project_id and b.status in ('queued', 'running'))
-        and not exists (select 1 from deployment d where d.project_id = q.project_id and d.status in ('pending', 'starting'))
-      order by ${servedLater(inProgress, "q")}, q.next_fetch_at, q.id for update of q skip locked limit 1)
-    returning f.*, now() as began_at, p.slug, p.deploy_branch, p.root, p.watch`.execute(db);
-  return taken.rows[0];
+export function takeFollow(db: Db, owner: string, inProgress: InProgress): Promise<TakenFollow | undefined> {
+  return claimRow<TakenFollow>(db, {
+    ...{ table: "project_follow", owner, inProgress, order: "next_fetch_at" },
+    joins: sql`join project p on p.id = q.project_id join organization o on o.id = q.org_id`,
+    due: sql`q.next_fetch_at <= now() and p.deleted_at is null and o.suspended_at is null
+      and not exists (select 1 from build b where b.project_id = q.project_id and b.status in ('queued', 'running'))
+      and not exists (select 1 from deployment d where d.project_id = q.project_id and d.status in ('pending', 'starting'))`,
+    from: sql`join project p on p.id = q.project_id`,
+    returning: sql`t.*, now() as began_at, p.slug, p.deploy_branch, p.root, p.watch`,
+  });
 }
 
 /** Returns the deliveries that a fetch starting now handles, newest first. */
@@ -296,24 +292,24 @@ const stateOfBuild = sql`case
   else 'failure' end`;
 
 /**
- * Claims a build whose state has not been reported yet, for `holdSeconds`; returns undefined when there is none. What is in progress are the
- * follows whose states are being reported.
+ * Claims a build whose state has not been reported yet; returns undefined when there is none. What is in progress are the follows whose
+ * states are being reported. The row has no lease, because a state that is reported twice does no harm: the claim lasts for `holdSeconds`.
  */
 export async function takeStatus(db: Db, holdSeconds: number, inProgress: InProgress): Promise<DueStatus | undefined> {
+  const chosen = nextRow({
+    ...{ table: "commit_status", inProgress, order: "next_attempt_at", id: "f.id", organization: "f.org_id" },
+    joins: sql`join project_follow f on f.id = q.follow_id and f.sealed_token is not null
+      join build b on b.id = q.build_id left join deployment d on d.build_id = b.id and d.trigger = 'follow'`,
+    due: sql`q.next_attempt_at <= now() and q.shown is distinct from ${stateOfBuild}`,
+    free: sql`true`,
+  });
   const { rows } = await sql<DueStatus>`
-    update commit_status s set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
-    from build b
-      join project p on p.id = b.project_id
-      left join deployment d on d.build_id = b.id and d.trigger = 'follow',
-      project_follow f
-    where b.id = s.build_id and f.id = s.follow_id and s.build_id = (
-      select q.build_id from commit_status q
-        join project_follow f on f.id = q.follow_id and f.sealed_token is not null
-        join build b on b.id = q.build_id
-        left join deployment d on d.build_id = b.id and d.trigger = 'follow'
-      where q.next_attempt_at <= now() and q.shown is distinct from ${stateOfBuild} and ${mayBegin(inProgress, "f")}
-      order by ${servedLater(inProgress, "f")}, q.next_attempt_at for update of q skip locked limit 1)
-    returning s.build_id, s.follow_id, s.failures, ${stateOfBuild} as state, b.number, b.commit, d.number as deployment, p.slug,
+    with q as (${chosen})
+    update commit_status t set next_attempt_at = now() + make_interval(secs => ${holdSeconds})
+    from q join build b on b.id = q.build_id join project p on p.id = b.project_id join project_follow f on f.id = q.follow_id
+      left join deployment d on d.build_id = b.id and d.trigger = 'follow'
+    where t.build_id = q.build_id
+    returning t.build_id, t.follow_id, t.failures, ${stateOfBuild} as state, b.number, b.commit, d.number as deployment, p.slug,
       f.org_id, f.url, f.provider, f.sealed_token`.execute(db);
   return rows[0];
 }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 export interface NewNotification {
   readonly id: string;
@@ -20,39 +20,25 @@ export async function insertNotifications(tx: Tx | Db, rows: readonly NewNotific
 }
 
 /** Claims the next message that one of these notifiers can deliver and that no worker holds. */
-export async function takeNotification(
-  db: Db,
-  owner: string,
-  { notifiers, underWay }: { readonly notifiers: readonly string[]; readonly underWay: readonly string[] },
-) {
-  return db
-    .updateTable("notification")
-    .set((set) => ({
-      lease_owner: owner,
-      lease_until: freshLease,
-      fence: set("fence", "+", 1),
-      attempts: set("attempts", "+", 1),
-    }))
-    .where("id", "=", (of) =>
-      of
-        .selectFrom("notification")
-        .select("id")
-        .where("status", "=", "queued")
-        .where("notifier", "in", [...notifiers])
-        .where("next_attempt_at", "<=", sql<string>`now()`)
-        .where("expires_at", ">", sql<string>`now()`)
-        .where((where) => where.or([where("lease_until", "is", null), where("lease_until", "<", sql<string>`now()`)]))
-        .where(isNoneOf(underWay))
-        .orderBy("next_attempt_at")
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returning(["id", "notifier", "kind", "sealed_message", "attempts", "fence", "created_at"])
-    .executeTakeFirst();
+export function takeNotification(db: Db, owner: string, notifiers: readonly string[], inProgress: InProgress) {
+  return claimRow<TakenNotification>(db, {
+    ...{ table: "notification", owner, inProgress, order: "next_attempt_at" },
+    due: sql`q.status = 'queued' and q.notifier = any(${notifiers}::text[]) and q.next_attempt_at <= now() and q.expires_at > now()`,
+    set: sql`, attempts = q.attempts + 1`,
+    returning: sql`t.id, t.org_id, t.notifier, t.kind, t.sealed_message, t.attempts, t.fence, t.created_at`,
+  });
 }
 
-export type TakenNotification = NonNullable<Awaited<ReturnType<typeof takeNotification>>>;
+export interface TakenNotification {
+  readonly id: string;
+  readonly org_id: string | null;
+  readonly notifier: string;
+  readonly kind: string;
+  readonly sealed_message: Buffer;
+  readonly attempts: number;
+  readonly fence: number;
+  readonly created_at: string;
+}
 
 /** Marks a message as delivered and erases its text. */
 export async function markDelivered(db: Db, lease: Lease): Promise<void> {

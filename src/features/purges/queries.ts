@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import { changeProject, type ProjectKey } from "../projects/projects.ts";
 
 /** Inserts a purge unless the project has a running one. */
@@ -56,17 +56,13 @@ export interface TakenPurge extends ProjectKey {
 }
 
 /** Claims the oldest running purge that no live worker holds. */
-export async function takePurge(db: Db, owner: string, inProgress: InProgress): Promise<TakenPurge | undefined> {
-  const taken = await sql<TakenPurge>`
-    update project_purge u set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-    from project p
-    where p.id = u.project_id and u.id = (select q.id from project_purge q
-      where q.status = 'running' and (q.lease_until is null or q.lease_until <= now()) and ${mayBegin(inProgress, "q")}
-      order by q.created_at for update skip locked limit 1)
-    returning u.id, u.org_id, u.project_id, u.fence, u.backup_id, u.database_id, p.number as project_number, p.slug`.execute(
-    db,
-  );
-  return taken.rows[0];
+export function takePurge(db: Db, owner: string, inProgress: InProgress): Promise<TakenPurge | undefined> {
+  return claimRow<TakenPurge>(db, {
+    ...{ table: "project_purge", owner, inProgress, order: "created_at" },
+    due: sql`q.status = 'running'`,
+    from: sql`join project p on p.id = q.project_id`,
+    returning: sql`t.id, t.org_id, t.project_id, t.fence, t.backup_id, t.database_id, p.number as project_number, p.slug`,
+  });
 }
 
 /** Releases a running purge, to be claimed again after the pause. */

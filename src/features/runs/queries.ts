@@ -1,7 +1,7 @@
 import type { Page } from "../../kit/page.ts";
-import { sql } from "kysely";
+import { sql, type RawBuilder } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, mayBegin, servedLater, type InProgress, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 const shown = [
   ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
@@ -122,21 +122,8 @@ export interface TakenRun extends ProjectKey {
 }
 
 /** Claims a queued run, or one whose worker is gone; returns undefined when there is none. */
-export async function takeRun(db: Db, owner: string, inProgress: InProgress): Promise<TakenRun | undefined> {
-  const abandoned = { ...inProgress, full: [] };
-  const { rows } = await sql<TakenRun>`
-    with chosen as (
-      select q.id, q.status = 'running' as abandoned from run q
-      where (q.status = 'queued' and not q.terminal and ${mayBegin(inProgress, "q")})
-        or (q.status = 'running' and q.lease_until <= now() and ${mayBegin(abandoned, "q")})
-      order by ${servedLater(inProgress, "q")}, q.created_at for update skip locked limit 1)
-    update run r set status = 'running', started_at = coalesce(r.started_at, now()), lease_owner = ${owner}, lease_until = ${freshLease},
-      fence = r.fence + 1
-    from chosen where r.id = chosen.id
-    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.terminal, r.fence, chosen.abandoned`.execute(
-    db,
-  );
-  return rows[0];
+export function takeRun(db: Db, owner: string, inProgress: InProgress): Promise<TakenRun | undefined> {
+  return claimRun(db, owner, inProgress, sql`((q.status = 'queued' and not q.terminal) or q.status = 'running')`);
 }
 
 /** Claims a run whose terminal is open in this process. */
@@ -146,16 +133,16 @@ export async function takeTerminal(
   { open, inProgress }: { readonly open: readonly string[]; readonly inProgress: InProgress },
 ): Promise<TakenRun | undefined> {
   if (open.length === 0) return undefined;
-  const { rows } = await sql<TakenRun>`
-    with chosen as (
-      select q.id from run q where q.status = 'queued' and q.terminal and q.id = any(${open}::text[]) and ${mayBegin(inProgress, "q")}
-      order by q.created_at for update skip locked limit 1)
-    update run r set status = 'running', started_at = now(), lease_owner = ${owner}, lease_until = ${freshLease}, fence = r.fence + 1
-    from chosen where r.id = chosen.id
-    returning r.id, r.org_id, r.project_id, r.deployment_id, r.command, r.timeout_seconds, r.terminal, r.fence, false as abandoned`.execute(
-    db,
-  );
-  return rows[0];
+  return claimRun(db, owner, inProgress, sql`q.status = 'queued' and q.terminal and q.id = any(${open}::text[])`);
+}
+
+function claimRun(db: Db, owner: string, inProgress: InProgress, due: RawBuilder<unknown>) {
+  return claimRow<TakenRun>(db, {
+    ...{ table: "run", owner, inProgress, order: "created_at", due },
+    evenIfFull: sql`q.status = 'running'`,
+    set: sql`, status = 'running', started_at = coalesce(q.started_at, now())`,
+    returning: sql`t.id, t.org_id, t.project_id, t.deployment_id, t.command, t.timeout_seconds, t.terminal, t.fence, q.status = 'running' as abandoned`,
+  });
 }
 
 /** Cancels runs whose terminal was not opened within a minute. */

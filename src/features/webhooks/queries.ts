@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
 import type { Db, Tx } from "../../store/database.ts";
-import { freshLease, holds, isNoneOf, type Lease } from "../../store/leases.ts";
+import { claimRow, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
 
 const shown = [
   ...(["id", "org_id", "name", "host", "format", "events", "disabled_at", "disabled_reason"] as const),
@@ -149,33 +149,20 @@ export async function insertTest(
     .executeTakeFirstOrThrow();
 }
 
-/** What one control plane is working on; `takeDelivery` skips it. */
-export interface Busy {
-  readonly deliveries: readonly string[];
-  readonly webhooks: readonly string[];
-  readonly organizations: readonly string[];
-}
-
 /**
- * Claims the next due event of a webhook and organization that are not busy. Tests and codes are sent even to disabled webhooks; a
- * suspended organization's events wait until it is enabled.
+ * Claims the next due event of a webhook that is not busy. Tests and codes are sent even to disabled webhooks; a suspended organization's
+ * events wait until it is enabled.
  */
-export async function takeDelivery(db: Db, owner: string, busy: Busy) {
-  const { rows } = await sql<TakenDelivery>`
-    with taken as (
-      update webhook_delivery set lease_owner = ${owner}, lease_until = ${freshLease}, fence = fence + 1
-      where id = (
-        select d.id from webhook_delivery d join webhook w on w.id = d.webhook_id
-        join organization o on o.id = d.org_id and o.suspended_at is null
-        where d.status = 'queued' and d.next_attempt_at <= now() and (d.lease_until is null or d.lease_until < now())
-          and (w.disabled_at is null or d.event in ('webhook.test', 'webhook.confirmation'))
-          and ${isNoneOf(busy.deliveries, "d.id")} and ${isNoneOf(busy.webhooks, "d.webhook_id")}
-          and ${isNoneOf(busy.organizations, "d.org_id")}
-        order by d.next_attempt_at limit 1 for update of d skip locked)
-      returning id, fence, org_id, webhook_id, event, data, jsonb_array_length(attempts) as made, created_at)
-    select t.*, w.name, w.sealed_url, w.sealed_secret, w.format, w.failures, w.failing_since, o.slug as org
-    from taken t join webhook w on w.id = t.webhook_id join organization o on o.id = t.org_id`.execute(db);
-  return rows[0];
+export function takeDelivery(db: Db, owner: string, inProgress: InProgress, busyWebhooks: readonly string[]) {
+  return claimRow<TakenDelivery>(db, {
+    ...{ table: "webhook_delivery", owner, inProgress, order: "next_attempt_at" },
+    joins: sql`join webhook w on w.id = q.webhook_id join organization o on o.id = q.org_id and o.suspended_at is null`,
+    due: sql`q.status = 'queued' and q.next_attempt_at <= now() and ${isNoneOf(busyWebhooks, "q.webhook_id")}
+      and (w.disabled_at is null or q.event in ('webhook.test', 'webhook.confirmation'))`,
+    from: sql`join webhook w on w.id = q.webhook_id join organization o on o.id = q.org_id`,
+    returning: sql`t.id, t.fence, t.org_id, t.webhook_id, t.event, t.data, jsonb_array_length(t.attempts) as made, t.created_at,
+      w.name, w.sealed_url, w.sealed_secret, w.format, w.failures, w.failing_since, o.slug as org`,
+  });
 }
 
 export interface TakenDelivery {

@@ -26,7 +26,7 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
   async function deliver(row: TakenNotification, lease: Lease, signal: AbortSignal): Promise<void> {
     const notifier = byName.get(row.notifier) as Notifier;
     const { id, kind, created_at } = row;
-    const said = openMessage(platform.vault, { id, sealed_message: row.sealed_message as Buffer });
+    const said = openMessage(platform.vault, { id, sealed_message: row.sealed_message });
     const delivery = await notifier.deliver({ ...said, id, kind, created_at }, signal);
     if (delivery.outcome === "delivered") return markDelivered(db, lease);
     log.warn(
@@ -42,8 +42,7 @@ export function notificationsTask(platform: Platform, again: () => void): Task {
     topics: ["notifications"],
     table: "notification",
     limit: concurrent,
-    take: async ({ ids: underWay }) =>
-      names.length === 0 ? undefined : takeNotification(db, owner, { notifiers: names, underWay }),
+    take: (inProgress) => takeNotification(db, owner, names, inProgress),
     work: deliver,
     broken: (row, lease) =>
       putOff(db, lease, {

@@ -38,10 +38,13 @@ export function webhooksTask(platform: Platform, again: () => void): Task {
     topics: ["webhooks"],
     table: "webhook_delivery",
     ...{ limit: concurrent, perOrganization },
-    take: ({ ids, full }, rows) => {
-      const webhooks = rows.map(({ webhook_id }) => webhook_id);
-      return takeDelivery(db, owner, { deliveries: ids, webhooks, organizations: full });
-    },
+    take: (inProgress, rows) =>
+      takeDelivery(
+        db,
+        owner,
+        inProgress,
+        rows.map(({ webhook_id }) => webhook_id),
+      ),
     work: async (row, lease, signal) => {
       const attempt = await send(platform, row, signal);
       // If the platform is stopping, this is no failure of the receiver; the event is sent again with the same id.
