@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from "commander";
 import { usageError } from "./failures.ts";
+import { nearest } from "./nearest.ts";
 import { ownCommandHint } from "./own-command.ts";
-import { verbMeant } from "./verb-meant.ts";
 
 /** The help texts of one command. `usage` is its name and arguments: `show [slug]`. */
 export interface CommandText {
@@ -70,4 +70,19 @@ function refuseUnknownVerbs(group: Command, standard: Command): void {
     const said = word.includes("=") ? "a command like that" : `the command '${word}'`;
     throw usageError(`\`berth ${group.name()}\` does not know ${said}.`, hintForVerb(group, word));
   });
+}
+
+/** Words for the same act; a group of commands has at most one of each list. */
+const sameActs = [
+  ["remove", "delete", "unset", "revoke", "rm", "destroy"],
+  ["add", "create", "set", "new"],
+];
+
+/**
+ * Returns the command of a group that a word probably means: one for the same act before one that is spelled alike, so that `rm` is never
+ * taken for `run`.
+ */
+export function verbMeant(word: string, verbs: readonly string[]): string | undefined {
+  const acts = sameActs.find((words) => words.includes(word)) ?? [];
+  return acts.find((act) => verbs.includes(act)) ?? (acts.length > 0 ? undefined : nearest(word, verbs));
 }

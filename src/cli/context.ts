@@ -1,6 +1,7 @@
-import type { Client } from "../contract/client.ts";
-import { openClient } from "./open-client.ts";
+import { createClient, type Client } from "../contract/client.ts";
 import type { Environment, GlobalOptions } from "./environment.ts";
+import { CliError } from "./failures.ts";
+import { findPlatform } from "./find-platform.ts";
 import { nameMissing } from "./name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
 import { listHint } from "./route-commands.ts";
@@ -26,4 +27,16 @@ export function createContext(environment: Environment, signal: AbortSignal): Cl
   const client: CliContext["client"] = async (how) =>
     nameMissing(await openClient(environment, options, how?.anonymous ?? false), listHint);
   return { environment, options, output, signal, client };
+}
+
+/** Opens the client for the selected platform: `--context`, else BERTH_URL and BERTH_TOKEN, else the current context. */
+async function openClient(environment: Environment, options: GlobalOptions, anonymous: boolean): Promise<Client> {
+  const { url, token } = await findPlatform(environment, options);
+  if (token === undefined && !anonymous) {
+    throw new CliError("unauthorized", "not_logged_in", {
+      message: `You are not logged in to ${url}.`,
+      hint: "Run `berth login`, or set BERTH_TOKEN.",
+    });
+  }
+  return createClient({ baseUrl: url, token });
 }

@@ -7,7 +7,6 @@ import { DockerRefused, unlessStatus, type DockerApi } from "../kit/docker-api.t
 import { runOk } from "../kit/exec.ts";
 import { imageLabels, type ContainerManifest } from "../ports/image-labels.ts";
 import type { ProjectImage, Workload } from "../ports/runtime.ts";
-import { accountsOf } from "./accounts.ts";
 import { labels } from "./container-labels.ts";
 import { checkOf, type ImageCheck, type ImageHealthcheck } from "./own-check.ts";
 import { uidOf, type DockerContext } from "./settings.ts";
@@ -197,13 +196,11 @@ async function unpack({ api, tag, engine }: DockerContext, unpacking: Unpacking,
   }
 }
 
-interface Accounts {
-  readonly tree: string;
-  readonly user: string;
-  readonly uid: number;
-}
-
-async function writeAccounts(api: DockerApi, path: string, { tree, user, uid }: Accounts): Promise<void> {
+async function writeAccounts(
+  api: DockerApi,
+  path: string,
+  { tree, user, uid }: { readonly tree: string; readonly user: string; readonly uid: number },
+): Promise<void> {
   const stdin = await unlessStatus(api.stream({ path, query: { path: "/etc/passwd" }, timeoutMs: 0 }), 404);
   if (stdin === undefined) return;
   const { stdout } = await runOk({ file: "tar", args: ["-x", "--to-stdout", "-f", "-"] }, { stdin });
@@ -257,4 +254,28 @@ async function packEmptyRoot(): Promise<Buffer> {
   } finally {
     await rm(root, { recursive: true });
   }
+}
+
+/** The user accounts that an image's instances see. */
+interface Accounts {
+  /** The text of /etc/passwd. */
+  readonly passwd: string;
+  /** Group of the image's USER, whose files the application may read as that user could. Null if there is no such group or it is root's. */
+  readonly group: number | null;
+}
+
+/**
+ * Adds the project's user to the image's `passwd`, under the name in USER, else as `app`. Without a name for its uid, `whoami`, Node's
+ * `os.userInfo()` and Python's `getpass.getuser()` fail.
+ */
+export function accountsOf(passwd: string, user: string, uid: number): Accounts {
+  const lines = passwd.split("\n").filter((line) => line.split(":").length >= 7);
+  const [who = "", group = ""] = user.split(":");
+  const fields = lines.map((line) => line.split(":")).find(([name, , number]) => name === who || number === who);
+  const isRoot = who === "" || who === "0" || fields?.[2] === "0";
+  const name = isRoot ? "app" : (fields?.[0] ?? (/^\d+$/.test(who) ? "app" : who));
+  const gid = /^\d+$/.test(group) ? Number(group) : Number(fields?.[3] ?? 0);
+  const own = [name, "x", uid, uid, "", "/home/app", fields?.[6] || "/bin/sh"].join(":");
+  const others = lines.filter((line) => !line.startsWith(`${name}:`));
+  return { passwd: `${[...others, own].join("\n")}\n`, group: isRoot || gid === 0 ? null : gid };
 }

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { errors, type ErrorCode } from "./errors.ts";
 import { ApiError, ConnectionError, InvalidCall } from "./client-errors.ts";
-import { readEvents } from "./event-stream.ts";
 import { dryRun } from "./dry-run.ts";
+import { errors, type ErrorCode } from "./errors.ts";
 import { route, type RouteName, type RouteNamed } from "./routes.ts";
 import { bearerProtocol, changes, tunnelProtocol, type Row } from "./table.ts";
 
@@ -306,4 +305,38 @@ function explain(code: string, baseUrl: string, host: string): { message: string
     message: `The connection to ${baseUrl} broke${code === "" ? "" : ` (${code})`}.`,
     hint: "Try again. If the error persists, check the network and the platform.",
   };
+}
+
+/** One event of `text/event-stream`. */
+interface StreamEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: string;
+}
+
+/**
+ * Parses the events of a response body as the HTML standard specifies ("Interpreting an event stream"). Calls `alive` for everything
+ * received, heartbeats included. Rejects when reading fails.
+ */
+export async function* readEvents(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
+  const reader = body.pipeThrough<string>(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
+  let text = "";
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      alive();
+      const blocks = (text + next.value).split(/\r?\n\r?\n/);
+      text = blocks.pop() ?? "";
+      for (const block of blocks) yield* eventOf(block);
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+function* eventOf(block: string): Generator<StreamEvent> {
+  const fields = block.split(/\r?\n/).map((line) => /^([^:]+): ?(.*)$/s.exec(line));
+  const values = (name: string) => fields.flatMap((field) => (field?.[1] === name ? [field[2] ?? ""] : []));
+  const data = values("data");
+  if (data.length > 0)
+    yield { id: values("id").at(-1), event: values("event").at(-1) ?? "message", data: data.join("\n") };
 }

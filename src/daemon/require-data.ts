@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findPrimary } from "../features/control-planes/control-planes.ts";
 import type { Db } from "../store/database.ts";
-import { keyProblem } from "../store/key-problem.ts";
+import { keyProblem } from "../store/rotate-vault.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { StartRefused } from "./start-refused.ts";
 

@@ -1,13 +1,14 @@
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { Suspense, lazy, useEffect, useState } from "react";
 import { ApiError, type Client } from "../contract/client.ts";
 import { ClientContext } from "./data/api.ts";
 import { followChanges } from "./data/changes.ts";
 import { MeContext } from "./data/me.ts";
-import type { Session } from "./data/session.ts";
-import { Standstill, type Reason } from "./pages/me/standstill.tsx";
+import { signOut, type Session } from "./data/session.ts";
+import { Entrance } from "./pages/me/entrance.tsx";
 import { router } from "./routes.tsx";
+import { Button } from "./ui/button.tsx";
 
 // Loaded only when needed: users who are signed in don't wait for it.
 const SignInPage = lazy(async () => ({ default: (await import("./pages/me/sign-in-page.tsx")).SignInPage }));
@@ -73,4 +74,40 @@ function createQueries(onStop: (reason: Reason) => void): QueryClient {
       mutations: { networkMode: "always" },
     },
   });
+}
+
+type Reason = "expired" | "suspended" | "unreachable";
+
+const texts: Record<Reason, readonly [string, string]> = {
+  expired: [
+    "Your session has ended",
+    "The token you signed in with has expired or was revoked. Sign in with another one; nothing that runs is affected.",
+  ],
+  suspended: [
+    "This organization is suspended",
+    "The platform's operator has suspended it: its applications, cron jobs and tokens do not work, and nothing is deleted. Ask the operator to enable it again.",
+  ],
+  unreachable: [
+    "The platform does not answer",
+    "Applications may still be running: only the control plane is unreachable. Check that it runs and that this computer is online.",
+  ],
+};
+
+/** Shows why the dashboard can show nothing at the moment, and the one thing to do. */
+function Standstill({ reason }: { readonly reason: Reason }) {
+  const [title, text] = texts[reason];
+  return (
+    <Entrance title={title}>
+      <p className="mb-6 text-muted">{text}</p>
+      {reason === "unreachable" ? (
+        <Button look="primary" onClick={() => location.reload()}>
+          Try again
+        </Button>
+      ) : (
+        <Button look="primary" onClick={() => void signOut()}>
+          Sign in with another token
+        </Button>
+      )}
+    </Entrance>
+  );
 }

@@ -1,8 +1,7 @@
-import { BuildRefused } from "./failures.ts";
-import { bunStart } from "./bun-start.ts";
 import { developmentTools } from "./development-tools.ts";
+import { BuildRefused } from "./failures.ts";
 import { nodeBuild, type NodeBuild } from "./node-build.ts";
-import { nodeStart } from "./node-start.ts";
+import { nodeStart, startScript } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
 import { readPackageJson, type PackageJson } from "./package-json.ts";
 import { choosePackageManager, type PackageManager } from "./package-manager.ts";
@@ -353,4 +352,19 @@ function commandName(manager: PackageManager): string {
 
 function toolOf(manager: PackageManager): Tool {
   return manager.name === "yarn-modern" ? "yarn" : manager.name;
+}
+
+const names = ["index", "src/index", "server", "src/server", "app", "src/app"];
+const entries = names.flatMap((name) => [`${name}.ts`, `${name}.tsx`, `${name}.js`]);
+
+/** Like `nodeStart`, but Bun runs the sources directly, TypeScript included. */
+function bunStart(manifest: PackageJson, files: BuiltFiles): Start | null {
+  return startScript(manifest) ?? entry(manifest, files) ?? nodeStart(manifest, files);
+}
+
+function entry({ module, main }: PackageJson, files: BuiltFiles): Start | null {
+  const named = [module, main].flatMap((path) => (path === null ? [] : [path.replace(/^\.\//, "")]));
+  const plain = named.filter((path) => /^[\w./@-]+$/.test(path) && !path.split("/").includes(".."));
+  const found = [...plain, ...entries].find((path) => files.has(path));
+  return found === undefined ? null : { how: "command", command: `bun run ${found}`, because: found };
 }

@@ -1,4 +1,8 @@
-import type { Client } from "pg";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { escapeIdentifier as name, type Client } from "pg";
+import { start } from "../kit/exec.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import {
   DatabaseWorkFailed,
@@ -9,19 +13,16 @@ import {
   type RestoreOptions,
   type RoleLogin,
 } from "../ports/postgres-host.ts";
-import { archiveAsText } from "./archive-as-text.ts";
 import { applyBackupRole, backupRoleOf } from "./backup-role.ts";
-import type { ClientPrograms } from "./client-program.ts";
+import { checkedContent, clientCommand, endOf, type ClientPrograms, type Login } from "./client-program.ts";
 import { withConnection, type ServerConnection } from "./connection.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
-import { endSession } from "./end-session.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases } from "./grants.ts";
 import { applyReaderRole, readerRoleOf, revokeReaderRights } from "./reader-role.ts";
-import { restoreDatabase } from "./restore.ts";
+import { isClosedByReader, restoreDatabase } from "./restore.ts";
 import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
-import { failureOfQuery } from "./work-failure.ts";
-import { setWritable } from "./writable.ts";
+import { failureOfProgram, failureOfQuery } from "./work-failure.ts";
 
 /** A server that holds one project's databases, possibly among those of other projects. */
 export interface ProjectServer {
@@ -182,4 +183,57 @@ async function dropSessionRole(server: ProjectServer, spec: DatabaseSpec, roleNa
 function refuseOwn(spec: DatabaseSpec, name: string): void {
   if (name === spec.database_name || ["postgres", "template0", "template1"].includes(name))
     throw new Error(`${name} is not a further database of ${spec.id}`);
+}
+
+/** Converts a pg_dump archive to SQL text, without a connection. */
+function archiveAsText(
+  programs: ClientPrograms,
+  login: Login,
+  { archive, signal }: { readonly archive: Readable; readonly signal: AbortSignal },
+): Readable {
+  const args = ["--file=-", "--no-owner", "--no-acl"];
+  const { command, env } = clientCommand(programs, { program: "pg_restore", args, login });
+  const child = start(command, { env, ownGroup: true });
+  const ended = endOf(child, signal);
+  const feeding = pipeline(archive, child.stdin).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // The reader must not see the end of the text before the archive has been read and pg_restore has succeeded.
+  const check = async () => {
+    const { exitCode, stderr } = await ended;
+    signal.throwIfAborted();
+    if (exitCode !== 0) throw failureOfProgram("pg_restore", stderr);
+    const fault = await feeding;
+    // pg_restore leaves the last bytes of an archive unread, so a closed pipe is no error.
+    if (fault !== undefined && !isClosedByReader(fault)) throw fault as Error;
+  };
+  return Readable.from(checkedContent(child.stdout, check), { objectMode: false });
+}
+
+/** Terminates the role's session with this process id, if there is one. */
+async function endSession(client: Client, role: string, processId: number): Promise<void> {
+  const statement = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND usename = $2";
+  await client.query(statement, [processId, role]);
+}
+
+// A session that is logging in has read its settings but is not in the list of sessions yet.
+const loginMs = 500;
+
+/**
+ * Lets sessions write to the database again, or makes those that start from now on read-only and ends the others: what they have not
+ * committed is rolled back.
+ */
+async function setWritable(client: Client, database: string, isWritable: boolean): Promise<void> {
+  const change = isWritable ? "RESET default_transaction_read_only" : "SET default_transaction_read_only = on";
+  await client.query(`ALTER DATABASE ${name(database)} ${change}`);
+  if (isWritable) return;
+  const { rows } = await client.query<{ now: string }>("SELECT clock_timestamp()::text AS now");
+  for (const pauseMs of [0, loginMs]) {
+    await sleep(pauseMs);
+    await client.query(
+      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid() AND backend_start <= $2",
+      [database, rows[0]?.now],
+    );
+  }
 }

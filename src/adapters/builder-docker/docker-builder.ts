@@ -4,18 +4,18 @@ import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { outcomeOfError } from "../../building/outcome-of-error.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
 import { limitTime } from "../../building/time-limit.ts";
+import { unpackSource } from "../../building/unpack.ts";
 import { watchDisk } from "../../building/watch-disk.ts";
-import { folderBytesNow } from "../../kit/folder-bytes.ts";
 import { DockerRefused, openDockerApi, type DockerApi } from "../../kit/docker-api.ts";
-import type { Builder, BuildOutcome, BuildRequest, RegistryLogin } from "../../ports/builder.ts";
+import { folderBytesNow } from "../../kit/folder-bytes.ts";
+import type { BuildOutcome, BuildRequest, Builder, Image, RegistryLogin } from "../../ports/builder.ts";
 import { imageLabels } from "../../ports/image-labels.ts";
 import type { TakenDisk } from "./build-disks.ts";
 import type { BuildRun } from "./build-run.ts";
 import { forgetCacheScope } from "./cache-scope.ts";
 import { keepEngines, type EngineKeeper } from "./engine-keeper.ts";
-import { planDockerfile } from "./from-dockerfile.ts";
-import { machineOf } from "./from-plan.ts";
-import { makeImage } from "./make-image.ts";
+import { dockerfileOf, fromDockerfile, planDockerfile } from "./from-dockerfile.ts";
+import { fromPlan, machineOf } from "./from-plan.ts";
 import type { DockerBuilderOptions } from "./options.ts";
 import { admitLogins } from "./registry-access.ts";
 
@@ -162,4 +162,17 @@ async function diskBytes(api: DockerApi, projectId: string): Promise<number> {
   const shared = own.map(({ SharedSize }) => Math.max(0, SharedSize));
   const alone = own.reduce((sum, { Size, SharedSize }) => sum + Size - Math.max(0, SharedSize), 0);
   return alone + Math.max(0, ...shared);
+}
+
+/** Unpacks the source, builds its image and copies it to the engine that runs it. */
+async function makeImage(run: BuildRun): Promise<Image> {
+  const { options, request, time, folder, log } = run;
+  const app = join(folder, "app");
+  await mkdir(app);
+  const uid = process.getuid?.() ?? 0;
+  const ignoresLfs = request.commands?.lfs === "ignore";
+  const unpacking = { source: request.source(), folder: app, maxBytes: options.maxSourceBytes, uid, ignoresLfs };
+  const tree = await unpackSource({ ...unpacking, signal: time.signal }, log);
+  const dockerfile = dockerfileOf(app, request.commands);
+  return dockerfile === null ? await fromPlan(run, tree) : await fromDockerfile(run, tree, dockerfile);
 }

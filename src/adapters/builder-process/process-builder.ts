@@ -1,22 +1,25 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { detect, type Detected } from "../../detection/detect.ts";
-import { BuildRefused } from "../../detection/failures.ts";
-import { planBuild } from "../../detection/plan-build.ts";
-import type { BuildPlan, Start } from "../../detection/plan.ts";
-import { makeStoragePlace } from "../../building/storage-place.ts";
-import { requireCommands } from "../../detection/procfile.ts";
-import type { SourceTree } from "../../detection/source-tree.ts";
-import { folderBytes, folderBytesNow } from "../../kit/folder-bytes.ts";
-import { silentLog } from "../../kit/log.ts";
-import type { Builder, BuildOutcome, BuildRequest, Image } from "../../ports/builder.ts";
 import { createBuildLog, type BuildLog } from "../../building/build-log.ts";
 import { builtFiles } from "../../building/built-files.ts";
 import { chooseStart, needsTree } from "../../building/choose-start.ts";
 import { outcomeOfError } from "../../building/outcome-of-error.ts";
 import { planSource, type Planner } from "../../building/plan-source.ts";
-import { sourceWarnings } from "../../building/source-warnings.ts";
 import { siteCommand } from "../../building/site-server.ts";
+import { sourceWarnings } from "../../building/source-warnings.ts";
+import { makeStoragePlace } from "../../building/storage-place.ts";
+import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
+import { unpackSource } from "../../building/unpack.ts";
+import { watchDisk } from "../../building/watch-disk.ts";
+import { detect, type Detected } from "../../detection/detect.ts";
+import { BuildRefused } from "../../detection/failures.ts";
+import { planBuild } from "../../detection/plan-build.ts";
+import type { BuildPlan, Start } from "../../detection/plan.ts";
+import { requireCommands } from "../../detection/procfile.ts";
+import type { SourceTree } from "../../detection/source-tree.ts";
+import { folderBytes, folderBytesNow } from "../../kit/folder-bytes.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { BuildOutcome, BuildRequest, Builder, Image } from "../../ports/builder.ts";
 import {
   defaultBuildDiskBytes,
   defaultCacheLimitBytes,
@@ -27,15 +30,11 @@ import {
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
 import { addSiteServer, makeSite, publish } from "./release/publish.ts";
-import { unpackSource } from "../../building/unpack.ts";
 import { finishInstall, installAndBuild, nothingKnown, type Finished } from "./steps/install-and-build.ts";
 import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
 import { openSpares, type Spares } from "./steps/spares.ts";
-import { limitTime, type TimeLimit } from "../../building/time-limit.ts";
-import { watchDisk } from "../../building/watch-disk.ts";
 import { openTrash, type Trash } from "./steps/trash.ts";
-import { createUpkeep, type Upkeep } from "./steps/upkeep.ts";
 import {
   foldersOf,
   home,
@@ -318,4 +317,42 @@ async function releaseContent({ workspace, trash }: Run, start: Start | null, is
   if (start?.how !== "static") return { app, command: start?.command ?? null };
   if (isWhole) return { app, command: await addSiteServer(app, start, trash) };
   return { app: await makeSite(app, join(workspace.root, "site"), start.folder), command: siteCommand(start) };
+}
+
+/** Work that remains after a build has ended. Only the project's next build waits for it. */
+interface Upkeep {
+  /** Aborts when the platform stops. */
+  readonly signal: AbortSignal;
+  /** Runs these one after the other. Their errors do not fail the build; the next start removes what they leave behind. */
+  begin(projectId: string, works: readonly (() => Promise<void>)[]): void;
+  /** Resolves when no work of the project is in progress. */
+  of(projectId: string): Promise<void>;
+  /** Resolves when no work is in progress. */
+  all(): Promise<void>;
+  /** Aborts current work and skips the rest. */
+  stop(): Promise<void>;
+}
+
+function createUpkeep(): Upkeep {
+  const under = new Map<string, Promise<void>>();
+  const stopping = new AbortController();
+  const all = async () => void (await Promise.all(under.values()));
+  return {
+    signal: stopping.signal,
+    begin(projectId, works) {
+      const work = runInTurn(works, stopping.signal);
+      under.set(projectId, work);
+      void work.then(() => under.get(projectId) === work && under.delete(projectId));
+    },
+    of: (projectId) => under.get(projectId) ?? Promise.resolve(),
+    all,
+    stop() {
+      stopping.abort();
+      return all();
+    },
+  };
+}
+
+async function runInTurn(works: readonly (() => Promise<void>)[], signal: AbortSignal): Promise<void> {
+  for (const work of works) if (!signal.aborted) await work().catch(() => {});
 }

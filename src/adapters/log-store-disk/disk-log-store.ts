@@ -1,9 +1,8 @@
-import { mkdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { LogStore } from "../../ports/log-store.ts";
-import { appendBuildLog, buildLogFile, buildTimesFile, readBuildLog } from "./build-logs.ts";
-import { appendBuildTime, readBuildTimes } from "./build-times.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import type { BuildTime, LogStore } from "../../ports/log-store.ts";
+import { appendBuildLog, buildLogFile, buildTimesFile, readBuildLog } from "./build-logs.ts";
 import { intendPosition, readPositionState } from "./positions.ts";
 import { appendBatch, dropPart, encodeLines, readPage, type RuntimeLimits } from "./runtime-log.ts";
 
@@ -74,4 +73,27 @@ export function createDiskLogStore(options: DiskLogStoreOptions): LogStore {
 function safe(id: string): string {
   if (!/^[a-z]{3}_[0-9a-z]{1,40}(?:\.[A-Za-z0-9_-]{1,32})?$/.test(id)) throw new Error(`not an id: ${id}`);
   return id;
+}
+
+// A log may get thousands of appends a second, and readers need no more than the second.
+const leastMs = 1000;
+
+/**
+ * Stores that the lines of a log from this offset on are written now, unless the newest time is less than a second old. A time that can't be
+ * stored is left out, because the lines are stored.
+ */
+async function appendBuildTime(path: string, offset: number): Promise<void> {
+  const now = Date.now();
+  const written = await stat(path).catch(() => undefined);
+  if (written !== undefined && now - written.mtimeMs < leastMs) return;
+  await appendFile(path, `${offset} ${new Date(now).toISOString()}\n`, { mode: 0o600 }).catch(() => {});
+}
+
+/** Reads the times of a log; empty if it has none. A line that a crash cut off is left out. */
+async function readBuildTimes(path: string): Promise<BuildTime[]> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  return [...text.matchAll(/^(\d+) (\S+Z)$/gm)].map(([, offset, at = ""]) => ({ offset: Number(offset), at }));
 }

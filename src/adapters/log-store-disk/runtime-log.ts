@@ -2,7 +2,6 @@ import { mkdir, open, readdir, rm, stat, truncate, type FileHandle } from "node:
 import { join } from "node:path";
 import type { RuntimeLine, RuntimePage, RuntimeQuery } from "../../ports/log-store.ts";
 import { appendFile, endOfLines, readRange } from "./append-file.ts";
-import { lineFilter } from "./line-filter.ts";
 
 /** How much of a project's log to keep: `segments` files of about `segmentBytes` each. */
 export interface RuntimeLimits {
@@ -257,4 +256,41 @@ function formatCursor({ segment, offset }: StoredBatch): string {
 function parseCursor(cursor: string): StoredBatch | undefined {
   const match = /^(\d{1,10}):(\d{1,12})$/.exec(cursor);
   return match ? { segment: Number(match[1]), offset: Number(match[2]) } : undefined;
+}
+
+const atBegins = '{"at":"'.length;
+const atEnds = atBegins + "2026-01-02T03:04:05.678Z".length;
+
+/**
+ * Returns a predicate that tells whether a stored line matches the query. `encodeLines` writes time, process type and replica before the
+ * text, so the text can't forge them. A line is decoded only if its stored form contains the text: filtering 40 MB takes a fifth of a
+ * second.
+ */
+function lineFilter(query: RuntimeQuery, textOf: (line: string) => string): (line: string) => boolean {
+  const filters = [originFilter(query), timeFilter(query), textFilter(query, textOf)].filter(
+    (filter) => filter !== undefined,
+  );
+  return (line) => filters.every((filter) => filter(line));
+}
+
+function originFilter({ process, replica }: RuntimeQuery) {
+  if (replica === undefined && process === undefined) return undefined;
+  const type = process === undefined ? '(?:"process":"[^"]*",)?' : process === web ? "" : `"process":"${process}",`;
+  const head = new RegExp(`^\\{"at":"[^"]*","deployment":\\d+,${type}"replica":${replica ?? "\\d+"},"text":`);
+  return (line: string) => head.test(line);
+}
+
+function timeFilter({ since, until }: RuntimeQuery) {
+  if (since === undefined && until === undefined) return undefined;
+  return (line: string) => {
+    const at = line.slice(atBegins, atEnds);
+    return (since === undefined || at >= since) && (until === undefined || at < until);
+  };
+}
+
+function textFilter({ contains }: RuntimeQuery, textOf: (line: string) => string) {
+  if (contains === undefined || contains === "") return undefined;
+  const text = contains.toLowerCase();
+  const stored = JSON.stringify(contains).slice(1, -1).toLowerCase();
+  return (line: string) => line.toLowerCase().includes(stored) && textOf(line).toLowerCase().includes(text);
 }

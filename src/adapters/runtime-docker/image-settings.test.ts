@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { withoutDocker } from "../../../test/support/docker-engine.ts";
 import { eventually, guardMs } from "../../../test/support/eventually.ts";
-import { readProcessFile } from "../../kit/processes.ts";
-import { readProcessTree } from "../../kit/process-tree.ts";
-import { until } from "../../kit/until.ts";
-import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
-import { accountsOf } from "../../containers/accounts.ts";
 import { stopSignal } from "../../containers/containers.ts";
+import { accountsOf } from "../../containers/image-trees.ts";
 import { checkOf } from "../../containers/own-check.ts";
 import { foldersIn } from "../../containers/server-folders.ts";
+import { readProcessTree } from "../../kit/process-tree.ts";
+import { readProcessFile } from "../../kit/processes.ts";
+import { until } from "../../kit/until.ts";
+import type { Instance, InstanceKey, Workload } from "../../ports/runtime.ts";
 import { makeContainers, type TestContainers } from "./test-containers.ts";
 
 // Drawn with other container files: what a runtime and a builder promise is shown by those of processes in every run.

@@ -1,6 +1,16 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { run, runOk } from "../../kit/exec.ts";
+import { createFaultIsolation } from "../../kit/fault-isolation.ts";
+import { folderBytes } from "../../kit/folder-bytes.ts";
+import { addCopy, removeCopies } from "../../kit/folder-copies.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { listeningPorts } from "../../kit/listening-ports.ts";
+import { silentLog } from "../../kit/log.ts";
+import { applicationProcesses, readProcessTree } from "../../kit/process-tree.ts";
+import { quotaId } from "../../kit/project-quota.ts";
+import { forwardedAddress } from "../../kit/server-address.ts";
+import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import type {
   Instance,
   InstanceKey,
@@ -15,25 +25,15 @@ import type {
   StorageOwner,
   Workload,
 } from "../../ports/runtime.ts";
-import { createFaultIsolation } from "../../kit/fault-isolation.ts";
-import { silentLog } from "../../kit/log.ts";
-import { forwardedAddress } from "../../kit/server-address.ts";
-import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { measureChanges } from "./changed-folders.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
-import { listeningPorts } from "../../kit/listening-ports.ts";
 import { OutputFile } from "./output-file.ts";
-import { applicationProcesses, readProcessTree } from "../../kit/process-tree.ts";
-import { quotaId } from "../../kit/project-quota.ts";
 import { removeRelease } from "./release.ts";
-import { removeStored } from "./remove-stored.ts";
 import { runOnce } from "./run-once.ts";
-import type { ProcessRuntimeOptions } from "./settings.ts";
+import { uidOf, type ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
-import { folderBytes } from "../../kit/folder-bytes.ts";
-import { addCopy, removeCopies } from "../../kit/folder-copies.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
 
@@ -276,4 +276,34 @@ function addUp(folder: InstanceFolder, hasPidNamespace: boolean) {
 async function allOrFirstFault(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find((result) => result.status === "rejected");
   if (failed) throw failed.reason;
+}
+
+const timeoutMs = 120_000;
+const missing = 66;
+const script = `[ -e "$1" ] || [ -L "$1" ] || exit ${missing}; rm -rf -- "$1"`;
+
+/**
+ * Deletes below a storage folder, in a sandbox that sees nothing else: the folder belongs to the user that runs the project's code, so
+ * links in it may point anywhere.
+ */
+async function removeStored(
+  options: ProcessRuntimeOptions,
+  owner: StorageOwner,
+  path: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const storageDir = options.storageDir(owner.project_id, owner.project_number);
+  if (!existsSync(storageDir)) return false;
+  const result = await options.sandbox.run(
+    {
+      ...{ id: `run-${randomBytes(8).toString("hex")}`, uid: uidOf(options, owner), storageDir, cwd: "/storage" },
+      ...{ argv: ["/bin/sh", "-c", script, "sh", path], env: {}, app: null, binds: [] },
+      ...{ network: { kind: "none" }, limits: null },
+    },
+    { timeoutMs, signal },
+  );
+  if (result.exitCode === missing) return false;
+  signal.throwIfAborted();
+  if (result.exitCode !== 0) throw new Error(`the files could not be deleted: ${result.stderr.slice(0, 300)}`);
+  return true;
 }

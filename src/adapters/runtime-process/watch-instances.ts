@@ -1,16 +1,16 @@
-import { statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
-import { watchEnds, type EndSignal } from "./end-signal.ts";
-import { endOverFull } from "./changed-folders.ts";
 import { createFaultIsolation, type RunIsolated } from "../../kit/fault-isolation.ts";
 import { silentLog } from "../../kit/log.ts";
+import { applicationProcesses, readProcessTree, type ProcessTree } from "../../kit/process-tree.ts";
 import { processIds } from "../../kit/processes.ts";
+import { endOverFull } from "./changed-folders.ts";
 import type { InstanceFolder } from "./instance-folder.ts";
 import type { InstanceFolders } from "./instance-folders.ts";
 import { isRunning, settleExit } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
-import { applicationProcesses, readProcessTree, type ProcessTree } from "../../kit/process-tree.ts";
 import type { ProcessRuntimeOptions } from "./settings.ts";
+import { namesIn } from "./state-files.ts";
 import { hasPidNamespace, killInstance } from "./stop-instance.ts";
 
 /**
@@ -123,4 +123,30 @@ async function endWhenOverMemory(
     // The limit also applies on a full disk; only the reason of the kill is then lost.
   }
   await killInstance(folder, sandbox, shim);
+}
+
+interface EndSignal {
+  close(): void;
+}
+
+/**
+ * Calls `onEnd` with the pid of each shim that exits. Shims write a file named after their pid to one folder (shim.sh), so that one inotify
+ * watch serves all instances; where watching is impossible, polling notices exits.
+ */
+export function watchEnds(stateDir: string, onEnd: (pid: number) => void): EndSignal {
+  const folder = join(stateDir, "ended");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const answer = () => {
+    for (const name of namesIn(folder)) {
+      rmSync(join(folder, name), { force: true });
+      onEnd(Number(name));
+    }
+  };
+  try {
+    const watcher = watch(folder, { persistent: false }, answer).on("error", () => {});
+    answer();
+    return watcher;
+  } catch {
+    return { close() {} };
+  }
 }

@@ -1,6 +1,7 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
@@ -11,7 +12,6 @@ import { currentProject } from "../current-project.ts";
 import { inDatabaseSession, sessionEnvironment } from "../database-session.ts";
 import { CliError, usageError } from "../failures.ts";
 import { openTunnel } from "../open-tunnel.ts";
-import { portableStatements } from "../portable-statements.ts";
 
 /** Adds `berth db dump` and `berth db import`: the whole database as a file. */
 export function addFiles(database: Command, ctx: CliContext): void {
@@ -125,4 +125,29 @@ async function loadStatements(ctx: CliContext, { slug, id, path }: Import): Prom
     session.tunnel.tell({ type: "imported" });
     return String((await session.tunnel.next("imported"))["database"]);
   });
+}
+
+// Each is one line in pg_dump's output. Roles of another server do not exist here, and newer versions set parameters that older ones do not
+// know.
+const unportable = [
+  /^ALTER [A-Z ]+ .* OWNER TO .*;$/,
+  /^(?:GRANT|REVOKE) .* (?:TO|FROM) .*;$/,
+  /^ALTER DEFAULT PRIVILEGES .*;$/,
+  /^SET (?:transaction_timeout|default_table_access_method|SESSION AUTHORIZATION) .*;$/,
+  /^COMMENT ON EXTENSION .*;$/,
+];
+
+// latin1 preserves every byte.
+/** Yields a plain dump without the lines that only its old server could run. Data between COPY and `\.` stays unchanged. */
+async function* portableStatements(dump: Readable): AsyncGenerator<Buffer> {
+  let isData = false;
+  for await (const line of createInterface({
+    input: dump.setEncoding("latin1"),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    if (isData) isData = line !== "\\.";
+    else if (unportable.some((pattern) => pattern.test(line))) continue;
+    else isData = /^COPY .* FROM stdin;$/.test(line);
+    yield Buffer.from(`${line}\n`, "latin1");
+  }
 }

@@ -1,16 +1,16 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, constants, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import type { Command } from "commander";
 import { runAttached } from "../../kit/exec.ts";
-import { psqlInSandbox } from "../psql-in-sandbox.ts";
 import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { inDatabaseSession, sessionEnvironment, type DatabaseSession } from "../database-session.ts";
+import type { Environment } from "../environment.ts";
 import { ApplicationExit } from "../failures.ts";
-import { hasProgram } from "../has-program.ts";
 import { wholeNumber } from "../input.ts";
+import { psqlInSandbox } from "../psql-in-sandbox.ts";
 import { facts } from "../render/table.ts";
 
 /** Adds `berth db psql` and `berth db tunnel`: PostgreSQL clients with the project's own rights. */
@@ -95,4 +95,18 @@ async function showUntilEnd(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Returns whether the user's PATH has this program. */
+async function hasProgram({ childEnvironment }: Environment, name: string): Promise<boolean> {
+  const folders = (childEnvironment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const found = await Promise.all(
+    folders.map((folder) =>
+      access(join(folder, name), constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return found.includes(true);
 }

@@ -4,7 +4,6 @@ import { until } from "../../kit/until.ts";
 import { addCommand, addGroup } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
-import { createStepClock, type StepClock } from "../step-clock.ts";
 import { CliError } from "../failures.ts";
 import { patiently } from "../follow.ts";
 import { wholeNumber } from "../input.ts";
@@ -202,4 +201,31 @@ function addRemove(domains: Command, ctx: CliContext): void {
     text: (_, _paint, { words: { hostname = "" } }) =>
       `Detached ${oneLine(hostname, 253)}. Remove its DNS records too.`,
   });
+}
+
+/** Records when each step of making a hostname available was first seen. */
+interface StepClock {
+  /** Records the hostname's current step. */
+  note(domain: Domain): void;
+  /** Returns a line for each step, with the seconds since the start. */
+  text(): string;
+}
+
+/** `nowMs` is a monotonic clock. */
+function createStepClock(nowMs: () => number = () => performance.now()): StepClock {
+  const startedAtMs = nowMs();
+  const seen = new Map<string, number>();
+  return {
+    note(domain) {
+      for (const step of stepsOf(domain)) if (!seen.has(step)) seen.set(step, nowMs() - startedAtMs);
+    },
+    text: () => columns(Array.from(seen, ([step, ms]) => [`  ${(ms / 1000).toFixed(1)} s`, step])),
+  };
+}
+
+function stepsOf({ serving, ssl_status, ssl_detail }: Domain): readonly string[] {
+  if (!serving) return [];
+  const served = "The DNS records point here, and the name is served over HTTP.";
+  if (ssl_status === "issuing") return [served, ssl_detail];
+  return ssl_status === "active" ? [served, "The name is served over HTTPS."] : [served];
 }

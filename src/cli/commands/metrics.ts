@@ -6,7 +6,6 @@ import { addCommand } from "../command-tree.ts";
 import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import type { Paint } from "../render/paint.ts";
-import { sparkline } from "../render/sparkline.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 
@@ -90,4 +89,22 @@ function ms(value: number | null): string {
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
+}
+
+const blocks = "▁▂▃▄▅▆▇█";
+const mostCharacters = 60;
+
+/**
+ * Draws numbers as a row of blocks, the highest one full; null leaves a gap. If there are more numbers than characters, neighbours are
+ * merged to their maximum.
+ */
+function sparkline(values: readonly (number | null)[]): string {
+  const perCharacter = Math.ceil(values.length / mostCharacters);
+  const groups = Array.from({ length: Math.ceil(values.length / perCharacter) }, (_, index) =>
+    values.slice(index * perCharacter, (index + 1) * perCharacter).filter((value) => value !== null),
+  );
+  const heights = groups.map((group) => (group.length === 0 ? null : Math.max(...group)));
+  const highest = Math.max(...heights.map((height) => height ?? 0), 0);
+  const block = (height: number) => blocks[highest === 0 ? 0 : Math.round((height / highest) * (blocks.length - 1))];
+  return heights.map((height) => (height === null ? " " : block(height))).join("");
 }

@@ -1,10 +1,11 @@
-import type { ComponentType } from "react";
+import { useState, type ComponentType } from "react";
 import { limits } from "../../contract/limits.ts";
 import { useCall } from "../data/api.ts";
-import { compareNames } from "../data/format.ts";
+import { compareNames, shortCommit } from "../data/format.ts";
 import { textOf } from "../data/text-of.ts";
 import { ImportDialog } from "../pages/cron/import-dialog.tsx";
 import { JobDialog } from "../pages/cron/job-dialog.tsx";
+import { RollbackDialog } from "../pages/deployments/rollback-dialog.tsx";
 import { PasteDialog } from "../pages/env/paste-dialog.tsx";
 import { SetDialog } from "../pages/env/set-dialog.tsx";
 import { StopFollowing } from "../pages/follow/stop-following.tsx";
@@ -17,13 +18,13 @@ import { AddKey } from "../pages/ssh-keys/ssh-keys.tsx";
 import { CreateToken } from "../pages/tokens/create-token.tsx";
 import { AddWebhook } from "../pages/webhooks/add-webhook.tsx";
 import { ActionDialog } from "../ui/action-dialog.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import { NumberField, SelectField, TextField } from "../ui/field.tsx";
 import type { Asked, OfProject, projectActions } from "./actions.ts";
 import { BackUp, CreateDatabase, Drop, Promote, Restore, Verify } from "./database-actions.tsx";
 import { plainAction } from "./plain-action.tsx";
 import { Delete, Limits, Maintenance, Rename, Undelete } from "./project-changes.tsx";
 import { DeleteJob, Detach, RemoveVariable } from "./removals.tsx";
-import { Rollback } from "./rollback.tsx";
 import { Cancel, Deploy, Fetch, Follow } from "./source-actions.tsx";
 import { useDone } from "./use-done.ts";
 
@@ -162,4 +163,30 @@ function RunJob(props: OfProject) {
 function PasteFile({ slug, onClose }: OfProject) {
   const { data } = useCall("env.list", { params: { slug } });
   return <PasteDialog slug={slug} known={(data?.variables ?? []).map(({ key }) => key)} onClose={onClose} />;
+}
+
+/** Rolls back to a deployment that the user chooses here. The newest of the earlier ones is preselected. */
+function Rollback({ slug, onClose }: OfProject) {
+  const { data } = useCall("deployments.list", { params: { slug } });
+  const [number, setNumber] = useState("");
+  if (data === undefined) return null;
+  const targets = data.deployments.filter(({ status }) => status === "retired");
+  const target = targets.find((each) => `${each.number}` === number) ?? targets[0];
+  if (target === undefined)
+    return (
+      <Dialog title="Roll back" onClose={onClose}>
+        <p className="text-sm text-muted">{slug} has no earlier deployment to go back to.</p>
+      </Dialog>
+    );
+  return (
+    <RollbackDialog slug={slug} target={target} onClose={onClose}>
+      <SelectField
+        name="deployment"
+        label="Back to"
+        value={`${target.number}`}
+        onChange={(event) => setNumber(event.target.value)}
+        options={targets.map((each) => [`${each.number}`, `#${each.number} (${shortCommit(each.commit)})`])}
+      />
+    </RollbackDialog>
+  );
 }

@@ -1,12 +1,12 @@
-import { Outlet, useRouterState } from "@tanstack/react-router";
+import { Outlet, useNavigate, useParams, useRouterState } from "@tanstack/react-router";
 import { Menu } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Connection } from "./connection.tsx";
 import { Palette } from "./palette.tsx";
+import { projectTabs, sections } from "./places.ts";
 import { Sidebar } from "./sidebar.tsx";
-import { useKeys } from "./use-keys.ts";
 
 /** Sidebar and page; on a phone the sidebar is a sheet. */
 export function Frame() {
@@ -61,4 +61,38 @@ function PhoneBar() {
       </dialog>
     </header>
   );
+}
+
+const pairMs = 1000;
+
+/** Handles keys outside of inputs and dialogs: `g` and a letter opens a page, `/` focuses the page's search, `?` shows the keys. */
+function useKeys(): void {
+  const navigate = useNavigate();
+  const { slug } = useParams({ strict: false });
+  // A layout effect runs before the page's first frame, so no key is lost.
+  useLayoutEffect(() => {
+    let goneAtMs = -pairMs;
+    const go = (key: string): boolean => {
+      const section = sections.find((each) => each.key === key);
+      const tab = slug === undefined ? undefined : projectTabs.find(([, , letter]) => letter === key);
+      if (section !== undefined) void navigate({ to: section.to });
+      else if (tab !== undefined && slug !== undefined) void navigate({ to: tab[0], params: { slug } });
+      return section !== undefined || tab !== undefined;
+    };
+    const onKey = (event: KeyboardEvent) => {
+      const { target, key } = event;
+      const isTyping = target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") !== null)
+        return;
+      const isSecond = performance.now() - goneAtMs < pairMs;
+      goneAtMs = key === "g" && !isSecond ? performance.now() : -pairMs;
+      const search = key === "/" ? document.querySelector<HTMLElement>("[data-search]") : null;
+      if (isSecond ? !go(key) : search === null && key !== "?") return;
+      event.preventDefault();
+      search?.focus();
+      if (key === "?") dispatchEvent(new Event("berth-keys"));
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [navigate, slug]);
 }

@@ -1,10 +1,10 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { ChevronsUpDown, Ellipsis, ExternalLink } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, type RefObject } from "react";
 import { ApiError } from "../../contract/client.ts";
 import { useCall } from "../data/api.ts";
-import { useProject, useSlug, type Project } from "../data/project.ts";
 import { shortCommit, visible } from "../data/format.ts";
+import { useProject, useSlug, type Project } from "../data/project.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dot, Status } from "../ui/status.tsx";
 import { Ago, Mono, Plain } from "../ui/text.tsx";
@@ -13,7 +13,6 @@ import { NotFound } from "./not-found.tsx";
 import { openPalette } from "./open-palette.ts";
 import { projectTabs } from "./places.ts";
 import { standOf } from "./stand.ts";
-import { useScrollFade } from "./use-scroll-fade.ts";
 
 /** Shows a project's header and tabs above each of its pages. */
 export function ProjectFrame() {
@@ -121,4 +120,24 @@ function ProjectStatus({ project }: { readonly project: Project }) {
       )}
     </div>
   );
+}
+
+/** Marks at which ends a strip has more to scroll to; the utility `fade-x` fades those ends. */
+function useScrollFade(ref: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const strip = ref.current;
+    if (strip === null) return undefined;
+    const mark = () => {
+      const { scrollLeft, clientWidth, scrollWidth } = strip;
+      strip.toggleAttribute("data-before", scrollLeft > 1);
+      strip.toggleAttribute("data-after", scrollLeft + clientWidth < scrollWidth - 1);
+    };
+    strip.addEventListener("scroll", mark, { passive: true });
+    const observer = new ResizeObserver(mark);
+    observer.observe(strip);
+    return () => {
+      strip.removeEventListener("scroll", mark);
+      observer.disconnect();
+    };
+  }, [ref]);
 }

@@ -1,10 +1,11 @@
 import { Link, useRouterState } from "@tanstack/react-router";
-import { LogOut, Search } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { useCall } from "../data/api.ts";
 import { compareNames } from "../data/format.ts";
 import { useMe } from "../data/me.ts";
 import { signOut } from "../data/session.ts";
+import { readTheme, setTheme, type Theme } from "../data/theme.ts";
 import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { Dot } from "../ui/status.tsx";
@@ -12,7 +13,6 @@ import { Plain } from "../ui/text.tsx";
 import { openPalette } from "./open-palette.ts";
 import { sections } from "./places.ts";
 import { standOf, type OverviewProject } from "./stand.ts";
-import { ThemeButton } from "./theme-button.tsx";
 
 const mostProjects = 30;
 // The stream of changes does not report alerts, but the overview counts them for the operator.
@@ -153,5 +153,23 @@ function Item({
       <span className="flex-1">{label}</span>
       {count > 0 && <span className="rounded-sm bg-warn/15 px-1.5 text-xs font-medium text-warn">{count}</span>}
     </Link>
+  );
+}
+
+const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+const icons = { system: Monitor, light: Sun, dark: Moon };
+
+/** Cycles through the themes: system, light, dark. */
+function ThemeButton() {
+  const [theme, choose] = useState(readTheme);
+  const Icon = icons[theme];
+  const change = () => {
+    setTheme(next[theme]);
+    choose(next[theme]);
+  };
+  return (
+    <IconButton label={`Theme: ${theme}`} onClick={change}>
+      <Icon size={15} />
+    </IconButton>
   );
 }

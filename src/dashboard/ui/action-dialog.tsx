@@ -4,10 +4,11 @@ import type { RouteName } from "../../contract/routes.ts";
 import { useAction } from "../data/api.ts";
 import { visible } from "../data/format.ts";
 import { useWhyNot } from "../data/me.ts";
+import { Button } from "./button.tsx";
+import { Command } from "./copy.tsx";
 import { Dialog, type DialogProps } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
 import { Form, type FormProps } from "./form.tsx";
-import { SecretOnce } from "./secret-once.tsx";
 
 type FormDialogProps = FormProps & Pick<DialogProps, "title" | "shape"> & { readonly onClose: () => void };
 
@@ -85,5 +86,29 @@ export function ConfirmAction<N extends RouteName>({ typed, input, children, ...
         onChange={(event) => setText(event.target.value)}
       />
     </ActionDialog>
+  );
+}
+
+interface SecretOnceProps {
+  readonly title: string;
+  /** Null if a repeated request returned the answer without its secret. */
+  readonly text: string | null;
+  readonly onClose: () => void;
+}
+
+/** Shows a secret, this one time. */
+function SecretOnce({ title, text, onClose }: SecretOnceProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="flex flex-col gap-4">
+        <p className="text-sm text-muted">Copy it now: it is stored nowhere and never shown again.</p>
+        <Command>{text ?? ""}</Command>
+        <div className="flex justify-end">
+          <Button look="primary" onClick={onClose}>
+            I have it
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readEvents } from "../../contract/event-stream.ts";
-import { routes } from "../../contract/routes.ts";
-import type { Row } from "../../contract/table.ts";
-import { newId } from "../../kit/ids.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject, testThings } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { readEvents } from "../../contract/client.ts";
+import { routes } from "../../contract/routes.ts";
+import type { Row } from "../../contract/table.ts";
+import { newId } from "../../kit/ids.ts";
 import { recordCrash } from "./activity.ts";
 import { kindOf } from "./rules.ts";
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
+import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
+import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
+import { timesOfLines } from "./handlers.ts";
 
 const logStore = createDiskLogStore({ dir: testFolder("logs") });
 const api = await sharedApi({ ports: { logStore } });
@@ -169,4 +170,31 @@ test("a cursor that no answer of this source gave is invalid", async () => {
     assert.deepEqual([status, body["code"]], [400, "invalid_request"], query);
     assert.equal((body["details"] as { path: string }[])[0]?.path, "after");
   }
+});
+
+const times = [
+  { offset: 0, at: "2026-01-31T09:00:00.000Z" },
+  { offset: 4, at: "2026-01-31T09:00:02.000Z" },
+  { offset: 12, at: "2026-01-31T09:00:05.000Z" },
+];
+
+test("a log's lines have the time of the append that wrote them", () => {
+  assert.deepEqual(timesOfLines("ä1\nb\nc2345\nd\n", 0, times), [
+    { line: 0, at: "2026-01-31T09:00:00.000Z" },
+    { line: 1, at: "2026-01-31T09:00:02.000Z" },
+    { line: 3, at: "2026-01-31T09:00:05.000Z" },
+  ]);
+});
+
+test("a part of a log begins with the newest time before it", () => {
+  assert.deepEqual(timesOfLines("c2345\nd\n", 6, times), [
+    { line: 0, at: "2026-01-31T09:00:02.000Z" },
+    { line: 1, at: "2026-01-31T09:00:05.000Z" },
+  ]);
+  assert.deepEqual(timesOfLines("d\n", 12, times), [{ line: 0, at: "2026-01-31T09:00:05.000Z" }]);
+});
+
+test("a log without times, and the end of one, have none", () => {
+  assert.deepEqual(timesOfLines("a\n", 0, []), []);
+  assert.deepEqual(timesOfLines("", 14, times), []);
 });

@@ -1,13 +1,13 @@
 import { limits } from "../../contract/limits.ts";
 import { pageOf } from "../../kit/page.ts";
+import type { BuildTime } from "../../ports/log-store.ts";
 import type { Context, Handlers } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import { isLogFinished } from "./builds.ts";
-import { cancelled, cancelWork } from "./cancel.ts";
-import { commitToChange, buildUpload, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
 import { aheadOf } from "./ahead.ts";
-import { timesOfLines } from "./times-of-lines.ts";
+import { isLogFinished } from "./builds.ts";
+import { cancelWork, cancelled } from "./cancel.ts";
 import { listBuilds, selectBuild, selectOutcome } from "./queries.ts";
+import { buildUpload, commitToChange, deployedAs, placeOf, planFiles, planRef, requireUpload } from "./source.ts";
 
 const mostLogBytes = 1024 * 1024;
 
@@ -133,4 +133,31 @@ function describeChange(files: readonly { readonly path: string }[], removed: re
 async function readsToEnd(ctx: Context<"builds.logs">, id: string, offset: number): Promise<boolean> {
   const rest = await ctx.platform.ports.logStore.readBuild(id, offset, mostLogBytes);
   return rest.next_offset === offset;
+}
+
+const lineFeed = 0x0a;
+
+/** A time at which lines were written; it applies from this line on. */
+interface LineTime {
+  readonly line: number;
+  readonly at: string;
+}
+
+/** Returns the times of the lines of a part of a log, which begins at a byte offset of the log. */
+export function timesOfLines(text: string, offset: number, times: readonly BuildTime[]): LineTime[] {
+  const bytes = Buffer.from(text);
+  const found: LineTime[] = [];
+  let line = 0;
+  let place = 0;
+  for (const { offset: from, at } of times) {
+    if (bytes.length === 0 || from >= offset + bytes.length) break;
+    while (place < from - offset) {
+      place = bytes.indexOf(lineFeed, place) + 1;
+      line += 1;
+    }
+    // The newest time before this part applies to its first line.
+    if (found.at(-1)?.line === line) found.pop();
+    found.push({ line, at });
+  }
+  return found;
 }

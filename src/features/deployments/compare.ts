@@ -1,7 +1,8 @@
 import { limits } from "../../contract/limits.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import type { Context } from "../context.ts";
 import { openVariables } from "./deployments.ts";
-import { selectCompared, type ComparedRow } from "./select-compared.ts";
+import { shown } from "./queries.ts";
 import { compareKeys } from "./rules.ts";
 
 type CompareContext = Context<"deployments.compare">;
@@ -38,4 +39,29 @@ async function changedFiles(ctx: CompareContext, from: string, to: string): Prom
   if ((await between(to, to)) === null) return null;
   const paths = await between(from, to);
   return paths === null ? null : [...paths];
+}
+
+/** A deployment to compare. */
+type ComparedRow = NonNullable<Awaited<ReturnType<typeof selectCompared>>>;
+
+interface Wanted {
+  readonly org_id: string;
+  readonly project_id: string;
+  /** Undefined: the newest deployment, or the newest before `servedBefore` that went live. */
+  readonly number: number | undefined;
+  readonly servedBefore?: number;
+}
+
+async function selectCompared(db: Db | Tx, { org_id, project_id, number, servedBefore }: Wanted) {
+  let query = db
+    .selectFrom("deployment as d")
+    .innerJoin("build as b", "b.id", "d.build_id")
+    .select(shown.map((name) => `d.${name}` as const))
+    .select(["d.port", "d.health_path", "d.sealed_variables", "b.message"])
+    .where("d.org_id", "=", org_id)
+    .where("d.project_id", "=", project_id);
+  if (number !== undefined) query = query.where("d.number", "=", number);
+  else if (servedBefore !== undefined)
+    query = query.where("d.number", "<", servedBefore).where("d.activated_at", "is not", null);
+  return query.orderBy("d.number", "desc").limit(1).executeTakeFirst();
 }

@@ -60,7 +60,7 @@ export {
   type ReplicaRow,
   type WorkloadRow,
 } from "./replicas.ts";
-export { awaitEdges } from "./await-edges.ts";
+export { awaitEdges } from "./edges.ts";
 export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
 export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";

@@ -1,12 +1,13 @@
-import { newestSource, requestBuild } from "../builds/builds.ts";
+import { registryOf } from "../../contract/image-name.ts";
 import { pageOf } from "../../kit/page.ts";
-import type { Handlers, RefusalText } from "../context.ts";
+import type { Tx } from "../../store/database.ts";
+import { buildUpload, newestSource, requestBuild, requireUpload } from "../builds/builds.ts";
+import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import { deployImage } from "./deploy-image.ts";
-import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
+import { privateHostProblem } from "../registries/registries.ts";
 import { compareDeployments } from "./compare.ts";
-import { newerBranch } from "./newer-branch.ts";
-import { activeOf, comingDeployment, listDeployments } from "./queries.ts";
+import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
+import { activeOf, comingDeployment, deployedCommit, getDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
@@ -86,4 +87,45 @@ function textOfNothing(number: number | undefined): RefusalText {
     error: `Berth cannot roll back to deployment ${number}: the number does not exist, or that deployment never served, serves now, or has lost its image.`,
     hint: "Choose the number of a deployment with the status `retired`.",
   };
+}
+
+/**
+ * Deploys a ready image by building a Dockerfile that starts from it. So the image is pulled, checked, logged, deployed and rolled back
+ * like any build, and its commit records what is served.
+ */
+async function deployImage(ctx: Context<"deployments.create">, image: string, commit: string | undefined) {
+  if (commit !== undefined) return ctx.fail("invalid_request", { error: "Give either `commit` or `image`." });
+  const { ports, settings } = ctx.platform;
+  const problem = privateHostProblem(registryOf(image), settings.privateRegistries);
+  if (problem !== undefined)
+    return ctx.fail("invalid_request", { error: problem, details: [{ path: "image", message: problem }] });
+  await requireUpload(ctx);
+  const { root } = ctx.project;
+  const path = root === null ? "Dockerfile" : `${root}/Dockerfile`;
+  const files = [{ path, content: Buffer.from(`# The image that is deployed as it is.\nFROM ${image}\n`) }];
+  const findRuntime = async () => (await ports.runtime.describe()).name.split(",").find((name) => name !== "process");
+  const look = async () => {
+    if ((await findRuntime()) === undefined) ctx.fail("images_not_supported");
+  };
+  const outcome = async () => {
+    const runtime = (await findRuntime()) ?? ctx.fail("images_not_supported");
+    const { build_id, commit: made } = await buildUpload(ctx, {
+      ...{ content: { files }, removed: [], keepsOthers: false, message: `Image ${image}`, runtime },
+    });
+    return { build_id, commit: made };
+  };
+  return { changesLate: true as const, look, outcome };
+}
+
+/** Returns the branch that deploys when the newest of its commits that went live is not the deployment's; null when it is, or none did. */
+export async function newerBranch(
+  tx: Tx,
+  project: { readonly key: { org_id: string; project_id: string }; readonly deploy_branch: string | null },
+  deploymentId: string,
+): Promise<string | null> {
+  const { org_id, project_id } = project.key;
+  const branch = project.deploy_branch ?? "main";
+  const rolledBack = await getDeployment(tx, org_id, deploymentId);
+  const newest = await deployedCommit(tx, org_id, project_id, branch);
+  return newest === undefined || newest.commit === rolledBack?.commit ? null : branch;
 }

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
-import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
 import { variablesOf } from "../env/env.ts";
-import { newerBranch } from "./newer-branch.ts";
+import { activate, restartDeployment, rollBack, type TakenDeployment } from "./deployments.ts";
+import { newerBranch } from "./handlers.ts";
 
 const api = await sharedApi();
 const org = await testOrganization(api.database.db, "rollback");

@@ -7,9 +7,10 @@ import { sql } from "kysely";
 import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
-import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
-import { testDeployment } from "../../../test/support/fixtures.ts";
+import { instanceDouble, postgresHostDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
+import { testOrganization } from "../../../test/support/test-platform.ts";
 import { createDiskLogStore } from "../../adapters/log-store-disk/disk-log-store.ts";
 import {
   changedWorkloads,
@@ -22,9 +23,10 @@ import {
   markStopped,
 } from "../../features/deployments/deployments.ts";
 import { systemClock } from "../../ports/clock.ts";
+import type { EdgeUsage } from "../../ports/edge.ts";
+import type { DatabaseObservation, DatabaseSpec } from "../../ports/postgres-host.ts";
 import { createIngest } from "../logs/ingest.ts";
-import { appsTask } from "./apps-task.ts";
-import { createKnownWorkloads } from "./known-workloads.ts";
+import { appsTask, createAskedProjects, createDatabasesComingUp, createKnownWorkloads } from "./apps-task.ts";
 
 let database: TestDatabase;
 let folder: string;
@@ -162,3 +164,82 @@ test("a machine that reads only what changed knows the same workloads as one tha
 
 const sorted = (workloads: ReadonlyMap<string, unknown>) =>
   [...workloads].sort(([one], [other]) => one.localeCompare(other));
+
+/** An edge that has refused this many requests of these projects, split over two counters. */
+function edgeWith(refused: Record<string, number>) {
+  const usage = (counter: string, project_id: string, count: number): EdgeUsage => ({
+    ...{ counter, project_id, requests: count + 5, by_class: { "2": 5, "5": count } },
+    ...{ bytes_in: 0, bytes_out: 0, latency_buckets: [], latency_sum_ms: 0 },
+  });
+  return {
+    measure: async () =>
+      Object.entries(refused).flatMap(([project, count]) => [
+        usage("old", project, 1),
+        usage("new", project, count - 1),
+      ]),
+  };
+}
+
+const order = async (asked: ReturnType<typeof createAskedProjects>) =>
+  (await asked.first(["a", "b", "c", "d"], (project) => project)).join("");
+
+test("after a cold start the projects whose visitors were refused start first, and keep their order otherwise", async () => {
+  const refused: Record<string, number> = { c: 3, b: 0 };
+  const asked = createAskedProjects(edgeWith(refused));
+  assert.equal(await order(asked), "cabd");
+  refused["d"] = 1;
+  assert.equal(await order(asked), "cdab", "also those asked for later");
+});
+
+test("an edge that cannot be read changes nothing of the order", async () => {
+  const asked = createAskedProjects({ measure: () => Promise.reject(new Error("no edge")) });
+  assert.equal(await order(asked), "abcd");
+});
+
+test("an application waits for its own database after a start of the control plane or an undelete, and for a minute at most", async (t) => {
+  const { db, vault } = database;
+  const org = await testOrganization(db, "acme", { maxProjects: 10 });
+  const [down, up, made, without] = await Promise.all(
+    ["down", "up", "made", "without"].map((slug) => testProject({ db, vault }, org, slug)),
+  );
+  for (const [project, status] of [
+    [down, "ready"],
+    [up, "ready"],
+    [made, "provisioning"],
+  ] as const) {
+    const project_id = project?.id ?? "";
+    const id = `dbs_${project_id}`;
+    const sealed_password = vault.seal(project_id, "database_password", "secret");
+    const names = { role_name: `u${id}`, database_name: `d${id}`, sealed_password };
+    await db
+      .insertInto("project_database")
+      .values({ id, org_id: org.id, project_id, status, ...names })
+      .execute();
+  }
+  const asked: string[] = [];
+  const observe = async ({ id }: DatabaseSpec): Promise<DatabaseObservation> => {
+    asked.push(id);
+    return { state: id === `dbs_${up?.id}` ? "running" : "stopped" } as DatabaseObservation;
+  };
+  const clock = { now: () => new Date(Date.now() + passedMs) };
+  let passedMs = 0;
+  const platform = platformDouble({ db, vault, clock, ports: { postgresHost: postgresHostDouble({ observe }) } });
+  const comingUp = createDatabasesComingUp(platform);
+  const all = new Set([down, up, made, without].map((project) => project?.id ?? ""));
+  assert.deepEqual(await comingUp(all), new Set([down?.id]));
+  assert.deepEqual(await comingUp(new Set([without?.id ?? ""])), new Set());
+  assert.equal(asked.length, 2, "only databases that ran before, of the projects in question, are observed");
+  t.mock.method(performance, "now", () => Number.MAX_SAFE_INTEGER);
+  passedMs = 3_600_000;
+  assert.deepEqual(await comingUp(all), new Set());
+  await db
+    .updateTable("project")
+    .set({ updated_at: clock.now() })
+    .where("id", "=", down?.id ?? "")
+    .execute();
+  assert.deepEqual(
+    await comingUp(all),
+    new Set([down?.id]),
+    "the database of an undeleted project has just been started",
+  );
+});

@@ -1,14 +1,14 @@
-import type { WorkloadRow } from "../../features/deployments/deployments.ts";
+import { specOf, wantedDatabases } from "../../features/database/database.ts";
+import { changedWorkloads, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
+import type { Edge } from "../../ports/edge.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
-import { desiredReplicas, nextAction, replicaToRestart } from "./apps-rules.ts";
-import { createAskedProjects, type AskedProjects } from "./asked-projects.ts";
-import { endReplicas, stopReplicas } from "./end-replicas.ts";
 import { actOnReplica, type Replica } from "./act-on-replica.ts";
-import { createDatabasesComingUp } from "./databases-coming-up.ts";
-import { createKnownWorkloads, type KnownWorkloads } from "./known-workloads.ts";
+import { desiredReplicas, nextAction, replicaToRestart } from "./apps-rules.ts";
+import { endReplicas, stopReplicas } from "./end-replicas.ts";
 
 const periodMs = 5000;
 // A start in progress ends within seconds. A stop may wait for open requests, and the code that ends the applications repeats it.
@@ -188,4 +188,87 @@ export async function endApplications(platform: Platform): Promise<void> {
       return stopReplicas(platform, { id, row, ordinals });
     }),
   );
+}
+
+/** Orders items: first those of projects whose visitors the edge refused since the last call. */
+interface AskedProjects {
+  first<T>(items: readonly T[], projectOf: (item: T) => string): Promise<readonly T[]>;
+}
+
+/** If the edge can't be read, the order stays unchanged. */
+export function createAskedProjects(edge: Pick<Edge, "measure">): AskedProjects {
+  let known = new Map<string, number>();
+  const asked = new Set<string>();
+  return {
+    async first(items, projectOf) {
+      const now = await refusals(edge);
+      for (const [project, count] of now) if (count > (known.get(project) ?? 0)) asked.add(project);
+      known = now;
+      return items.toSorted((one, other) => Number(asked.has(projectOf(other))) - Number(asked.has(projectOf(one))));
+    },
+  };
+}
+
+async function refusals(edge: Pick<Edge, "measure">): Promise<Map<string, number>> {
+  const usages = await edge.measure().catch(() => []);
+  const counts = new Map<string, number>();
+  for (const { project_id, by_class } of usages)
+    counts.set(project_id, (counts.get(project_id) ?? 0) + (by_class["5"] ?? 0));
+  return counts;
+}
+
+type KnownWorkloads = ReturnType<typeof createKnownWorkloads>;
+
+/** Returns a function that reads this machine's workloads by id. Each call queries only the projects that changed since the last. */
+export function createKnownWorkloads({ db, machine }: Pick<Platform, "db" | "machine">) {
+  const byProject = new Map<string, readonly WorkloadRow[]>();
+  let byId: ReadonlyMap<string, WorkloadRow> = new Map();
+  let since: string | null = null;
+
+  function take({ projects, workloads }: Awaited<ReturnType<typeof changedWorkloads>>): void {
+    if (projects.length === 0) return;
+    const rows = Map.groupBy(workloads, ({ project_id }) => project_id);
+    for (const id of projects) byProject.delete(id);
+    for (const [id, found] of rows) byProject.set(id, found);
+    byId = new Map([...byProject.values()].flat().map((row) => [row.id, row]));
+  }
+
+  /** `running`: the workloads that the runtime has. Their rows are read even if the database does not assign them to this machine. */
+  return async (running: Iterable<string>): Promise<ReadonlyMap<string, WorkloadRow>> => {
+    const changes = await changedWorkloads(db, machine, { since });
+    take(changes);
+    since = changes.snapshot;
+    const others = [...running].filter((id) => !byId.has(id));
+    if (others.length > 0) take(await changedWorkloads(db, machine, { ids: others }));
+    return byId;
+  };
+}
+
+// PostgreSQL starts in less than a second and recovers in seconds. A database that needs longer must not hold back its application.
+const patienceMs = 60_000;
+const maxConcurrency = 8;
+
+/**
+ * Returns a function that finds the projects whose database should run but does not yet. It waits only in the first minute after the
+ * control plane's start or a project's undelete: an application that starts before its database exits at once and is reported as crashed.
+ */
+export function createDatabasesComingUp(
+  platform: Pick<Platform, "db" | "vault" | "ports" | "clock">,
+): (projectIds: ReadonlySet<string>) => Promise<ReadonlySet<string>> {
+  const endMs = performance.now() + patienceMs;
+  return async (projectIds) => {
+    const missing = new Set<string>();
+    if (projectIds.size === 0) return missing;
+    const isEarly = performance.now() <= endMs;
+    const changedSince = platform.clock.now().getTime() - patienceMs;
+    const rows = (await wantedDatabases(platform.db)).filter(
+      ({ project_id, status, project_updated_at }) =>
+        status === "ready" && projectIds.has(project_id) && (isEarly || Date.parse(project_updated_at) > changedSince),
+    );
+    await mapWithConcurrency(rows, maxConcurrency, async (row) => {
+      const { state } = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
+      if (state !== "running") missing.add(row.project_id);
+    });
+    return missing;
+  };
 }

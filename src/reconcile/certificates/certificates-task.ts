@@ -4,10 +4,13 @@ import {
   claimDue,
   deleteAccount,
   deleteChallenge,
+  earlierRenewal,
   evaluateRefusal,
+  forwardRenewal,
   insertChallenge,
   nextLookMs,
   openAccount,
+  plannedRenewals,
   recentFirsts,
   recentOrders,
   renewalTime,
@@ -22,8 +25,8 @@ import {
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
-import { zoneOf } from "../../features/domains/domains.ts";
 import { awaitEdges } from "../../features/deployments/deployments.ts";
+import { zoneOf } from "../../features/domains/domains.ts";
 import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Lease } from "../../store/leases.ts";
@@ -31,7 +34,6 @@ import type { Task } from "../driver.ts";
 import { createLeasedWork } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
 import { checkName } from "./check-name.ts";
-import { followSuggestions } from "./follow-suggestions.ts";
 
 const periodMs = 5000;
 const concurrent = 8;
@@ -241,4 +243,23 @@ function overDns({ ports, log }: Platform): ChallengePublisher {
         log.warn({ name: `_acme-challenge.${hostname}`, error: error.message }, "Berth could not remove a TXT record.");
       }),
   };
+}
+
+/**
+ * Renews certificates early if their authority suggests it, such as before it revokes them (RFC 9773 §4.3). Never rejects: if the authority
+ * does not respond, the next round asks again.
+ */
+export async function followSuggestions({ db, ports, log, wakeups }: Platform, signal: AbortSignal): Promise<void> {
+  try {
+    for (const { id, chain_pem, not_after, next_attempt_at } of await plannedRenewals(db)) {
+      if (signal.aborted) return;
+      const suggested = (await ports.certificateIssuer?.suggestedRenewal(chain_pem)) ?? null;
+      const at = earlierRenewal(new Date(next_attempt_at), suggested);
+      if (at === null) continue;
+      await forwardRenewal(db, id, { at, detail: validText(new Date(not_after), at) });
+      await wakeups.send(db, "certificates");
+    }
+  } catch (error) {
+    log.warn({ err: error }, "Berth could not read the authority's suggested renewal times.");
+  }
 }

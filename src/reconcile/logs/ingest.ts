@@ -1,11 +1,13 @@
+import { setImmediate } from "node:timers/promises";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { cutLine, hideSecrets } from "../../kit/log-lines.ts";
+import type { Redact } from "../../kit/redact.ts";
+import { until } from "../../kit/until.ts";
 import type { RuntimeLine } from "../../ports/log-store.ts";
 import type { Instance } from "../../ports/runtime.ts";
-import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import { until } from "../../kit/until.ts";
-import { createLineBudgets, type LineBudget } from "./line-budget.ts";
 import type { Platform } from "../platform.ts";
+import { createLineBudgets, type LineBudget } from "./line-budget.ts";
 import type { IngestOutput, OutputSource } from "./output-source.ts";
-import { redactLines } from "./redact-lines.ts";
 
 type IngestPlatform = Pick<Platform, "ports" | "settings" | "clock">;
 
@@ -106,4 +108,20 @@ async function readUnread(
 
 function lostLinesText(lines: number): string {
   return `[dropped ${lines} ${lines === 1 ? "line" : "lines"}: the application writes more lines a second than are stored]`;
+}
+
+const turnMs = 10;
+
+/**
+ * Returns the lines as a log stores them. Lets other work through in between: to redact a flood of long lines with a project's thousand secrets
+ * takes seconds.
+ */
+export async function redactLines(lines: readonly string[], redact: Redact): Promise<string[]> {
+  const texts: string[] = [];
+  let turn = performance.now();
+  for (const line of lines) {
+    if (performance.now() - turn > turnMs) turn = (await setImmediate(), performance.now());
+    texts.push(cutLine(hideSecrets(line, redact)));
+  }
+  return texts;
 }

@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { sql } from "kysely";
 import { deployedProject, type CronProject } from "../../../test/support/cron-platform.ts";
-import { readyReplica } from "../../../test/support/fixtures.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { readyReplica } from "../../../test/support/fixtures.ts";
 import { platformDouble, testSettings } from "../../../test/support/platform-double.ts";
 import { edgeDouble, postgresHostDouble } from "../../../test/support/port-doubles.ts";
 import { recordCrash } from "../../features/activity/activity.ts";
 import { openMessage } from "../../features/notifications/notifications.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
+import type { EdgeStatus } from "../../ports/edge.ts";
 import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
 import type { Task } from "../driver.ts";
-import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MonitorSettings } from "../platform.ts";
-import { monitorsTask } from "./monitors-task.ts";
+import { folderSizes, monitorsTask } from "./monitors-task.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -381,3 +381,17 @@ async function nameOf({ org_id, slug }: CronProject): Promise<string> {
     .executeTakeFirstOrThrow();
   return `${row.slug}/${slug}`;
 }
+
+test("each folder's size is found by its name, a missing folder uses none", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "berth-sizes-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "file"), Buffer.alloc(100_000, 1));
+  const sizes = await folderSizes({ full: folder, missing: join(folder, "none") }, new AbortController().signal);
+  assert.ok((sizes?.["full"] ?? 0) >= 100_000, JSON.stringify(sizes));
+  assert.equal(sizes?.["missing"], 0);
+});
+
+test("of no folders nothing is measured, the current folder neither", async () => {
+  // An aborted measurement gives null.
+  assert.deepEqual(await folderSizes({}, AbortSignal.abort()), {});
+});

@@ -1,9 +1,11 @@
 import { isOfBuild } from "../../contract/states.ts";
 import { interrupted } from "../../features/builds/builds.ts";
 import { importCrons } from "../../features/cron/cron.ts";
+import { databaseOfDeployment, specOf } from "../../features/database/database.ts";
 import {
-  awaitEdges,
   activate,
+  activeOf,
+  awaitEdges,
   endSwitch,
   failDeployment,
   processesOf,
@@ -18,15 +20,17 @@ import {
 } from "../../features/deployments/deployments.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
-import { renewLease, requireLease } from "../../store/leases.ts";
 import type { Tx } from "../../store/database.ts";
+import { renewLease, requireLease } from "../../store/leases.ts";
 import { awaitRuntime, runtimeFailure } from "../await-runtime.ts";
 import { createBuildLog } from "../build-log.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
-import { explainFailure } from "./explain-failure.ts";
+import type { Platform } from "../platform.ts";
+import { isBranchFree, moveBranch } from "../repositories/move-branch.ts";
+import { redactorOf, workloadOf } from "../workload.ts";
 import { copyData } from "./copy-data.ts";
-import { databaseSwitch } from "./database-switch.ts";
+import { explainFailure } from "./explain-failure.ts";
 import {
   branchMoved,
   edgeUnavailable,
@@ -37,9 +41,6 @@ import {
 } from "./release-failures.ts";
 import { startProcesses, type Release } from "./start-processes.ts";
 import type { Taken } from "./taken.ts";
-import { isBranchFree, moveBranch } from "../repositories/move-branch.ts";
-import { redactorOf, workloadOf } from "../workload.ts";
-import type { Platform } from "../platform.ts";
 
 /** Takes new deployments into service: release command, start, health checks, traffic switch. */
 export function releasesTask(platform: Platform, wake: () => void): Task {
@@ -265,4 +266,25 @@ async function restartChanged(platform: Platform): Promise<void> {
         restartDeployment(platform, tx, { org_id: project.org_id, project_id: project.id }, "variables"),
       );
   }
+}
+
+/**
+ * Prepares the switch to another database, after a promotion. The next one accepts writes, because it may be one that was left before.
+ * `leave` ends all writes to the one in use, just before requests go to the new deployment: a write that is acknowledged afterwards is in
+ * the next database. `comeBack` undoes that for a deployment that failed.
+ */
+async function databaseSwitch(taken: Pick<Taken, "platform" | "deployment">) {
+  const { platform, deployment } = taken;
+  const { db, vault, ports } = platform;
+  const active = await activeOf(db, deployment.org_id, deployment.project_id);
+  if (active === undefined || active.id === deployment.id) return undefined;
+  const next = await databaseOfDeployment(db, deployment);
+  const left = await databaseOfDeployment(db, { ...deployment, id: active.id });
+  if (next === undefined || left === undefined || next.database_name === left.database_name) return undefined;
+  const spec = specOf(vault, next);
+  return {
+    prepare: () => ports.postgresHost.setWritable(spec, next.database_name, true),
+    leave: () => ports.postgresHost.setWritable(spec, left.database_name, false),
+    comeBack: () => ports.postgresHost.setWritable(spec, left.database_name, true),
+  };
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runOk } from "../../../kit/exec.ts";
+import { run, runOk } from "../../../kit/exec.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Sandbox, SandboxBind } from "../../../sandbox/sandbox.ts";
-import { removeTree } from "../steps/remove-tree.ts";
 import type { Toolchain } from "./toolchain.ts";
 
 /**
@@ -111,5 +110,16 @@ async function compile(
     // Node.js creates these files with mode 0600, but builds of every user must read the copy.
     const how = ["--recursive", "--no-preserve=mode,ownership", "--no-target-directory"];
     await runOk({ file: "cp", args: [...how, join(tmp, "node-compile-cache", name), target] });
+  }
+}
+
+/** Deletes a folder recursively. Builds may leave folders that even their owner may not change, such as Go's module cache. */
+async function removeTree(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+  } catch {
+    await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });
+    // `rm` also handles paths that are too long for a single system call.
+    await runOk({ file: "rm", args: ["--recursive", "--force", "--", folder] });
   }
 }

@@ -1,9 +1,8 @@
 import { Download as Icon } from "lucide-react";
 import { useState } from "react";
-import type { Answer } from "../../../contract/client.ts";
+import type { Answer, Client } from "../../../contract/client.ts";
 import { call, useClient } from "../../data/api.ts";
 import { bytes } from "../../data/format.ts";
-import { receiveFile } from "../../data/receive-file.ts";
 import { saveFile } from "../../data/save-file.ts";
 import { Button } from "../../ui/button.tsx";
 import { Choice } from "../../ui/choice.tsx";
@@ -59,4 +58,36 @@ export function Download({ slug, backup }: DownloadProps) {
       <Command>{`berth backups download ${backup.id} --project ${slug}`}</Command>
     </Section>
   );
+}
+
+interface Received {
+  readonly slug: string;
+  readonly id: string;
+  /** Receives the number of bytes so far. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+/**
+ * Receives a file through a tunnel to the database. The parts are blobs, which the browser keeps outside of the page's memory. Throws the
+ * platform's reason.
+ */
+function receiveFile(client: Client, { slug, id, onBytes }: Received): Promise<Blob> {
+  const socket = client.tunnel("database.tunnel", { params: { slug, id } });
+  const parts: Blob[] = [];
+  let bytes = 0;
+  let isWhole = false;
+  return new Promise((resolve, reject) => {
+    socket.addEventListener("message", ({ data }: MessageEvent<Blob | string>) => {
+      if (typeof data === "string") isWhole ||= (JSON.parse(data) as { type?: unknown }).type === "end";
+      else {
+        parts.push(data);
+        onBytes((bytes += data.size));
+      }
+    });
+    socket.addEventListener("close", ({ reason }) =>
+      isWhole
+        ? resolve(new Blob(parts))
+        : reject(new Error(reason === "" ? "The connection to the platform broke." : reason)),
+    );
+  });
 }

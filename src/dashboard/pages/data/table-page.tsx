@@ -2,17 +2,18 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
-import { count } from "../../data/format.ts";
+import { count, visible } from "../../data/format.ts";
+import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { View } from "../../ui/view.tsx";
 import { CellDialog, type Cell } from "./cell-dialog.tsx";
-import { DeleteRow } from "./delete-row.tsx";
 import { Grid } from "./grid.tsx";
 import { InsertRow } from "./insert-row.tsx";
-import type { Row, TableSearch } from "./table-rows.ts";
+import { keyOf, keyText } from "./row-key.ts";
+import type { Row, TablePageRows, TableSearch } from "./table-rows.ts";
 
 const route = getRouteApi("/projects/$slug/database/$schema/$table");
 const limit = 100;
@@ -88,5 +89,29 @@ export function TablePage() {
       </View>
       {cell !== undefined && <CellDialog cell={cell} onClose={() => setCell(undefined)} />}
     </Page>
+  );
+}
+
+interface DeleteProps {
+  readonly slug: string;
+  readonly page: TablePageRows;
+  readonly row: Row;
+  readonly onClose: () => void;
+}
+
+function DeleteRow({ slug, page, row, onClose }: DeleteProps) {
+  const key = keyOf(page, row) ?? {};
+  return (
+    <ConfirmAction
+      row="data.delete"
+      title="Delete a row"
+      submit="Delete"
+      typed={keyText(key)}
+      input={{ params: { slug, schema: page.schema, table: page.name }, body: { key } }}
+      onClose={onClose}
+    >
+      The one row of <code>{visible(page.name)}</code> with {visible(Object.keys(key).join(", "))} ={" "}
+      <code>{visible(keyText(key))}</code>. Only a backup has it afterwards.
+    </ConfirmAction>
   );
 }

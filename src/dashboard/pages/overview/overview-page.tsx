@@ -1,21 +1,20 @@
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { lazy, Suspense, useState, type ReactNode } from "react";
+import { Suspense, lazy, useState, type ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
-import { loadPart } from "../../data/load-part.ts";
 import { compareNames, count, plural, shortCommit, visible } from "../../data/format.ts";
+import { loadPart } from "../../data/load-part.ts";
 import { standOf, troublesOf, type OverviewProject } from "../../frame/stand.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { FilterBox, useFilter } from "../../ui/filter-box.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Status } from "../../ui/status.tsx";
-import { coversItem, Table, type Column } from "../../ui/table.tsx";
+import { Table, coversItem, type Column } from "../../ui/table.tsx";
 import { Ago, Dated, Mono, Plain } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Needs } from "./needs.tsx";
-import { Sparkline } from "./sparkline.tsx";
 
 // Forms are loaded when the first one is needed.
 const CreateProject = lazy(async () => ({
@@ -187,6 +186,39 @@ function Last({ of }: { readonly of: OverviewProject }) {
       <span className="truncate text-xs text-faint" title={visible(last.message)}>
         <Plain>{last.message}</Plain>
       </span>
+    </span>
+  );
+}
+
+const width = 96;
+const height = 20;
+const gap = 0.8;
+
+/** Shows the requests of the last hour as a small chart, errors in red, with their number for readers who can't see it. */
+function Sparkline({ project }: { readonly project: OverviewProject }) {
+  const { requests, errors, parts } = project.last_hour;
+  if (requests === 0) return <span className="text-faint">no requests</span>;
+  const most = Math.max(...parts.map((part) => part.requests));
+  const step = width / parts.length;
+  const label = `${plural(requests, "request")}, ${plural(errors, "error")} in the last hour`;
+  const bar = (value: number, index: number, fill: string) => (
+    <rect
+      key={`${fill} ${index}`}
+      x={index * step}
+      width={step - gap}
+      y={height - (value / most) * height}
+      height={(value / most) * height}
+      className={fill}
+    />
+  );
+  return (
+    <span className="flex items-center gap-2.5" title={label}>
+      <svg width={width} height={height} role="img" aria-label={label} className="shrink-0">
+        <line x1="0" x2={width} y1={height - 0.5} y2={height - 0.5} className="stroke-line" />
+        {parts.map((part, index) => bar(part.requests, index, "fill-accent"))}
+        {parts.map((part, index) => bar(part.errors, index, "fill-bad"))}
+      </svg>
+      <span className="w-12 text-right text-muted">{count(requests)}</span>
     </span>
   );
 }

@@ -1,5 +1,5 @@
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Trash2 } from "lucide-react";
+import { ArrowRight, Trash2 } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useCall } from "../../data/api.ts";
 import { count, firstLine, shortCommit } from "../../data/format.ts";
@@ -15,7 +15,6 @@ import { DiskUse } from "../disk/disk-use.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
 import { LastFailure } from "./last-failure.tsx";
-import { Running } from "./running.tsx";
 
 /** The overview of a project, or how to create its first deployment. */
 export function ProjectPage() {
@@ -181,5 +180,31 @@ function Remote({ url }: { readonly url: string }) {
       <Mono className="min-w-0 truncate text-muted">{url}</Mono>
       <CopyButton text={url} label="Copy the address of the repository" />
     </li>
+  );
+}
+
+/** Shows the push that is being built, with a link to watch it. */
+function Running({ slug }: { readonly slug: string }) {
+  const { data } = useCall("builds.list", { params: { slug } });
+  const build = data?.builds.find(({ status }) => status === "queued" || status === "running");
+  return (
+    <div role="status" className="empty:hidden">
+      {build !== undefined && (
+        <Link
+          to="/projects/$slug/builds/$id"
+          params={{ slug, id: build.id }}
+          className="flex items-center gap-3 rounded-md border border-busy/40 bg-busy/7 px-4 py-3 text-sm hover:bg-busy/12"
+        >
+          <State of={build.status} word={build.status === "queued" ? "Queued" : "Building"} />
+          <Mono>{`${build.branch}@${shortCommit(build.commit)}`}</Mono>
+          <span className="min-w-0 flex-1 truncate">
+            <Plain>{firstLine(build.message)}</Plain>
+          </span>
+          <span className="inline-flex items-center gap-1 font-medium text-busy">
+            Watch <ArrowRight aria-hidden size={14} />
+          </span>
+        </Link>
+      )}
+    </div>
   );
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
 import { goodToken } from "../../test/support/scripted-platform.ts";
-import { verbMeant } from "./verb-meant.ts";
+import { verbMeant } from "./command-tree.ts";
 
 test("a word for the same act wins over one that is spelled alike", () => {
   const cron = ["list", "set", "run", "runs", "remove"];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
-import { compressArchive } from "./compress-archive.ts";
+import { compressArchive } from "./dump.ts";
 
 async function* pieces(count: number, end?: Error): AsyncGenerator<Buffer> {
   for (let at = 0; at < count; at += 1) yield Buffer.from(`piece ${at};`.repeat(1000));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RestartPauses } from "./restart-pauses.ts";
+import { RestartPauses } from "./process-watch.ts";
 
 test("a process that ended starts again at once, then after pauses that double up to 30 s, and at once after a steady minute", () => {
   let now = 0;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { testFolder } from "../../../test/support/test-folder.ts";
 import { startDetached } from "../../kit/exec.ts";
-import { watchEnds } from "./end-signal.ts";
+import { watchEnds } from "./watch-instances.ts";
 
 const stateDir = testFolder("end-signal");
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { redactLines } from "./redact-lines.ts";
+import { redactLines } from "./ingest.ts";
 
 test("however long lines take to redact, others get their turn in between", async () => {
   let turns = 0;
