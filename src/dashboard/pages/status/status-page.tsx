@@ -22,7 +22,8 @@ export function StatusPage() {
       <Alerts />
       <Section title="Checks">
         <List
-          of={status}
+          // Rows shown before the alerts are known would jump once those of alerts are left out.
+          of={alerts.isPending ? { ...status, data: undefined } : status}
           caption="Checks"
           rows={(data) =>
             withoutAlerts(data.checks, alerts.data?.alerts ?? []).toSorted(
@@ -47,10 +48,10 @@ function withoutAlerts(checks: readonly Check[], alerts: Answer<"alerts.list">["
 }
 
 function Lead({ checkedAt }: { readonly checkedAt: string | null }) {
-  if (checkedAt === null) return "The platform's own checks.";
   return (
     <>
-      The platform's own checks, each repeated at least once a minute. Last run: <Ago at={checkedAt} />.
+      The platform's own checks, each repeated at least once a minute. Last run:{" "}
+      {checkedAt === null ? "…" : <Ago at={checkedAt} />}
     </>
   );
 }
