@@ -96,6 +96,8 @@ function base({ upstream_timeout_ms }: HaproxySettings): string {
     "option idle-close-on-response",
     // When a client disconnects, abort its request at the application.
     "option abortonclose",
+    // Wakes every stream each 5 s: HAProxy before 2.6.15 forgets one whose buffer fills at the end of a chunk (github.com/haproxy/haproxy, #2262).
+    "option contstats",
   ]);
 }
 
