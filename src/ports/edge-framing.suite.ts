@@ -103,7 +103,9 @@ export function framing(stage: Stage): void {
     assert.deepEqual(seen, { faults: [], unanswered: [], forwardsSome: true });
   });
 
-  test("no such request over HTTP/2 reaches one either", { skip: stage.over === "http" }, async () => {
+  // Without TLS there is no HTTP/2.
+  const overHttp2 = stage.over === "https" ? test : () => {};
+  overHttp2("no such request over HTTP/2 reaches one either", async () => {
     assert.deepEqual(await attack(strangeHttp2Requests(), exchangeHttp2), {
       faults: [],
       unanswered: [],
