@@ -85,7 +85,14 @@ test("an answer of another server is named as such, and no redirect is followed"
 
 test("a call that takes too long ends as a timeout; one that was called off ends with the caller's reason", async () => {
   const untilAborted = ({ init }: Sent) =>
-    new Promise<Response>((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
+    new Promise<Response>((_, reject) => {
+      // A timeout's signal alone does not keep a process alive; the socket of a real request does.
+      const socket = setInterval(() => {}, 1000);
+      init.signal?.addEventListener("abort", () => {
+        clearInterval(socket);
+        reject(init.signal?.reason);
+      });
+    });
   await assert.rejects(clientThat(untilAborted, { timeoutMs: 5 }).client.call("me.get"), {
     name: "ConnectionError",
     kind: "timeout",

@@ -42,11 +42,12 @@ test(
   { skip },
   async () => {
     const dataDir = join(folder, "bare");
-    const first = await setUpBare(dataDir);
+    const { parts: first, said } = await setUpBare(dataDir);
     const own = join(dataDir, "toolchain");
     assert.deepEqual(
       first.missing.filter((part) => part.required),
       [],
+      said,
     );
     for (const path of [first.postgresBin, first.bwrap, first.haproxy])
       assert.ok(path?.startsWith(own), `${path} is not in ${own}`);
@@ -54,7 +55,7 @@ test(
       (await readdir(own)).filter((name) => name.startsWith(".")),
       [],
     );
-    assert.deepEqual(await setUpBare(dataDir), first);
+    assert.deepEqual((await setUpBare(dataDir)).parts, first);
     const { initdb, dump, haproxy } = await tryPrograms(first);
     assert.match(initdb, /^initdb \(PostgreSQL\) 15/);
     assert.match(dump, /^pg_dump \(PostgreSQL\) 15/);
@@ -70,7 +71,7 @@ async function tryPrograms(parts: MachineParts): Promise<{ initdb: string; dump:
 }
 
 /** Runs the setup as a user without rights, and hides the machine's PostgreSQL, bubblewrap, and HAProxy with two of its libraries. */
-async function setUpBare(dataDir: string): Promise<MachineParts> {
+async function setUpBare(dataDir: string): Promise<{ parts: MachineParts; said: string }> {
   const home = join(folder, "home");
   await mkdir(home, { recursive: true });
   await chmod(home, 0o777);
@@ -88,7 +89,7 @@ async function setUpBare(dataDir: string): Promise<MachineParts> {
   const placement = { cwd: folder, env, timeoutMs, ...(isRoot ? { uid: 65534, gid: 65534 } : {}) };
   const result = await run(await hidden([process.execPath, script]), placement);
   assert.equal(result.exitCode, 0, result.stderr);
-  return JSON.parse(result.stdout) as MachineParts;
+  return { parts: JSON.parse(result.stdout) as MachineParts, said: result.stderr };
 }
 
 async function hidden(words: readonly string[]): Promise<Command> {
