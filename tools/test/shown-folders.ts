@@ -6,6 +6,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "src/adapters/postgres-host-local/ordinary-user.test.ts": ["src/adapters/postgres-host-local/", "src/sandbox/"],
   "src/adapters/runtime-process/ordinary-user.test.ts": ["src/adapters/runtime-process/", "src/sandbox/"],
   "src/daemon/setup/machine.test.ts": ["src/daemon/setup/", "tools/setup/"],
+  "src/features/data/reading-statements.test.ts": ["src/features/data/", "/tenant-database-postgres/", "src/postgres/"],
   "src/features/database/tunnels.test.ts": ["src/features/database/", "src/features/tunnel", "src/http/tunnels"],
   "src/reconcile/cron/cron-crash.test.ts": ["/cron/", "src/reconcile/leased-work", "src/store/leases"],
   "src/reconcile/cron/cron-task.test.ts": ["/cron/", "src/contract/cron"],
@@ -98,6 +99,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/cli/commands/database",
   ],
   "test/e2e/demo.test.ts": ["tools/demo/", "examples/"],
+  "test/e2e/diagnose.test.ts": ["/diagnosis/", "/health/", "src/features/status/"],
   "test/e2e/docker.test.ts": ["/builder-docker/", "/runtime-docker/", "src/containers/", "/registries/"],
   "test/e2e/domains.test.ts": ["/domains/", "/dns-", "/outgoing-http/"],
   "test/e2e/full-disk.test.ts": [
@@ -138,6 +140,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/reconcile/probe-health",
     "src/contract/failure",
   ],
+  "test/e2e/missing-parts.test.ts": ["src/daemon/", "/storage-disk/", "/repositories-local/", "src/store/keyring"],
   "test/e2e/monitoring.test.ts": [
     "/monitors/",
     "/notif",
@@ -147,6 +150,7 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
     "src/features/metrics/",
   ],
   "test/e2e/monorepo.test.ts": ["src/contract/berth-file", "src/building/", "src/cli/", "src/features/processes/"],
+  "test/e2e/pushes.test.ts": ["src/git/", "/repositories-local/", "src/reconcile/builds/", "src/features/builds/"],
   "test/e2e/read-only-disk.test.ts": ["src/kit/disk-fault", "src/kit/outage", "src/store/", "/monitors/"],
   "test/e2e/readme.test.ts": ["README.md", "bin/", "tools/setup/", "src/cli/", "src/daemon/setup/"],
   "test/e2e/rotate-secrets.test.ts": [
