@@ -1,6 +1,7 @@
 import type { BuildCommands } from "../ports/builder.ts";
 import { BuildRefused, type FailureDetail } from "./failures.ts";
-import { dockerfilesIn, type SourceTree } from "./source-tree.ts";
+import { commandIn } from "./workspace-member.ts";
+import { dockerfilesIn, treeBelow, type SourceTree } from "./source-tree.ts";
 import { isDeno } from "./deno-plan.ts";
 import { isGo } from "./go-plan.ts";
 import { isJava } from "./java-plan.ts";
@@ -19,6 +20,8 @@ export interface Detected {
   readonly buildCommand: string | null;
   /** The folder of a static site without any language; else null. */
   readonly siteFolder: string | null;
+  /** See `BuildCommands`. All commands change to this folder first. */
+  readonly member: string | undefined;
 }
 
 /**
@@ -26,9 +29,32 @@ export interface Detected {
  * commands replace the language's own start; the language's install still runs.
  */
 export function detect(tree: SourceTree, commands: BuildCommands = {}): Detected {
+  const { member } = commands;
+  if (member !== undefined) return detectMember(treeBelow(tree, member), { ...commands, member });
   const procfile = withCommands(parseProcfile(tree.text("Procfile") ?? ""), commands);
   const siteFolder = tree.has("index.html") ? "." : tree.has("public/index.html") ? "public" : null;
-  return { kind: kindOf(tree, procfile, siteFolder), procfile, siteFolder, buildCommand: commands.build ?? null };
+  return {
+    kind: kindOf(tree, procfile, siteFolder),
+    procfile,
+    siteFolder,
+    buildCommand: commands.build ?? null,
+    member,
+  };
+}
+
+function detectMember(own: SourceTree, commands: BuildCommands & { readonly member: string }): Detected {
+  const { member } = commands;
+  const procfile = withCommands(parseProcfile(own.text("Procfile") ?? ""), commands);
+  const inMember = (command: string | null) => (command === null ? null : commandIn(member, command));
+  return {
+    ...{ kind: "node", siteFolder: null, member, buildCommand: inMember(commands.build ?? null) },
+    procfile: {
+      ...{ web: inMember(procfile.web), release: inMember(procfile.release) },
+      others: Object.fromEntries(
+        Object.entries(procfile.others).map(([type, each]) => [type, commandIn(member, each)]),
+      ),
+    },
+  };
 }
 
 function kindOf(tree: SourceTree, procfile: Procfile, siteFolder: string | null): Kind {

@@ -32,6 +32,35 @@ test("npm: a lock file is obeyed, and development dependencies only come where s
   assert.deepEqual(plan({ dependencies }).commands, ["npm install --omit=dev"]);
 });
 
+test("an application in a workspace is installed at its root, and built with what it needs by the workspace's own means", () => {
+  const commandsFor = (around: object, files: Record<string, string>, web: object = {}) => {
+    const manifest = { name: "@x/web", devDependencies, ...build, ...web };
+    const tree = testTree({
+      "package.json": JSON.stringify(around),
+      "apps/web/package.json": JSON.stringify(manifest),
+      ...files,
+    });
+    const made = nodePlan(tree, { member: "apps/web" });
+    return [...(made.install?.steps ?? []), ...made.build, ...made.prune].map(({ args }) => args.join(" "));
+  };
+  assert.deepEqual(commandsFor({}, { "pnpm-lock.yaml": "lockfileVersion: '9.0'" }), [
+    "pnpm install --frozen-lockfile --prod=false --filter . --filter {./apps/web}...",
+    "pnpm --filter {./apps/web}... run build",
+    "pnpm install --prod --frozen-lockfile --offline --ignore-scripts --filter {./apps/web}...",
+  ]);
+  assert.deepEqual(commandsFor({}, { "yarn.lock": "__metadata:\n" }), [
+    "yarn install --immutable",
+    "yarn workspaces foreach -Rt --from @x/web run build",
+    "yarn workspaces focus @x/web --production",
+  ]);
+  const npm = { "package-lock.json": "{}" };
+  assert.equal(commandsFor({}, npm)[1], "sh -c cd apps/web && npm run build");
+  const turbo = { ...npm, "turbo.json": "{}" };
+  assert.equal(commandsFor({ devDependencies: { turbo: "2" } }, turbo)[1], "turbo run build --filter=./apps/web");
+  const vitepress = { scripts: {}, devDependencies: { vitepress: "1" } };
+  assert.equal(commandsFor({}, npm, vitepress)[1], "sh -c cd apps/web && npx --no vitepress build .");
+});
+
 test("what is no version is not taken for the package manager's", () => {
   const lock = { "yarn.lock": "# yarn lockfile v1" };
   assert.deepEqual(

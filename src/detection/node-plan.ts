@@ -1,16 +1,20 @@
 import { developmentTools } from "./development-tools.ts";
 import { BuildRefused } from "./failures.ts";
+import { commandName, envOf, installArgs, toolOf } from "./manager-commands.ts";
 import { nodeBuild, type NodeBuild } from "./node-build.ts";
 import { nodeStart, startScript } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
 import { readPackageJson, type PackageJson } from "./package-json.ts";
 import { choosePackageManager, type PackageManager } from "./package-manager.ts";
-import type { BuildPlan, BuiltFiles, StandaloneInstall, Start, Step, Tool } from "./plan.ts";
-import type { SourceTree } from "./source-tree.ts";
+import type { BuildPlan, BuiltFiles, StandaloneInstall, Start, Step } from "./plan.ts";
+import { treeBelow, type SourceTree } from "./source-tree.ts";
+import { commandIn, filesBelow, startIn } from "./workspace-member.ts";
 
 interface NodeFacts {
   readonly manifest: PackageJson;
   readonly tree: SourceTree;
+  /** The application's folder in the workspace that `tree` is; undefined: the application is the whole tree. */
+  readonly member: string | undefined;
   readonly manager: PackageManager;
   readonly build: NodeBuild | null;
   /** Development dependencies that the application's commands use after the build. */
@@ -22,14 +26,21 @@ interface Commands {
   readonly hasBuildCommand?: boolean;
   /** The commands of the application's processes and its release command. */
   readonly commands?: readonly string[];
+  readonly member?: string | undefined;
 }
 
 /** Returns the plan to install, build and start a Node application. */
-export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands = [] }: Commands = {}): BuildPlan {
-  const manifest = readPackageJson(tree);
-  const [manager, build] = [choosePackageManager(manifest, tree), nodeBuild(manifest, tree)];
-  const facts = { manifest, tree, manager, build, developmentTools: developmentTools(manifest, commands) };
-  const { wish, notes } = nodeWish(manifest, tree);
+export function nodePlan(
+  tree: SourceTree,
+  { hasBuildCommand = false, commands = [], member }: Commands = {},
+): BuildPlan {
+  const around = readPackageJson(tree);
+  const own = member === undefined ? tree : treeBelow(tree, member);
+  const manifest = member === undefined ? around : { ...readPackageJson(own), hasWorkspaces: true };
+  const [manager, build] = [choosePackageManager(around, tree), nodeBuild(manifest, own)];
+  const facts = { manifest, tree, member, manager, build, developmentTools: developmentTools(manifest, commands) };
+  const asked = nodeWish(manifest, own);
+  const { wish, notes } = asked.wish === null ? nodeWish(around, tree) : asked;
   refuseLostWorkspace(facts);
   const keepsAll = facts.developmentTools.length > 0;
   const isFull = hasBuildCommand || keepsAll || needsDevDependencies(facts);
@@ -58,9 +69,11 @@ export function nodePlan(tree: SourceTree, { hasBuildCommand = false, commands =
           again: ownScripts(facts.manifest).map((name) => scriptStep(facts.manager, name, "install")),
           ...standalone(facts, isFull),
         },
-    build: buildSteps(facts),
+    build: buildSteps(facts, uses(around, "turbo") && tree.has("turbo.json")),
     prune:
-      isFull && !keepsAll && Object.keys(facts.manifest.devDependencies).length > 0 ? pruneSteps(facts.manager) : [],
+      isFull && !keepsAll && (member !== undefined || Object.keys(manifest.devDependencies).length > 0)
+        ? pruneSteps(facts)
+        : [],
   };
 }
 
@@ -72,7 +85,7 @@ function refuseLostWorkspace({ manifest, tree }: NodeFacts): void {
   throw new BuildRefused("dependency_not_found", {
     stage: "detect",
     summary: `${lost} is a package of the workspace around this folder, of which Berth builds nothing else.`,
-    hint: `Build the whole repository: \`berth projects settings --root none\`, and in berth.json at its root \`"build"\` (such as \`pnpm --filter ${manifest.name ?? "web"}... run build\`) and \`"start"\` (such as \`cd apps/web && npm start\`).`,
+    hint: `A folder is built in its workspace if that is the repository's root and lists the folder, which has no lock file or Dockerfile of its own. Else build the whole repository: \`berth projects settings --root none\`, and in berth.json at its root \`"build"\` (such as \`pnpm --filter ${manifest.name ?? "web"}... run build\`) and \`"start"\` (such as \`cd apps/web && npm start\`).`,
   });
 }
 
@@ -95,9 +108,10 @@ const svelteEnv = {
 const svelteHint =
   "@sveltejs/adapter-auto made no server: install @sveltejs/adapter-node (or adapter-static) and name it in the configuration of SvelteKit.";
 
-function start({ manifest, manager, build }: NodeFacts, files: BuiltFiles): Start {
-  const found = manager.name === "bun" ? bunStart(manifest, files) : nodeStart(manifest, files);
-  if (found !== null) return found;
+function start({ manifest, manager, build, member }: NodeFacts, files: BuiltFiles): Start {
+  const own = member === undefined ? files : filesBelow(files, member);
+  const found = manager.name === "bun" ? bunStart(manifest, own) : nodeStart(manifest, own);
+  if (found !== null) return member === undefined ? found : startIn(member, found);
   const code = build === null ? "no_start_command" : "build_output_missing";
   throw new BuildRefused(code, choosesSvelteAdapter(manifest) ? { hint: svelteHint } : {});
 }
@@ -187,7 +201,7 @@ function standalone(facts: NodeFacts, isFull: boolean): { standalone?: Standalon
 const onlyGitHooks = /^(?:is-ci \|\| )?(?:npx )?(?:husky|lefthook|simple-git-hooks)(?: install)?$/;
 const npmLockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 
-function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
+function installStep({ manager, manifest, member }: NodeFacts, isFull: boolean): Step {
   const locked = manager.lockFile !== null;
   const how = { locked, isFull, hasDev: Object.keys(manifest.devDependencies).length > 0 };
   const step = (args: Step["args"]): Step => ({
@@ -198,7 +212,8 @@ function installStep({ manager, manifest }: NodeFacts, isFull: boolean): Step {
     tool: toolOf(manager),
     otherwise: "install_failed",
   });
-  const chosen = step(installArgs(manager, how));
+  const filters = member !== undefined && manager.name === "pnpm" ? ["--filter", ".", ...withOthers(member)] : [];
+  const chosen = step([...installArgs(manager, how), ...filters] as [string, ...string[]]);
   if (manager.name !== "npm" || !locked) return chosen;
   const loose = step([...installArgs(manager, { ...how, locked: false }), "--no-save"]);
   const fits = (output: string) => lacksOnlyIndirect(output, manifest);
@@ -226,62 +241,12 @@ const quietFlags = new Set([
   "--no-save",
   "--no-update-notifier",
 ]);
-// pnpm copies packages instead of linking them, so that the application's tree shares no files with the store. CI disables prompts.
-const pnpmEnv = { CI: "true", npm_config_package_import_method: "copy", npm_config_store_dir: "/cache/pnpm" };
+/** Selects the workspace's packages that this one depends on, and this one. */
+const withOthers = (member: string) => ["--filter", `{./${member}}...`];
 
-const bunEnv = { BUN_INSTALL_CACHE_DIR: "/cache/bun" };
-
-function envOf({ name }: PackageManager): Readonly<Record<string, string>> {
-  return name === "pnpm" ? pnpmEnv : name === "bun" ? bunEnv : {};
-}
-
-function installArgs(
-  manager: PackageManager,
-  how: { locked: boolean; isFull: boolean; hasDev: boolean },
-): [string, ...string[]] {
-  switch (manager.name) {
-    case "npm":
-      return [
-        "npm",
-        how.locked ? "ci" : "install",
-        how.isFull ? "--include=dev" : "--omit=dev",
-        "--no-audit",
-        "--no-fund",
-        "--no-progress",
-      ];
-    case "pnpm":
-      return [
-        "pnpm",
-        "install",
-        how.locked ? "--frozen-lockfile" : "--no-frozen-lockfile",
-        how.isFull ? "--prod=false" : "--prod",
-      ];
-    case "yarn":
-      return [
-        "yarn",
-        "install",
-        ...(how.locked ? ["--frozen-lockfile"] : []),
-        `--production=${!how.isFull}`,
-        "--non-interactive",
-        "--no-progress",
-      ];
-    case "yarn-modern":
-      return how.isFull || !how.hasDev
-        ? ["yarn", "install", ...(how.locked ? ["--immutable"] : [])]
-        : ["yarn", "workspaces", "focus", "--production"];
-    case "bun":
-      return [
-        ...["bun", "install", "--backend=copyfile", "--no-progress"],
-        ...(how.locked ? ["--frozen-lockfile"] : []),
-        ...(how.isFull ? [] : ["--production"]),
-      ] as [string, ...string[]];
-    default:
-      return manager.name satisfies never;
-  }
-}
-
-function buildSteps({ manager, manifest, build }: NodeFacts): Step[] {
+function buildSteps({ manager, manifest, build, member }: NodeFacts, usesTurbo: boolean): Step[] {
   if (build === null) return [];
+  if (member !== undefined) return [memberBuild({ manager, manifest, member }, build, usesTurbo)];
   if ("command" in build) return [{ ...scriptStep(manager, "", "build"), ...programStep(build.command) }];
   const step = scriptStep(manager, build.script, "build");
   return [choosesSvelteAdapter(manifest) ? { ...step, env: { ...step.env, ...nodeAdapter } } : step];
@@ -295,6 +260,27 @@ const nodeAdapter = { GCP_BUILDPACKS: "1" };
 /** Returns whether SvelteKit uses its scaffolder's default, which chooses and installs the adapter depending on where the build runs. */
 function choosesSvelteAdapter(manifest: PackageJson): boolean {
   return uses(manifest, "@sveltejs/adapter-auto");
+}
+
+/** Also builds the packages that the member depends on, by what the workspace has for that. */
+function memberBuild(
+  { manager, manifest, member }: Pick<NodeFacts, "manager" | "manifest"> & { readonly member: string },
+  build: NodeBuild,
+  usesTurbo: boolean,
+): Step {
+  const script = "script" in build ? build.script : "build";
+  const own = "script" in build ? [commandName(manager), "run", script] : ["npx", "--no", ...build.command];
+  const args = ((): Step["args"] => {
+    if (usesTurbo && "script" in build) return ["turbo", "run", script, `--filter=./${member}`];
+    if (manager.name === "pnpm" && "script" in build) return ["pnpm", ...withOthers(member), "run", script];
+    if (manager.name === "yarn-modern" && "script" in build && manifest.name !== null)
+      return ["yarn", "workspaces", "foreach", "-Rt", "--from", manifest.name, "run", script];
+    return ["sh", "-c", commandIn(member, own.join(" "))];
+  })();
+  const env = { TURBO_TELEMETRY_DISABLED: "1", ...(choosesSvelteAdapter(manifest) ? nodeAdapter : {}) };
+  const step = scriptStep(manager, script, "build");
+  const title = `Building: ${args[0] === "sh" ? args[2] : args.join(" ")}`;
+  return { ...step, title, args, env: { ...step.env, ...env } };
 }
 
 function uses({ devDependencies, dependencies }: PackageJson, name: string): boolean {
@@ -313,10 +299,13 @@ function scriptStep(manager: PackageManager, name: string, stage: Step["stage"])
   };
 }
 
-function pruneSteps(manager: PackageManager): Step[] {
+function pruneSteps({ manager, manifest, member }: NodeFacts): Step[] {
   const args: Record<PackageManager["name"], [string, ...string[]] | null> = {
     npm: ["npm", "prune", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
-    pnpm: ["pnpm", "prune", "--prod", "--ignore-scripts"],
+    pnpm:
+      member === undefined
+        ? ["pnpm", "prune", "--prod", "--ignore-scripts"]
+        : ["pnpm", "install", "--prod", "--frozen-lockfile", "--offline", "--ignore-scripts", ...withOthers(member)],
     yarn: [
       "yarn",
       "install",
@@ -326,7 +315,13 @@ function pruneSteps(manager: PackageManager): Step[] {
       "--non-interactive",
       "--no-progress",
     ],
-    "yarn-modern": ["yarn", "workspaces", "focus", "--production"],
+    "yarn-modern": [
+      "yarn",
+      "workspaces",
+      "focus",
+      ...(member === undefined ? [] : [manifest.name ?? ""]),
+      "--production",
+    ],
     // Bun has no command that removes development dependencies, and a second install would not remove them either.
     bun: null,
   };
@@ -346,17 +341,6 @@ function pruneSteps(manager: PackageManager): Step[] {
   ];
 }
 
-function commandName(manager: PackageManager): string {
-  return manager.name === "yarn-modern" ? "yarn" : manager.name;
-}
-
-function toolOf(manager: PackageManager): Tool {
-  return manager.name === "yarn-modern" ? "yarn" : manager.name;
-}
-
-const names = ["index", "src/index", "server", "src/server", "app", "src/app"];
-const entries = names.flatMap((name) => [`${name}.ts`, `${name}.tsx`, `${name}.js`]);
-
 /** Like `nodeStart`, but Bun runs the sources directly, TypeScript included. */
 function bunStart(manifest: PackageJson, files: BuiltFiles): Start | null {
   return startScript(manifest) ?? entry(manifest, files) ?? nodeStart(manifest, files);
@@ -368,3 +352,6 @@ function entry({ module, main }: PackageJson, files: BuiltFiles): Start | null {
   const found = [...plain, ...entries].find((path) => files.has(path));
   return found === undefined ? null : { how: "command", command: `bun run ${found}`, because: found };
 }
+
+const names = ["index", "src/index", "server", "src/server", "app", "src/app"];
+const entries = names.flatMap((name) => [`${name}.ts`, `${name}.tsx`, `${name}.js`]);

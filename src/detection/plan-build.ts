@@ -33,7 +33,10 @@ export function planBuild(detected: Detected, tree: SourceTree, machine: Machine
   const { buildCommand } = detected;
   const own = languagePlan(detected, tree, machine);
   const plan = buildCommand === null ? own : { ...own, build: [commandStep(buildCommand)] };
-  const isOpen = buildCommand !== null || detected.kind === "java" || (detected.kind === "node" && makesFiles(tree));
+  const isOpen =
+    buildCommand !== null ||
+    detected.kind === "java" ||
+    (detected.kind === "node" && (detected.member !== undefined || makesFiles(tree)));
   const made = new Set(plan.makes);
   const isInstalled = (file: string) => plan.install !== null && file.startsWith(`${plan.install.folder}/`);
   if (!isOpen)
@@ -53,7 +56,10 @@ function unusedDockerfile(tree: SourceTree, name: string): string[] {
 function languagePlan(detected: Detected, tree: SourceTree, { python, java, versions, home }: Machine): BuildPlan {
   switch (detected.kind) {
     case "node":
-      return nodePlan(tree, { hasBuildCommand: detected.buildCommand !== null, commands: commandsOf(detected) });
+      return nodePlan(tree, {
+        ...{ hasBuildCommand: detected.buildCommand !== null, commands: commandsOf(detected) },
+        member: detected.member,
+      });
     case "python":
       if (python === null) throw new BuildRefused("python_missing");
       return pythonPlan({ ...python, tree, home });

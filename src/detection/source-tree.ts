@@ -19,10 +19,22 @@ export interface LockFile {
 export const lockBeginningBytes = 4096;
 
 const manifests =
-  /^(?:package\.json|Procfile|(?:docker-)?compose\.ya?ml|Pipfile|go\.mod|\.nvmrc|\.(?:node|python|go|php)-version|\.tool-versions|\.?mise\.toml|\.sdkmanrc|runtime\.txt|pyproject\.toml|mkdocs\.ya?ml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
+  /^(?:(?:docker-)?compose\.ya?ml|Pipfile|go\.mod|\.(?:python|go|php)-version|\.tool-versions|\.?mise\.toml|\.sdkmanrc|runtime\.txt|pyproject\.toml|mkdocs\.ya?ml|rust-toolchain(?:\.toml)?|system\.properties|\.java-version|\.bun-version|\.deno-version|\.dvmrc|\.ruby-version|Gemfile|composer\.json|deno\.jsonc?|(?:src\/)?(?:main|server|index|app|mod)\.[jt]sx?)$|\.py$|^(?:[^/]+\/){0,3}(?:package\.json|Procfile|\.nvmrc|\.node-version|[^/]+\.go|Cargo\.toml|pom\.xml|[^/]+\.gradle(?:\.kts)?)$/;
 const locks =
   /^(?:\.npmrc|\.yarnrc|\.yarnrc\.yml|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Gemfile\.lock)$/;
 const requirements = /^(?:requirements[^/]*\.txt|(?:uv|poetry)\.lock)$/;
+
+/** Returns the part of a tree below a folder. */
+export function treeBelow(tree: SourceTree, folder: string): SourceTree {
+  const at = (path: string) => `${folder}/${path}`;
+  return {
+    paths: tree.paths.flatMap((path) => (path.startsWith(at("")) ? [path.slice(at("").length)] : [])),
+    has: (path) => tree.has(at(path)),
+    text: (path) => tree.text(at(path)),
+    lock: (path) => tree.lock(at(path)),
+  };
+}
+
 /** Returns what looks like a Dockerfile, that at the root first. */
 export function dockerfilesIn({ paths }: SourceTree): readonly string[] {
   const found = paths.filter((path) => dockerfiles.test(path) && !path.includes("node_modules/"));

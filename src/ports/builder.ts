@@ -113,6 +113,8 @@ export interface BuildCommands {
   readonly processes?: Readonly<Record<string, string>> | undefined;
   /** Where the application expects its persistent folder. */
   readonly storage?: string | undefined;
+  /** The application's folder in the source, which is the JavaScript workspace around it. Absent: the source is the application. */
+  readonly member?: string | undefined;
   /** Path of the Dockerfile, and the stage of it to build, for builders that read Dockerfiles. */
   readonly dockerfile?: string | undefined;
   readonly target?: string | undefined;

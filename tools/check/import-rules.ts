@@ -33,11 +33,11 @@ export const importRules: readonly ImportRule[] = [
   {
     name: "detection-decides-without-a-disk",
     comment:
-      "detection looks at what it is given: it may import ports' types, kit's patterns and libraries that parse, nothing that reads or runs",
+      "detection looks at what it is given: it may import ports' types, kit's patterns and quoting, and libraries that parse, nothing that reads or runs",
     from: { path: "^src/detection/", pathNot: tests() },
     to: {
       pathNot:
-        "^(?:src/(?:detection|ports)/|src/kit/glob\\.ts$|(?:node:)?(?:crypto|path)$|node_modules/(?:@types/)?(?:semver|smol-toml)/)",
+        "^(?:src/(?:detection|ports)/|src/kit/(?:glob|quoted)\\.ts$|(?:node:)?(?:crypto|path)$|node_modules/(?:@types/)?(?:semver|smol-toml)/)",
     },
   },
   {

@@ -12,7 +12,8 @@ import { cacheScope, scopeOfVariables } from "./cache-scope.ts";
 import { heredocsFolder } from "./heredocs.ts";
 import { readDockerfile, type Dockerfile } from "./read-dockerfile.ts";
 import { readDockerignore, removeIgnored } from "./dockerignore.ts";
-import { quoted, secretIds } from "./generate-dockerfile.ts";
+import { secretIds } from "./generate-dockerfile.ts";
+import { quoted } from "../../kit/quoted.ts";
 import { describeImage, exposedPort } from "./image-notes.ts";
 import type { EngineImage } from "./move-image.ts";
 import { performBuild } from "./perform-build.ts";
@@ -58,7 +59,8 @@ export async function fromDockerfile(run: BuildRun, tree: SourceTree, path: stri
 }
 
 /** Returns the path of the source's Dockerfile; null if it has none. */
-export function dockerfileOf(app: string, { dockerfile }: BuildCommands = {}): string | null {
+export function dockerfileOf(app: string, { dockerfile, member }: BuildCommands = {}): string | null {
+  if (member !== undefined) return null;
   if (isPlain(app, dockerfile ?? dockerfileName, "file")) return dockerfile ?? dockerfileName;
   if (dockerfile === undefined) return null;
   const summary = `berth.json names the Dockerfile ${dockerfile}, which is not in the repository.`;

@@ -116,7 +116,7 @@ function generate(planned: Planned, { start }: DecidedStart): Generated {
   const { run, tree, detected, plan } = planned;
   return generateDockerfile({
     ...{ plan, start, parents: run.options.parents, installFiles: installFiles(plan, tree) },
-    ...{ isWhole: needsTree(detected), certificates: run.options.certificates !== null },
+    ...{ isWhole: needsTree(detected), member: detected.member, certificates: run.options.certificates !== null },
   });
 }
 

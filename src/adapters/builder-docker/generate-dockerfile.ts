@@ -2,6 +2,7 @@ import { besideApp } from "../../building/site-server.ts";
 import { stepEnv, toolEnv } from "../../building/step-env.ts";
 import type { PackageManagerName } from "../../detection/package-manager.ts";
 import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
+import { quoted } from "../../kit/quoted.ts";
 import { certificateVariables } from "../../sandbox/certificates.ts";
 
 /** Base images of generated Dockerfiles. */
@@ -33,6 +34,8 @@ export interface Generating {
   readonly installFiles: readonly string[];
   /** Null while it is not decided, or without a web process. */
   readonly start: Start | null;
+  /** See `BuildCommands`. */
+  readonly member?: string | undefined;
   /** Whether a static site's image also holds the application, for the release command. */
   readonly isWhole: boolean;
   /** Whether each step mounts the secrets with the certificates. */
@@ -43,7 +46,7 @@ export interface Generating {
  * Generates a Dockerfile that does what the plan says. The build context holds the application in `app/` and the site's server beside it.
  */
 export function generateDockerfile(generating: Generating): Generated {
-  const { plan, parents, installFiles, start, isWhole } = generating;
+  const { plan, parents, installFiles, start, isWhole, member } = generating;
   const steps: Step[] = [];
   const run = (step: Step) => runLine(generating, step, steps.push(step) - 1);
   const source = "COPY app/ ./";
@@ -53,6 +56,7 @@ export function generateDockerfile(generating: Generating): Generated {
     `FROM ${parentOf(plan, parents)} AS build`,
     "WORKDIR /app",
     `ENV PATH=/app/.venv/bin:/app/node_modules/.bin:/app/bin:$PATH`,
+    ...(member === undefined ? [] : [`ENV PATH=${JSON.stringify(`/app/${member}/node_modules/.bin`)}:$PATH`]),
     ...managerLines(plan),
     ...(early ? [`COPY ${JSON.stringify([...installFiles.map((file) => `app/${file}`), "./"])}`] : [source]),
     ...install,
@@ -153,9 +157,4 @@ function runLine({ plan, certificates }: Generating, step: Step, number: number)
     "--mount=type=cache,target=/cache",
   ];
   return `RUN ${mounts.join(" ")} ${JSON.stringify(["/bin/sh", "-c", script])}`;
-}
-
-/** Quotes a word for a shell command. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,6 @@
 import type { Procfile } from "../../detection/procfile.ts";
 import type { BuildCommands } from "../../ports/builder.ts";
-import { quoted } from "./generate-dockerfile.ts";
+import { quoted } from "../../kit/quoted.ts";
 import type { EngineImage } from "./move-image.ts";
 
 /** TCP ports on which images usually speak something other than plain HTTP: mail, databases, queues, TLS, debuggers. */

@@ -283,7 +283,7 @@ async function release(run: Run, { detected, plan, tools: provided, start, finis
   const manifest = {
     ...{ format: 1 as const, kind, ...commands },
     binds: tools.map(({ source, target }) => ({ source, target })),
-    path: [...binFolders, ...tools.map((tool) => `${tool.target}/bin`)],
+    path: [...binFolders, ...memberBin(detected.member), ...tools.map((tool) => `${tool.target}/bin`)],
     env: plan.env,
     ...(storage === undefined ? {} : { storage }),
   };
@@ -311,6 +311,7 @@ async function release(run: Run, { detected, plan, tools: provided, start, finis
 }
 
 const binFolders = [`${home}/.venv/bin`, `${home}/node_modules/.bin`, `${home}/bin`];
+const memberBin = (member: string | undefined) => (member === undefined ? [] : [`${home}/${member}/node_modules/.bin`]);
 
 async function releaseContent({ workspace, trash }: Run, start: Start | null, isWhole: boolean) {
   const { app } = workspace;

@@ -1,6 +1,5 @@
 import { isSystemVariable } from "../../contract/env.ts";
 import type { Plan } from "../../contract/builds.ts";
-import type { BerthFile } from "../../contract/berth-file.ts";
 import type { Builder, PlannedBuild } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
@@ -11,7 +10,7 @@ import { databaseOf } from "../database/database.ts";
 import { variableNames } from "../env/env.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { earlierBuild, plannedProject, processSettings } from "./plan-queries.ts";
-import { readSourceSettings } from "./read-source-settings.ts";
+import { readSourceSettings, type ReadSettings } from "./read-source-settings.ts";
 import { namesInExample, watchedPatterns } from "./rules.ts";
 import { buildCommandsOf, invalidFile, missingFolder, overruled } from "./source-settings.ts";
 import { watchedButUntouched } from "./watched.ts";
@@ -42,13 +41,13 @@ export async function planSource(planning: Planning, source: PlannedSource): Pro
   const read = await readSourceSettings(repositories, { ...source, root: project.root });
   const plan = emptyPlan(source, project);
   if (read.outcome === "invalid") return failed(plan, invalidFile(read.problems));
-  const { file, root, path } = read;
+  const { file, root, folder, path } = read;
   const known: Plan = {
     ...plan,
     root,
     berth_file: file === null ? null : path,
     overruled: overruled(project, file ?? {}),
-    watch: watchedPatterns(project.watch, file, root),
+    watch: watchedPatterns(project.watch, file, folder),
     port: project.port ?? file?.port ?? null,
     health_path: project.health_path ?? file?.health_path ?? null,
     crons: [...(await planCrons(db, source, file?.crons ?? []))],
@@ -56,7 +55,7 @@ export async function planSource(planning: Planning, source: PlannedSource): Pro
     missing_variables: await missingVariables(planning, source, root),
   };
   if (root !== "" && !(await hasFolder(planning, source, root))) return failed(known, missingFolder(root));
-  const decided = await planBuild(planning, source, { project, file, root });
+  const decided = await planBuild(planning, source, { project, read });
   if ("stage" in decided) return failed(known, decided);
   const untouched = await watchedButUntouched(planning, source, { ...project, ...source });
   const processes = processesOf(decided, project, await processSettings(db, source));
@@ -88,19 +87,18 @@ async function hasFolder({ repositories }: Planning, source: PlannedSource, root
 
 interface Decided {
   readonly project: Project;
-  readonly file: BerthFile | null;
-  readonly root: string;
+  readonly read: ReadSettings;
 }
 
 async function planBuild(
   { builder, repositories }: Planning,
   { org_id, project_id, commit, quarantine, signal }: PlannedSource,
-  { project, file, root: folder }: Decided,
+  { project, read }: Decided,
 ): Promise<PlannedBuild | Failure> {
   const planned = await builder.plan({
-    ...{ org_id, project_id, signal, commands: buildCommandsOf(project, file) },
+    ...{ org_id, project_id, signal, commands: buildCommandsOf(project, read) },
     ...(project.runtime === null ? {} : { runtime: project.runtime }),
-    source: () => repositories.archive(project_id, commit, { folder, quarantine }),
+    source: () => repositories.archive(project_id, commit, { folder: read.folder, quarantine }),
   });
   switch (planned.outcome) {
     case "planned":

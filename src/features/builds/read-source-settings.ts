@@ -1,4 +1,5 @@
 import { readBerthFile, type BerthFile } from "../../contract/berth-file.ts";
+import { isWorkspaceMember } from "./workspace.ts";
 import type { Quarantine, Repositories } from "../../ports/repositories.ts";
 
 /** A commit of a project, and the project's own settings about its source. */
@@ -10,9 +11,20 @@ export interface SourceOf {
   readonly quarantine?: Quarantine | null;
 }
 
-export type SourceSettings =
-  | { readonly outcome: "read"; readonly file: BerthFile | null; readonly root: string; readonly path: string }
-  | { readonly outcome: "invalid"; readonly problems: readonly string[] };
+export interface ReadSettings {
+  readonly outcome: "read";
+  readonly file: BerthFile | null;
+  /** Where the file is, or would be. */
+  readonly path: string;
+  /** The application's folder; empty: the whole repository. */
+  readonly root: string;
+  /** The folder that is built: `root`, or the whole repository if that is the workspace of this folder's application. */
+  readonly folder: string;
+  /** The application's folder in `folder`; undefined: it is `folder`. */
+  readonly member: string | undefined;
+}
+
+export type SourceSettings = ReadSettings | { readonly outcome: "invalid"; readonly problems: readonly string[] };
 
 const largestBytes = 64 * 1024;
 
@@ -24,10 +36,13 @@ export async function readSourceSettings(repositories: Repositories, source: Sou
   const { project_id, commit, root, quarantine = null } = source;
   const path = root === null ? "berth.json" : `${root}/berth.json`;
   const bytes = await repositories.read(project_id, commit, { path, maxBytes: largestBytes, quarantine });
-  if (bytes === null) return { outcome: "read", file: null, root: root ?? "", path };
-  const read = readBerthFile(bytes.toString());
-  if ("problems" in read) return { outcome: "invalid", problems: read.problems };
-  return { outcome: "read", file: read.file, root: root ?? read.file.root ?? "", path };
+  const read = bytes === null ? null : readBerthFile(bytes.toString());
+  if (read !== null && "problems" in read) return { outcome: "invalid", problems: read.problems };
+  const file = read?.file ?? null;
+  const chosen = root ?? file?.root ?? "";
+  const isMember = file?.dockerfile === undefined && (await isWorkspaceMember(repositories, source, chosen));
+  const place = isMember ? { folder: "", member: chosen } : { folder: chosen, member: undefined };
+  return { outcome: "read", file, path, root: chosen, ...place };
 }
 
 /** The settings in berth.json that affect the deployment; stored with the build. */

@@ -26,9 +26,12 @@ export function overruled(own: OwnSettings, file: Said) {
 }
 
 /** Returns what a builder must know of the project's settings and of its berth.json. */
-export function buildCommandsOf({ port }: Pick<OwnSettings, "port">, file: BerthFile | null): BuildCommands {
+export function buildCommandsOf(
+  { port }: Pick<OwnSettings, "port">,
+  { file, member }: { readonly file: BerthFile | null; readonly member: string | undefined },
+): BuildCommands {
   const { build, start, release, processes, dockerfile, target, storage, lfs } = file ?? {};
-  return { build, start, release, processes, dockerfile, target, storage, lfs, port: port ?? file?.port };
+  return { build, start, release, processes, dockerfile, target, storage, lfs, member, port: port ?? file?.port };
 }
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));

@@ -25,7 +25,7 @@ export async function watchedButUntouched(
   if (from === undefined || from === to) return null;
   const read = await readSourceSettings(repositories, { project_id, commit: to, root, quarantine });
   if (read.outcome === "invalid") return null;
-  const patterns = watchedPatterns(watch, read.file, read.root);
+  const patterns = watchedPatterns(watch, read.file, read.folder);
   if (patterns === null) return null;
   const changed = await repositories.changedPaths(project_id, { from, to, quarantine }, mostChanges);
   return changed === null || hasWatched(changed, [...patterns, read.path]) ? null : patterns;

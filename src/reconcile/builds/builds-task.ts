@@ -93,7 +93,7 @@ async function perform(building: Building, diskRoom: DiskRoom): Promise<void> {
       project_number: build.project_number,
       ...(build.runtime === null ? {} : { runtime: build.runtime }),
       commands: source.commands,
-      source: () => platform.ports.repositories.archive(project_id, build.commit, { folder: source.root }),
+      source: () => platform.ports.repositories.archive(project_id, build.commit, { folder: source.folder }),
       ...{ env, secrets, reach },
       limits: platform.settings.buildLimits,
       signal: room.signal,

@@ -14,8 +14,8 @@ import type { BuildLog } from "../build-log.ts";
 import type { Platform } from "../platform.ts";
 
 export interface PreparedSource {
-  /** Folder of the application in the repository; empty: the whole repository. */
-  readonly root: string;
+  /** The folder of the repository to build; empty: the whole repository. */
+  readonly folder: string;
   readonly commands: BuildCommands;
   readonly settings: DeploymentSettings;
 }
@@ -29,7 +29,7 @@ export async function prepareSource(
   const { repositories } = ports;
   const read = await readSourceSettings(repositories, build);
   if (read.outcome === "invalid") return invalidFile(read.problems);
-  const { file, root, path } = read;
+  const { file, root, folder, member, path } = read;
   if (root !== "" && (await repositories.files(build.project_id, build.commit, 1, { folder: `${root}/` })).length === 0)
     return missingFolder(root);
   const { port, health_path, crons } = file ?? {};
@@ -39,8 +39,8 @@ export async function prepareSource(
   }
   for (const { setting, used } of overruled(build, file ?? {}))
     log.detail(`The project's setting ${setting} is ${used}; the value in berth.json is not used`);
-  if (root !== "") log.step(`Building the folder ${root}`);
-  return { root, commands: buildCommandsOf(build, file), settings: { port, health_path, crons } };
+  if (root !== "") log.step(`Building the folder ${root}${member === undefined ? "" : ", in the workspace around it"}`);
+  return { folder, commands: buildCommandsOf(build, read), settings: { port, health_path, crons } };
 }
 
 const shownFields = ["root", "dockerfile", "target", "build", "start", "release", "storage", "port", "health_path"];
