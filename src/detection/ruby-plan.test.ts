@@ -18,6 +18,21 @@ test("puma, Rails, rackup or the script serves, by Bundler where there is a Gemf
   assert.throws(() => command({ Gemfile: "" }), { code: "no_start_command" });
 });
 
+test("a Gemfile with Jekyll is a site that Jekyll builds, unless something serves it", () => {
+  for (const gem of ["jekyll", "github-pages"]) {
+    const { build, start, name } = plan({ Gemfile: `  gem '${gem}', "~> 4.3"\n`, "_config.yml": "" });
+    assert.deepEqual(
+      build.map(({ args }) => args.join(" ")),
+      ["bundle exec jekyll build --destination _site"],
+    );
+    assert.equal(build[0]?.env["JEKYLL_ENV"], "production");
+    assert.equal(startCommand({ start }), "static");
+    assert.equal(name, "Jekyll site");
+  }
+  assert.equal(command({ Gemfile: gems("jekyll"), "config.ru": "" }), "bundle exec rackup --host 0.0.0.0 --port $PORT");
+  assert.equal(plan({ Gemfile: gems("jekyll-watch", "rails"), "config/application.rb": "" }).build.length, 0);
+});
+
 test("gems are kept by the lock file; those in the repository are used without a registry", () => {
   const locked = { Gemfile: gems("puma"), "Gemfile.lock": "a", "config.ru": "" };
   assert.notEqual(plan(locked).install?.inputs ?? null, null);

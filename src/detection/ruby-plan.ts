@@ -9,11 +9,13 @@ export function rubyPlan(tree: SourceTree, version: string): BuildPlan {
   checkVersion(tree, version);
   return {
     kind: "ruby",
-    name: isRails(tree) ? "Rails app" : "Ruby app",
+    name: isRails(tree) ? "Rails app" : isJekyll(tree) ? "Jekyll site" : "Ruby app",
     notes: [`Ruby ${version}`, ...notesOn(tree), ...versionNotes(askedVersions(tree, "ruby"), "Ruby", version)],
     tools: [],
     install: tree.has("Gemfile") ? installOf(tree, version) : null,
-    build: assets(tree),
+    build: isJekyll(tree)
+      ? [bundled(["jekyll", "build", "--destination", site], { JEKYLL_ENV: "production" }, tree)]
+      : assets(tree),
     prune: [],
     env: { ...gemEnv(tree), ...rubyEnv },
     start: () => startOf(tree),
@@ -31,6 +33,13 @@ const rubyEnv = {
 };
 
 const isRails = (tree: SourceTree): boolean => tree.has("config/application.rb");
+
+// github-pages is GitHub's set of Jekyll and its plugins.
+const isJekyll = (tree: SourceTree): boolean =>
+  /^[ \t]*gem[ (]*["'](?:jekyll|github-pages)["']/m.test(tree.text("Gemfile") ?? "") &&
+  !isRails(tree) &&
+  !tree.has("config.ru");
+const site = "_site";
 const isVendored = (tree: SourceTree): boolean => tree.paths.some((path) => path.startsWith("vendor/bundle/"));
 
 function notesOn(tree: SourceTree): string[] {
@@ -81,14 +90,16 @@ function installOf(tree: SourceTree, version: string): Install {
 
 function assets(tree: SourceTree): Step[] {
   if (!isRails(tree) || !tree.paths.some((path) => path.startsWith("app/assets/"))) return [];
-  const args = ["bundle", "exec", "rake", "assets:precompile"] as const;
-  return [
-    {
-      ...{ title: `Building: ${args.join(" ")}`, stage: "build", args: [...args] },
-      env: { ...gemEnv(tree), ...rubyEnv, SECRET_KEY_BASE_DUMMY: "1" },
-      ...{ tool: "script", otherwise: "build_script_failed" },
-    },
-  ];
+  return [bundled(["rake", "assets:precompile"], { SECRET_KEY_BASE_DUMMY: "1" }, tree)];
+}
+
+function bundled(command: readonly string[], env: Readonly<Record<string, string>>, tree: SourceTree): Step {
+  const args = ["bundle", "exec", ...command] as const;
+  return {
+    ...{ title: `Building: ${args.join(" ")}`, stage: "build", args: [...args] },
+    env: { ...gemEnv(tree), ...rubyEnv, ...env },
+    ...{ tool: "script", otherwise: "build_script_failed" },
+  };
 }
 
 /** Returns the start command. puma serves requests concurrently; rackup uses whatever server is installed. */
@@ -96,6 +107,7 @@ function startOf(tree: SourceTree): Start {
   const gems = `${tree.text("Gemfile") ?? ""}`;
   const run = tree.has("Gemfile") ? "bundle exec " : "";
   const command = (text: string, because: string): Start => ({ how: "command", command: `${run}${text}`, because });
+  if (isJekyll(tree)) return { how: "static", folder: site, fallback: "none", because: "the Gemfile's jekyll" };
   if (isRails(tree)) return command("rails server --binding 0.0.0.0 --port $PORT", "config/application.rb");
   const hasPuma = /^[ \t]*gem[ (]*["']puma["']/m.test(gems);
   if (tree.has("config.ru"))

@@ -501,6 +501,19 @@ describeLanguage("Ruby and PHP applications", {}, () => {
     assert.deepEqual(await visit(test, image), { status: 200, text: "ruby" });
   });
 
+  // A stand-in for Jekyll, as a gem of the source, takes the place of the real one, which needs a registry.
+  it("a Gemfile with Jekyll becomes a static site", async (t) => {
+    if (test.options.languages.ruby === null) return t.skip("SKIPPED: no ruby");
+    const files = {
+      Gemfile: 'gem "jekyll", path: "jekyll"\n',
+      "jekyll/jekyll.gemspec": `Gem::Specification.new { |s| s.name = "jekyll"; s.version = "4.3.0"; s.summary = s.author = "x"; s.files = []; s.bindir = "bin"; s.executables = ["jekyll"] }`,
+      "jekyll/bin/jekyll": `Dir.mkdir(ARGV.fetch(2)); File.write(ARGV[2] + "/index.html", ARGV.first + ENV["JEKYLL_ENV"])`,
+    };
+    const image = imageOf((await attempt(test.builder, files)).outcome);
+    assert.equal(image.kind, "static");
+    assert.deepEqual(await visit(test, image), { status: 200, text: "buildproduction" });
+  });
+
   it("PHP's own server serves public/, and index.php for paths without a file", async (t) => {
     if (test.options.languages.php === null) return t.skip("SKIPPED: no php");
     const files = {
