@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../kit/log.ts";
-import { certificateIssuerOf, certificateSettingsOf, hasHttps } from "./certificate-settings.ts";
+import { certificateIssuerOf, certificateSettingsOf, dnsProviderOf, hasHttps } from "./certificate-settings.ts";
 import { readConfig } from "./config.ts";
 
 const settings = (environment: Record<string, string>) => certificateSettingsOf(readConfig(environment), silentLog);
@@ -26,11 +26,10 @@ test("the edge listens for HTTPS once certificates are ordered or given", () => 
 });
 
 test("half of an external account refuses the start with a sentence", async () => {
-  const issuer = (more: Record<string, string>) =>
-    certificateIssuerOf(readConfig({ BERTH_ACME_DIRECTORY: "letsencrypt", ...more }));
-  for (const half of [{ BERTH_ACME_EAB_ID: "id" }, { BERTH_ACME_EAB_KEY: "a2V5" }])
-    await assert.rejects(issuer(half), /BERTH_ACME_EAB_ID and BERTH_ACME_EAB_KEY belong together/);
-  assert.notEqual(await issuer({ BERTH_ACME_EAB_ID: "id", BERTH_ACME_EAB_KEY: "a2V5" }), null);
+  const config = (BERTH_ACME_EAB: string) => readConfig({ BERTH_ACME_DIRECTORY: "letsencrypt", BERTH_ACME_EAB });
+  for (const half of ["id", "id:", ":a2V5"])
+    assert.throws(() => config(half), /BERTH_ACME_EAB must be a key id and a key in base64url/);
+  assert.notEqual(await certificateIssuerOf(config("id:a2V5")), null);
   assert.equal(await certificateIssuerOf(readConfig({})), null);
 });
 
@@ -41,4 +40,13 @@ test("a certificate is ordered for the control host and the applications' domain
   };
   assert.deepEqual(names("Berth.Example.com.", "apps.example.com"), ["berth.example.com", "apps.example.com"]);
   assert.deepEqual(names("127.0.0.1", "localhost"), [null, null]);
+});
+
+test("half a setting of DNS updates, a wrong address or a key that cannot be read refuse the start with a sentence", () => {
+  const of = (server: string, key: string) => () =>
+    dnsProviderOf(readConfig({ BERTH_DNS_UPDATE_SERVER: server, BERTH_DNS_UPDATE_KEY_FILE: key }));
+  assert.throws(of("192.0.2.1", ""), /belong together/);
+  assert.throws(of("ns.example.com", "/nonexistent"), /not an IP address/);
+  assert.throws(of("192.0.2.1:5353", "/nonexistent"), /BERTH_DNS_UPDATE_KEY_FILE cannot be read/);
+  assert.equal(of("", "")(), null);
 });

@@ -3,8 +3,7 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, write
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
-import { pathsIn } from "./config.ts";
-import { StartRefused } from "./start-refused.ts";
+import { StartRefused, pathsIn } from "./config.ts";
 
 /**
  * Creates the data folder (0700) and locks it for this process. Throws `StartRefused` if another process holds it or it can't be written.

@@ -1,13 +1,15 @@
+import { rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
 import { createHaproxyEdge } from "../adapters/edge-haproxy/haproxy-edge.ts";
 import { readHaproxyRecord } from "../adapters/edge-haproxy/haproxy-process.ts";
 import type { Log } from "../kit/log.ts";
-import { isAlive } from "../kit/processes.ts";
+import { identify, isAlive, processIds, readProcessFile, sendSignal, type ProcessIdentity } from "../kit/processes.ts";
+import { until } from "../kit/until.ts";
 import type { Edge } from "../ports/edge.ts";
-import { pathsIn, type Config } from "./config.ts";
 import { hasHttps } from "./certificate-settings.ts";
-import { earlierEdgeProcesses, endEarlierEdge } from "./earlier-edge.ts";
+import { StartRefused, pathsIn, type Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
-import { StartRefused } from "./start-refused.ts";
 
 /** What the edge depends on. */
 export interface EdgeFoundation {
@@ -60,4 +62,75 @@ export function edgeListens(config: Config): boolean {
 /** Returns the ports that visitors connect to. */
 export function edgePortsOf(config: Config): readonly number[] {
   return [config.edgePort, ...(hasHttps(config) ? [config.edgeTlsPort] : [])];
+}
+
+/**
+ * Throws `StartRefused`, before anything is changed, if another program uses one of the ports. The edge of an earlier start may keep its
+ * own (`edgeListens`).
+ */
+export async function requireFreePorts(config: Config, edgeListens: boolean): Promise<void> {
+  const opensEdge = config.roles.includes("edge") && !edgeListens;
+  const wanted = [
+    { port: config.httpPort, name: "BERTH_HTTP_PORT" },
+    { port: config.roles.includes("git") ? config.sshPort : 0, name: "BERTH_SSH_PORT" },
+    { port: opensEdge ? config.edgePort : 0, name: "BERTH_EDGE_PORT" },
+    { port: opensEdge && hasHttps(config) ? config.edgeTlsPort : 0, name: "BERTH_EDGE_TLS_PORT" },
+  ];
+  for (const { port, name } of wanted) {
+    const trouble = port === 0 ? undefined : await tryPort(config.listen, port);
+    if (trouble === "EADDRINUSE")
+      throw new StartRefused(
+        `Port ${port} on ${config.listen} is in use by another program. Stop it, or set ${name} to another port.`,
+      );
+    if (trouble === "EACCES")
+      throw new StartRefused(`This user may not open port ${port}. Set ${name} to a port above 1023.`);
+    if (trouble === "EADDRNOTAVAIL")
+      throw new StartRefused(
+        `This machine has no address ${config.listen}. Set BERTH_LISTEN to an address of this machine.`,
+      );
+  }
+}
+
+/** Returns the code of the error that listening on the port causes, or undefined. */
+export function tryPort(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+const drainMs = 10_000;
+
+/** Returns the processes of the built-in edge with this state folder: the one that listens, and those that it replaced. */
+export function earlierEdgeProcesses(stateDir: string): readonly ProcessIdentity[] {
+  const settings = join(stateDir, "settings.json");
+  const isEdge = (pid: number) => readProcessFile(pid, "cmdline").split("\0").includes(settings);
+  return processIds().flatMap((pid) => (isEdge(pid) ? (identify(pid) ?? []) : []));
+}
+
+/**
+ * Makes a built-in edge of an earlier version release its ports, so that HAProxy can listen there at once. It finishes its open requests
+ * within ten seconds. Its folder, which holds private keys, is removed.
+ */
+export async function endEarlierEdge(
+  stateDir: string,
+  ports: readonly number[],
+  { host, log }: { readonly host: string; readonly log: Log },
+): Promise<void> {
+  const found = earlierEdgeProcesses(stateDir);
+  if (found.length > 0) {
+    log.info({ pids: found.map(({ pid }) => pid) }, "HAProxy replaces the built-in edge of an earlier version.");
+    for (const each of found) sendSignal(each, "SIGTERM");
+    const areFree = async () => {
+      const troubles = await Promise.all(ports.map((port) => tryPort(host, port)));
+      return troubles.includes("EADDRINUSE") ? undefined : true;
+    };
+    const kill = () => found.forEach((each) => sendSignal(each, "SIGKILL"));
+    if ((await until(areFree, { timeoutMs: 3000, atMostMs: 20 })) === undefined) {
+      kill();
+      await until(areFree, { timeoutMs: 3000, atMostMs: 20 });
+    } else setTimeout(kill, drainMs).unref();
+  }
+  rmSync(stateDir, { recursive: true, force: true });
 }

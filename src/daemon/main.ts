@@ -3,8 +3,7 @@ import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
-import { givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
-import { StartRefused } from "./start-refused.ts";
+import { StartRefused, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
 
 const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --help
 

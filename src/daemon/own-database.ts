@@ -1,12 +1,19 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PoolConfig } from "pg";
 import { createLocalServer, type LocalServer } from "../adapters/postgres-host-local/server.ts";
+import {
+  claimPrimary,
+  findPrimary,
+  liveControlPlanes,
+  type Primary,
+} from "../features/control-planes/control-planes.ts";
 import type { Log } from "../kit/log.ts";
 import { removeRunFolder, runFolder } from "../kit/run-folder.ts";
-import type { Config } from "./config.ts";
-import { pathsIn } from "./config.ts";
+import type { Db } from "../store/database.ts";
+import { keyProblem } from "../store/rotate-vault.ts";
+import { StartRefused, firstDatabaseUid, pathsIn, type Config } from "./config.ts";
 import { isDataFolderHeld } from "./data-folder.ts";
-import { StartRefused } from "./start-refused.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
 /** The control plane's own database: how to connect to it, and how to stop it if Berth runs it. */
@@ -47,7 +54,7 @@ export async function openOwnDatabase(
     dir,
     socketDir: join(runFolder(config.dataDir), "control"),
     port: null,
-    uid: config.isRoot ? config.databaseUidBase - 1 : null,
+    uid: config.isRoot ? firstDatabaseUid(config) - 1 : null,
     settings: tuning,
   });
   const wasRunning = (await server.observe()) === "running";
@@ -97,4 +104,68 @@ export function guardServer(
       await mending;
     },
   };
+}
+
+/** Refuses a start that would create a new control database beside what belongs to a missing one. */
+export function requireOwnDatabase(config: Config): void {
+  const { ownPostgres, keyFile } = pathsIn(config.dataDir);
+  if (config.databaseUrl !== null || existsSync(join(ownPostgres, "data", "PG_VERSION"))) return;
+  if (existsSync(keyFile) || hasTenants(config))
+    throw new StartRefused(
+      `The control plane's database is missing from ${ownPostgres}, but ${config.dataDir} holds what belongs to it. Restore that folder from a copy. For a new platform, set BERTH_DATA to an empty folder.`,
+    );
+}
+
+/** Refuses a start whose database or key file is not the one that belongs to this data folder, before anything is written to either. */
+export async function requireMatchingData(config: Config, db: Db): Promise<void> {
+  const isEmpty = (await db.selectFrom("organization").select("id").limit(1).executeTakeFirst()) === undefined;
+  if (isEmpty && hasTenants(config))
+    throw new StartRefused(
+      `The database is empty, but ${config.dataDir} holds repositories or databases of projects. Restore the database that belongs to them. For a new platform, set BERTH_DATA to an empty folder.`,
+    );
+  const problem = await keyProblem(db, config.keyFile ?? pathsIn(config.dataDir).keyFile);
+  if (problem !== undefined) throw new StartRefused(problem);
+}
+
+/** Writes this machine's name again if its file is lost: rows about replicas and edges use it. */
+export async function restoreMachineName(config: Config, db: Db): Promise<void> {
+  const file = join(config.dataDir, "machine-name");
+  // In a shared database, another data folder may be the primary.
+  if (config.databaseUrl !== null || existsSync(file)) return;
+  const known = (await findPrimary(db))?.machine;
+  if (known !== undefined) writeFileSync(file, `${known}\n`, { mode: 0o600 });
+}
+
+function hasTenants({ dataDir }: Config): boolean {
+  const { repositories, databases } = pathsIn(dataDir);
+  return [repositories, databases].some(
+    (folder) => existsSync(folder) && readdirSync(folder).some((name) => /^(?:prj|dbs)_/.test(name)),
+  );
+}
+
+/**
+ * Makes this process the primary of its database, or throws `StartRefused` if another is. Repositories, applications and databases are in
+ * the primary's data folder, so another folder must not replace it by itself. Without BERTH_DATABASE_URL the database is in the data folder
+ * and has no other primary.
+ */
+export async function becomePrimary(
+  config: Config,
+  { db, log }: { db: Db; log: Log },
+  primary: Primary,
+): Promise<void> {
+  const isAnyLive = (await liveControlPlanes(db)).some(({ roles }) => roles.includes("git"));
+  const other = await claimPrimary(db, primary, config.databaseUrl === null || (config.replacePrimary && !isAnyLive));
+  if (other === undefined) return;
+  log.error({ primary: other }, "another control plane is the primary of this database");
+  throw new StartRefused(
+    `This database's primary control plane, with its repositories and applications, is on ${other}. Start this one with --roles=api, or with --roles=api,reconcile,edge on the same machine. Only if that data folder is lost: set BERTH_REPLACE_PRIMARY=1 once.`,
+  );
+}
+
+/** Throws `StartRefused` if this process is neither the primary nor has a shared database: only the primary can start one. */
+export function requireSharedDatabase(config: Config): void {
+  if (config.roles.includes("git") || config.databaseUrl !== null) return;
+  throw new StartRefused(
+    `The roles ${config.roles.join(", ")} work for a primary control plane on another data folder. Set BERTH_DATABASE_URL to its database, and BERTH_KEY_FILE to a copy of its secrets.key.`,
+  );
 }

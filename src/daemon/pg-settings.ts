@@ -5,21 +5,16 @@ import type { ServerLogin } from "../adapters/postgres-host-server/primary.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { ServerTls } from "../kit/server-tls.ts";
 import type { OpenPort } from "../sandbox/veth-rules.ts";
-import { optionalText, type Setting } from "./settings.ts";
+import { optional, setting } from "./settings.ts";
 
 /** Settings for existing PostgreSQL servers: one for the control plane's own database, one for projects' databases. */
 export const pgSettings = {
-  databaseUrl: optionalText(
-    "BERTH_DATABASE_URL",
+  databaseUrl: optional("BERTH_DATABASE_URL").means(
     "The control plane's own database; when unset, Berth runs one itself.",
   ),
-  pgUrl: {
-    name: "BERTH_PG_URL",
-    standard: "",
-    meaning:
-      "An existing PostgreSQL server for the projects' databases, as a libpq connection URL, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts separated by commas. `?sslmode=verify-full&sslrootcert=/etc/berth/pg-ca.pem` secures the connections. The role must be a superuser. When unset, each project gets a server of its own on this machine.",
-    read: (text) => (text === undefined ? null : readPgUrl(text)),
-  } satisfies Setting<PgServer | null>,
+  pgUrl: setting("BERTH_PG_URL", "", (text) => (text === undefined ? null : readPgUrl(text))).means(
+    "An existing PostgreSQL server for the projects' databases, as a libpq connection URL, such as `postgresql://berth:secret@10.0.0.7/postgres`; with standbys, all hosts separated by commas. `?sslmode=verify-full&sslrootcert=/etc/berth/pg-ca.pem` secures the connections. The role must be a superuser. When unset, each project gets a server of its own on this machine.",
+  ),
 };
 
 /**

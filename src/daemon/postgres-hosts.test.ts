@@ -6,9 +6,8 @@ import { postgresHostDouble, runtimeDouble } from "../../test/support/port-doubl
 import { testFolder } from "../../test/support/test-folder.ts";
 import { newDatabaseSpec } from "../ports/postgres-host.suite.ts";
 import type { DatabaseSpec } from "../ports/postgres-host.ts";
-import { joinPostgresHosts } from "./join-postgres-hosts.ts";
 import { pgPortsOf, pgSettings } from "./pg-settings.ts";
-import { missingOnServer, withMissing } from "./server-isolation.ts";
+import { joinPostgresHosts, missingOnServer, withMissing } from "./postgres-hosts.ts";
 
 const read = pgSettings.pgUrl.read;
 

@@ -1,22 +1,20 @@
+import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
 import { openControlGroups } from "../adapters/postgres-host-local/control-groups.ts";
 import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-postgres-host.ts";
 import { createServerPostgresHost } from "../adapters/postgres-host-server/server-postgres-host.ts";
-import { createDiskLogStore } from "../adapters/log-store-disk/disk-log-store.ts";
-import type { AddressPolicy } from "../kit/pinned-address.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
 import { limitPlans } from "../building/limit-plans.ts";
-import type { DataDisk } from "../ports/data-disk.ts";
+import type { AddressPolicy } from "../kit/pinned-address.ts";
 import { removeRunFolder } from "../kit/run-folder.ts";
+import type { DataDisk } from "../ports/data-disk.ts";
 import { trustedCertificates } from "../sandbox/certificates.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
-import { mibToBytes, pathsIn } from "./config.ts";
-import { createFamily } from "./create-family.ts";
-import type { Foundation } from "./foundation.ts";
-import { joinPostgresHosts } from "./join-postgres-hosts.ts";
-import { pushLimitsOf } from "./limits.ts";
-import { requirePart } from "./require-part.ts";
-import { missingOnServer, withMissing } from "./server-isolation.ts";
+import { firstDatabaseUid, mibToBytes, pathsIn, pushLimitsOf } from "./config.ts";
+import { createContainerFamily } from "./container-family.ts";
+import { joinBuilders, joinRuntimes, requirePart, type Family, type Foundation, type Member } from "./family.ts";
+import { joinPostgresHosts, missingOnServer, withMissing } from "./postgres-hosts.ts";
+import { createProcessFamily } from "./process-family.ts";
 
 /** Creates the parts that need the primary control plane's disk or run on its machine. */
 export async function createPrimaryParts(
@@ -39,7 +37,7 @@ export async function createPrimaryParts(
     runtime: server === null ? runtime : withMissing(runtime, () => missingOnServer(server.openDatabases())),
     postgresHost: instances,
     tenantDatabase: createPostgresTenantDatabase({
-      connections: config.browserConnections,
+      connections: 3,
       endSession: ({ spec }, processId) => instances.endSession(spec, processId),
       limitSession: ({ spec }, processId) => instances.limitSession(spec, processId),
     }),
@@ -66,7 +64,7 @@ export async function createPrimaryParts(
 
 /** git runs as its own user: one uid below the one of the control plane's own database. */
 function gitConfinement({ config, parts }: Foundation): Promise<Confinement> {
-  return createConfinement(parts, { uid: config.databaseUidBase - 2, program: parts.git ?? "git" });
+  return createConfinement(parts, { uid: firstDatabaseUid(config) - 2, program: parts.git ?? "git" });
 }
 
 function postgresHost({ config, parts }: Foundation) {
@@ -74,8 +72,8 @@ function postgresHost({ config, parts }: Foundation) {
   const { databases } = pathsIn(config.dataDir);
   const databaseGroups = openControlGroups(databases, {
     memoryBytes: mibToBytes(config.databaseMemoryMib),
-    processes: config.databaseProcesses,
-    cpus: config.databaseCpus,
+    processes: 100,
+    cpus: config.appCpus,
   });
   // Without the server's programs everything but databases works, and creating a database fails with the reason.
   const local = createLocalPostgresHost({
@@ -85,14 +83,41 @@ function postgresHost({ config, parts }: Foundation) {
     groups: databaseGroups,
     pgDump: parts.pgDump,
     pgRestore: parts.pgRestore,
-    uidBase: config.isRoot ? config.databaseUidBase : null,
+    uidBase: config.isRoot ? firstDatabaseUid(config) : null,
   });
   const server =
     config.pgUrl === null
       ? null
       : createServerPostgresHost({
           ...{ server: config.pgUrl, dir: databases, bwrap: parts.bwrap, pgDump: parts.pgDump },
-          ...{ pgRestore: parts.pgRestore, uidBase: config.isRoot ? config.databaseUidBase : null },
+          ...{ pgRestore: parts.pgRestore, uidBase: config.isRoot ? firstDatabaseUid(config) : null },
         });
   return { instances: joinPostgresHosts({ local, server, dir: databases }), databaseGroups, server };
+}
+
+/**
+ * Creates the families that BERTH_RUNTIME names and joins them into one. Docker and Swarm are one family, because they use the same engine:
+ * the swarm's runtime also runs what is built for Docker, on this machine.
+ */
+async function createFamily(foundation: Foundation): Promise<Family> {
+  const { runtimes } = foundation.config;
+  const engine = runtimes.includes("swarm") ? "swarm" : "docker";
+  const created = new Map<"process" | typeof engine, Family>();
+  const members: Member[] = [];
+  for (const name of runtimes) {
+    const kind = name === "process" ? name : engine;
+    const family =
+      created.get(kind) ??
+      (await (kind === "process" ? createProcessFamily(foundation) : createContainerFamily(foundation, kind)));
+    created.set(kind, family);
+    members.push({ name, builder: family.builder, runtime: family.runtime });
+  }
+  const [first, ...others] = members as [Member, ...Member[]];
+  return {
+    builder: joinBuilders([first, ...others]),
+    runtime: joinRuntimes([first, ...others]),
+    async leave() {
+      for (const family of created.values()) await family.leave();
+    },
+  };
 }

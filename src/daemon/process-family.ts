@@ -4,13 +4,10 @@ import { findLanguages } from "../adapters/builder-process/tools/machine-languag
 import { createProcessRuntime } from "../adapters/runtime-process/process-runtime.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { mibToBytes, pathsIn } from "./config.ts";
-import type { Family } from "./family.ts";
-import { packageServersOf, readPackageSettings } from "./package-settings.ts";
-import { requirePart } from "./require-part.ts";
 import { edgePortsOf } from "./edge.ts";
+import { requirePart, storageQuota, type Family, type Foundation } from "./family.ts";
+import { packageServersOf, readPackageSettings } from "./package-settings.ts";
 import { databaseCaOf, pgPortsOf } from "./pg-settings.ts";
-import { storageQuota } from "./storage-quota.ts";
-import type { Foundation } from "./foundation.ts";
 
 /** Creates a builder and a runtime that use sandboxed processes on this machine, without a container engine. */
 export async function createProcessFamily({ config, parts, log }: Foundation): Promise<Family> {
@@ -52,7 +49,7 @@ export async function createProcessFamily({ config, parts, log }: Foundation): P
     sharesInstalls: config.sharesInstalls,
     maxSourceBytes: mibToBytes(config.treeMib),
     buildDiskBytes: mibToBytes(config.buildDiskMib),
-    imageLimits: { bytes: mibToBytes(config.imageMib), entries: config.imageEntries },
+    imageLimits: { bytes: mibToBytes(config.imageMib), entries: 500_000 },
     log,
     ...(config.caFile === null ? {} : { caFile: config.caFile }),
   });

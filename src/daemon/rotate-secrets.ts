@@ -1,9 +1,8 @@
-import { rotateVault } from "../store/rotate-vault.ts";
 import { openDatabase } from "../store/database.ts";
+import { rotateVault } from "../store/rotate-vault.ts";
 import { pathsIn, type Config } from "./config.ts";
 import { createLog } from "./log.ts";
-import { openOwnDatabase } from "./own-database.ts";
-import { requireMatchingData, requireOwnDatabase } from "./require-data.ts";
+import { openOwnDatabase, requireMatchingData, requireOwnDatabase } from "./own-database.ts";
 import { ensureMachine } from "./setup/machine.ts";
 
 /** Seals every secret in the database under a new key. The platform may run meanwhile. */

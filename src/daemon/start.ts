@@ -1,16 +1,16 @@
-import { hostname } from "node:os";
 import { existsSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
-import { createGitServers, type GitServers } from "../git/git-servers.ts";
-import { raiseRouteVersion } from "../features/deployments/deployments.ts";
-import { findPrimary } from "../features/control-planes/control-planes.ts";
 import type { HandlerPlatform } from "../features/context.ts";
+import { findPrimary } from "../features/control-planes/control-planes.ts";
+import { raiseRouteVersion } from "../features/deployments/deployments.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
-import type { OperatorText } from "../http/operator-texts.ts";
+import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
 import { createForward } from "../http/forward.ts";
+import type { OperatorText } from "../http/operator-texts.ts";
 import { createHttpServer, type HttpOptions, type HttpServer } from "../http/server.ts";
 import { createSignInLinks, type SignInLinks } from "../http/sign-in.ts";
 import type { Driver } from "../reconcile/driver.ts";
@@ -19,28 +19,26 @@ import type { Confinement } from "../sandbox/confine.ts";
 import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
-import { addressesOf } from "./addresses.ts";
-import { pathsIn, type Config } from "./config.ts";
-import { prepareDashboard } from "./prepare-dashboard.ts";
+import { StartRefused, httpLimitsOf, pathsIn, pushLimitsOf, type Config } from "./config.ts";
 import { holdDataFolder } from "./data-folder.ts";
-import { edgeListens } from "./edge.ts";
-import { endEdge, endTenants } from "./end-tenants.ts";
-import { admitCode, requireAdmittedCode, type CodeAdmission } from "./foreign-code.ts";
-import { StartRefused } from "./start-refused.ts";
+import { edgeListens, requireFreePorts } from "./edge.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
-import { createGitGate } from "./git-gate.ts";
-import { prometheusText } from "./prometheus.ts";
+import { admitCode, createGitGate, requireAdmittedCode, type CodeAdmission } from "./git-gate.ts";
 import { createLog } from "./log.ts";
-import { openOwnDatabase } from "./own-database.ts";
-import { requireFreePorts } from "./ports-free.ts";
-import { readinessChecks } from "./readiness.ts";
-import { becomePrimary, requireSharedDatabase } from "./primary.ts";
-import { requireMatchingData, requireOwnDatabase, restoreMachineName } from "./require-data.ts";
-import { createReconcilers } from "./reconcilers.ts";
+import {
+  becomePrimary,
+  openOwnDatabase,
+  requireMatchingData,
+  requireOwnDatabase,
+  requireSharedDatabase,
+  restoreMachineName,
+} from "./own-database.ts";
+import { prepareDashboard } from "./prepare-dashboard.ts";
+import { prometheusText } from "./prometheus.ts";
+import { createReconcilers, readinessChecks } from "./reconcilers.ts";
 import { ensureMachine, type MachineParts } from "./setup/machine.ts";
-import type { Shutdown } from "./shutdown.ts";
-import { httpLimitsOf, pushLimitsOf } from "./limits.ts";
-import { dataDiskOf, wire } from "./wire.ts";
+import { endEdge, endTenants, type Shutdown } from "./shutdown.ts";
+import { addressesOf, dataDiskOf, wire } from "./wire.ts";
 
 /** The running platform. */
 export interface RunningPlatform {

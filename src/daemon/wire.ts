@@ -1,31 +1,37 @@
-import { hostname } from "node:os";
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
 import packageJson from "../../package.json" with { type: "json" };
 import { createLocalDataDisk } from "../adapters/data-disk-local/local-data-disk.ts";
 import { createDnsResolver } from "../adapters/dns-resolver/dns-resolver.ts";
+import { createOutboxNotifier } from "../adapters/notifier-outbox/outbox-notifier.ts";
+import { createSmtpNotifier } from "../adapters/notifier-smtp/smtp-notifier.ts";
+import { createWebhookNotifier } from "../adapters/notifier-webhook/webhook-notifier.ts";
 import { createOutgoingHttp } from "../adapters/outgoing-http/outgoing-http.ts";
+import { createDiskStorage } from "../adapters/storage-disk/disk-storage.ts";
+import { createS3Storage, type S3StorageOptions } from "../adapters/storage-s3/s3-storage.ts";
 import { HttpsNames } from "../features/certificates/certificates.ts";
-import { createAddressGuard } from "../kit/reachable-addresses.ts";
+import type { Addresses } from "../features/context.ts";
+import type { DomainSettings } from "../features/domains/domains.ts";
 import { createTerminals } from "../features/runs/runs.ts";
 import type { Log } from "../kit/log.ts";
 import { formatOwner, ownIdentity } from "../kit/processes.ts";
-import type { Confinement } from "../sandbox/confine.ts";
+import { createAddressGuard } from "../kit/reachable-addresses.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { DnsAnswer } from "../ports/dns.ts";
+import type { MailTo, Notifier } from "../ports/notifier.ts";
+import type { Storages } from "../ports/storage.ts";
 import { createIngest } from "../reconcile/logs/ingest.ts";
 import type { Platform } from "../reconcile/platform.ts";
+import type { Confinement } from "../sandbox/confine.ts";
 import { openVault } from "../store/vault.ts";
-import { certificateIssuerOf, certificateSettingsOf } from "./certificate-settings.ts";
+import { certificateIssuerOf, certificateSettingsOf, dnsProviderOf } from "./certificate-settings.ts";
+import { StartRefused, diskLimitsOf, mibToBytes, pathsIn, pushLimitsOf, type Config } from "./config.ts";
 import { machineName } from "./data-folder.ts";
-import { dnsProviderOf } from "./dns-provider.ts";
 import { createEdge } from "./edge.ts";
 import { noEdge, partsOfPrimary } from "./elsewhere.ts";
-import type { Foundation } from "./foundation.ts";
-import { addressesOf, domainSettingsOf } from "./addresses.ts";
-import { mibToBytes, pathsIn, type Config } from "./config.ts";
-import { diskLimitsOf, pushLimitsOf } from "./limits.ts";
+import type { Foundation } from "./family.ts";
 import { createPrimaryParts } from "./primary-parts.ts";
-import { mailToOf, notifiersOf } from "./notifiers.ts";
-import { storagesOf } from "./storages.ts";
 
 /** Creates the platform. This composition root is the only place that gives a port its adapter. */
 export async function wire(foundation: Foundation): Promise<Wired> {
@@ -101,7 +107,7 @@ function settingsOf(config: Config): Platform["settings"] {
   return {
     buildLimits: {
       memoryBytes: mibToBytes(config.buildMemoryMib),
-      processes: config.buildProcesses,
+      processes: 1024,
       timeoutMs: seconds(config.buildSeconds),
       silenceMs: seconds(config.silenceSeconds),
     },
@@ -114,40 +120,38 @@ function settingsOf(config: Config): Platform["settings"] {
       processes: config.appProcesses,
       cpus: config.appCpus,
     },
-    steadyMs: seconds(config.steadySeconds),
+    steadyMs: seconds(3),
     health: {
       everyMs: 1000,
-      timeoutMs: seconds(config.healthTimeoutSeconds),
+      timeoutMs: seconds(5),
       budgetMs: seconds(config.healthBudgetSeconds),
     },
     releaseTimeoutMs: seconds(config.releaseSeconds),
     edgeConfirmMs: 15_000,
     backups: {
-      daily: config.backupDaily,
-      window: { startHour: config.backupStartHour, hours: config.backupWindowHours },
-      retention: { daily: config.backupKeepDaily, weekly: config.backupKeepWeekly, manual: config.backupKeepManual },
+      window: config.backupWindow,
+      retention: { daily: config.backupKeepDaily, weekly: 4, manual: 20 },
       finalRetention: { days: config.finalBackupDays, bytes: mibToBytes(config.finalBackupsMib) },
-      concurrent: config.concurrentBackups,
+      concurrent: 2,
       timeoutMs: seconds(config.backupHours * 3600),
     },
     drainMs: seconds(config.drainSeconds),
     stopGraceMs: seconds(config.stopGraceSeconds),
-    appPort: config.appPort,
     metrics: {
-      retention: { hoursOfMinutes: 3, hoursOfQuarters: 48, days: config.metricsDays },
+      retention: { hoursOfMinutes: 3, hoursOfQuarters: 48, days: 8 },
       pageLooks: { everySeconds: config.pageLookSeconds, timeoutMs: 10_000 },
     },
     purgeDays: config.purgeDays,
-    logLines: { burst: config.logLinesBurst, perSecond: config.logLinesPerSecond },
+    logLines: { burst: 20 * config.logLinesPerSecond, perSecond: config.logLinesPerSecond },
     disk: diskLimitsOf(config),
     history: { days: config.historyDays, perProject: 100 },
     follow: followSettingsOf(config),
     cron: {
-      timeoutMs: seconds(config.cronTimeoutSeconds),
+      timeoutMs: seconds(300),
       readyWaitMs: seconds(config.healthBudgetSeconds),
-      concurrent: config.concurrentCronCalls,
-      concurrentPerProject: config.projectCronCalls,
-      runsKept: config.cronRunsKept,
+      concurrent: 1000,
+      concurrentPerProject: 50,
+      runsKept: 1000,
     },
     monitors: monitorSettingsOf(config),
   };
@@ -156,7 +160,7 @@ function settingsOf(config: Config): Platform["settings"] {
 function followSettingsOf(config: Config): Platform["settings"]["follow"] {
   const { pack_bytes, tree_entries, tree_bytes } = pushLimitsOf(config);
   const treeLimits = { entries: tree_entries, bytes: tree_bytes };
-  return { pollMs: config.followMinutes * 60_000, packBytes: pack_bytes, treeLimits };
+  return { pollMs: 10 * 60_000, packBytes: pack_bytes, treeLimits };
 }
 
 function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
@@ -165,7 +169,7 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
   );
   return {
     everyMs: config.monitorSeconds * 1000,
-    coolDownMs: config.alertPauseMinutes * 60_000,
+    coolDownMs: 15 * 60_000,
     // Two processes on one machine must have different names.
     machine: config.roles.includes("git") ? hostname() : machineName(config.dataDir),
     version: packageJson.version,
@@ -181,9 +185,135 @@ function monitorSettingsOf(config: Config): Platform["settings"]["monitors"] {
       logs,
       backups,
     },
-    disk: { warnPercent: config.diskWarnPercent, failPercent: config.diskFullPercent },
-    memory: { warnPercent: config.memoryWarnPercent, failPercent: config.memoryFullPercent },
-    loadWarn: config.loadWarn,
-    backupAgeMs: config.backupAgeHours * 3_600_000,
+    disk: { warnPercent: 85, failPercent: 95 },
+    memory: { warnPercent: 90, failPercent: 97 },
+    loadWarn: 4,
+    backupAgeMs: 30 * 3_600_000,
   };
+}
+
+/**
+ * Returns how users reach applications and git: over HTTPS once the edge has a certificate for the name. URLs omit a protocol's default
+ * port.
+ */
+export function addressesOf(config: Config, https: Pick<HttpsNames, "has">): Addresses {
+  const withPort = (port: number, usual: number) => (port === usual ? "" : `:${port}`);
+  const urlOf = (hostname: string, plainPort: number) =>
+    https.has(hostname)
+      ? `https://${hostname}${withPort(config.edgeTlsPort, 443)}`
+      : `http://${hostname}${withPort(plainPort, 80)}`;
+  return {
+    appsDomain: config.domain,
+    get controlUrl() {
+      return urlOf(config.host, config.httpPort);
+    },
+    appUrl: (hostname) => urlOf(hostname, config.edgePort),
+    gitSsh: (org, slug) => `ssh://git@${config.host}${withPort(config.sshPort, 22)}/${org}/${slug}.git`,
+    gitHttp: (org, slug) => `${urlOf(config.host, config.httpPort)}/git/${org}/${slug}.git`,
+  };
+}
+
+/** Returns the addresses that users' hostnames must point to, and the platform's own names, which users can't attach. */
+export function domainSettingsOf(config: Config, https: Pick<HttpsNames, "has">): DomainSettings {
+  const plain = (name: string) => name.toLowerCase().replace(/\.$/, "");
+  const publicAddresses = config.publicAddresses.length > 0 ? config.publicAddresses : addressesOfListen(config.listen);
+  const isPublic = config.publicAddresses.length > 0 || publicAddresses.some((address) => !isLoopback(address));
+  const graceMs = 72 * 3_600_000;
+  return {
+    ...{ appsDomain: plain(config.domain), controlHost: plain(config.host), publicAddresses, isPublic, graceMs },
+    ordersCertificates: config.acmeDirectory !== null,
+    servesHttps: (hostname) => https.has(hostname),
+  };
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || address.startsWith("127.");
+}
+
+/**
+ * Returns the addresses at which clients reach `listen`. For a wildcard address these are the machine's addresses without loopback and
+ * link-local ones; 127.0.0.1 if nothing else fits.
+ */
+function addressesOfListen(listen: string): readonly string[] {
+  if (isIP(listen) > 0 && listen !== "0.0.0.0" && listen !== "::") return [listen];
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside = all.filter((each) => !each.internal && !each.address.startsWith("fe80:")).map((each) => each.address);
+  const usable = listen === "0.0.0.0" ? outside.filter((address) => isIP(address) === 4) : outside;
+  return isIP(listen) > 0 && usable.length > 0 ? usable : ["127.0.0.1"];
+}
+
+type StorageConfig = Pick<Config, "s3Url" | "s3SecretKeyFile">;
+
+/**
+ * Returns the storages of backups: always the disk, because older backups may be there, and an S3-compatible store, which is the default
+ * once it is configured.
+ */
+export function storagesOf(config: StorageConfig, dir: string): Storages {
+  const disk = createDiskStorage({ dir });
+  const bucket = bucketOf(config);
+  if (bucket === null) return { standard: "disk", named: { disk } };
+  return { standard: "s3", named: { disk, s3: createS3Storage(bucket) } };
+}
+
+/** Returns the S3-compatible store's options; null if none is configured. Throws `StartRefused` if its settings are incomplete or wrong. */
+function bucketOf({ s3Url, s3SecretKeyFile }: StorageConfig): S3StorageOptions | null {
+  if (s3Url === null && s3SecretKeyFile === null) return null;
+  if (s3Url === null || s3SecretKeyFile === null)
+    throw new StartRefused("BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE belong together: set both or neither.");
+  const url = URL.parse(s3Url);
+  const [, bucket = "", prefix = ""] = /^\/([^/]+)\/?(.*)$/.exec(url?.pathname ?? "") ?? [];
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username === "" || bucket === "")
+    throw new StartRefused(
+      "BERTH_S3_URL must be like https://ACCESS-KEY-ID@s3.eu-central-1.amazonaws.com/bucket/berth/?region=eu-central-1.",
+    );
+  return {
+    endpoint: url.origin,
+    ...{ bucket, prefix: decodeURIComponent(prefix), region: url.searchParams.get("region") ?? "us-east-1" },
+    ...{ accessKeyId: decodeURIComponent(url.username), secretKey: readSecret(s3SecretKeyFile) },
+  };
+}
+
+function readSecret(path: string): string {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new StartRefused(`BERTH_S3_SECRET_KEY_FILE cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+}
+
+type NotifierConfig = Pick<Config, "dataDir" | "smtpUrl" | "mailFrom" | "mailTo" | "webhookUrl" | "webhookSecret">;
+
+/**
+ * Creates the operator's notification channels: mail and webhook as configured, or the outbox in the data folder if neither is. Throws
+ * `StartRefused`.
+ */
+function notifiersOf(config: NotifierConfig, log: Log): readonly Notifier[] {
+  const chosen = [...mail(config), ...webhook(config)];
+  return chosen.length > 0 ? chosen : [createOutboxNotifier({ dir: pathsIn(config.dataDir).outbox, log })];
+}
+
+/**
+ * Returns a function that creates a mail channel to one address on the operator's mail server, for webhooks of the format `email`; null if
+ * no mail server is set.
+ */
+function mailToOf({ smtpUrl: url, mailFrom: from }: NotifierConfig): MailTo {
+  if (url === null || from === null) return null;
+  return (address) => createSmtpNotifier({ url, from, to: [address] });
+}
+
+function mail({ smtpUrl: url, mailFrom: from, mailTo: to }: NotifierConfig): Notifier[] {
+  if (url === null) return [];
+  if (!["smtp:", "smtps:"].includes(URL.parse(url)?.protocol ?? ""))
+    throw new StartRefused("BERTH_SMTP_URL must begin with smtp:// or smtps://.");
+  if (from === null || to.length === 0)
+    throw new StartRefused("BERTH_SMTP_URL needs BERTH_MAIL_FROM and BERTH_MAIL_TO beside it.");
+  return [createSmtpNotifier({ url, from, to })];
+}
+
+function webhook({ webhookUrl: url, webhookSecret: secret }: NotifierConfig): Notifier[] {
+  if (url === null) return [];
+  if (!["http:", "https:"].includes(URL.parse(url)?.protocol ?? ""))
+    throw new StartRefused("BERTH_WEBHOOK_URL must begin with http:// or https://.");
+  if (secret === null) throw new StartRefused("BERTH_WEBHOOK_URL needs BERTH_WEBHOOK_SECRET beside it.");
+  return [createWebhookNotifier({ url, secret })];
 }

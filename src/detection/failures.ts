@@ -234,7 +234,7 @@ export const builderFailures = {
   build_output_too_large: {
     stage: "build",
     summary: "The build left more files than an image may hold.",
-    hint: "Delete what the application does not need at the end of the build script. The operator's settings BERTH_IMAGE_MIB and BERTH_IMAGE_ENTRIES raise the limits.",
+    hint: "Delete what the application does not need at the end of the build script. The operator's setting BERTH_IMAGE_MIB raises the limit of bytes.",
   },
   disk_full: {
     stage: "build",

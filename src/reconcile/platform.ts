@@ -88,8 +88,6 @@ export interface ReconcileSettings {
   readonly edgeConfirmMs: number;
   readonly drainMs: number;
   readonly stopGraceMs: number;
-  /** The port on which applications should listen if their project sets none. */
-  readonly appPort: number;
   readonly cron: CronSettings;
   readonly follow: FollowSettings;
   readonly monitors: MonitorSettings;
@@ -129,9 +127,8 @@ export interface FollowSettings {
 }
 
 export interface BackupSettings {
-  /** Whether every database is backed up once a day. */
-  readonly daily: boolean;
-  readonly window: BackupWindow;
+  /** When every database is backed up once a day; null: never. */
+  readonly window: BackupWindow | null;
   readonly retention: Retention;
   readonly finalRetention: FinalRetention;
   readonly concurrent: number;

@@ -6,6 +6,9 @@ import type { ServerAddress } from "../kit/server-address.ts";
 import type { Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 
+/** The PORT of applications whose project sets none. */
+const standardPort = 3000;
+
 /** Returns what the runtime runs for a deployment's process type: its pinned image and variables, and what the platform adds. */
 export async function workloadOf(platform: Platform, source: WorkloadSource, process: string): Promise<Workload> {
   const { env, reach } = await environmentOf(platform, source, openVariables(platform.vault, source));
@@ -16,7 +19,7 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
     project_number: source.project_number,
     image_ref: source.image.image_ref,
     ...(source.image.runtime === undefined ? {} : { runtime: source.image.runtime }),
-    port: process === web ? (source.port ?? platform.settings.appPort) : null,
+    port: process === web ? (source.port ?? standardPort) : null,
     env: { ...env, BERTH_DEPLOYMENT: source.id },
     limits: platform.settings.workloadLimits,
     reach,

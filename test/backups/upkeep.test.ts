@@ -104,7 +104,7 @@ describe("backup maintenance", { skip: missingPart }, () => {
       ({
         ...running.platform,
         clock: { now: () => new Date(now + days * 86_400_000) },
-        settings: { backups: { ...running.platform.settings.backups, daily: true } },
+        settings: { backups: { ...running.platform.settings.backups, window: { startHour: 0, hours: 24 } } },
       }) as typeof running.platform;
     const daily = async () => (await rows()).filter(({ origin }) => origin === "daily");
     await Promise.all([1, 2, 3].map(() => requestDueBackups(at(1))));

@@ -64,7 +64,7 @@ const startOn = (dns: { readonly address: string }) =>
       BERTH_HEALTH_BUDGET_SECONDS: "10",
       BERTH_DRAIN_SECONDS: "1",
       BERTH_STOP_GRACE_SECONDS: "2",
-      BERTH_BACKUP_DAILY: "0",
+      BERTH_BACKUP_WINDOW: "never",
     },
     { startsFromNothing: true },
   );

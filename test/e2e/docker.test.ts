@@ -29,7 +29,7 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     nodeImage = await provideImage(engine.socket, "node");
     registry = withoutRegistry === false ? await startTestRegistry() : undefined;
     platform = await startPlatform({
-      ...{ BERTH_RUNTIME: "docker,process", BERTH_DOCKER_SOCKET: engine.socket, BERTH_NODE_IMAGE: nodeImage },
+      ...{ BERTH_RUNTIME: "docker,process", BERTH_DOCKER_SOCKET: engine.socket, BERTH_BASE_IMAGE: `node=${nodeImage}` },
       BERTH_SHARED_IMAGES: nodeImage,
       ...(registry === undefined ? {} : { BERTH_CA_FILE: registry.caFile, BERTH_PRIVATE_REGISTRIES: registry.host }),
     });

@@ -1,16 +1,16 @@
 // Drawn with other operation files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
 import { superuserConnection } from "../../src/adapters/postgres-host-local/superuser-connection.ts";
 import { routes } from "../../src/contract/routes.ts";
-import { findPostgres } from "../../src/daemon/setup/find-postgres.ts";
+import { findPostgres } from "../../src/daemon/setup/find-program.ts";
 import { runOk, systemPath } from "../../src/kit/exec.ts";
+import { eventually } from "../support/eventually.ts";
 import { createApp, type TestApp } from "./platform.ts";
 import { inEachWay, startVisitedPlatform, type VisitedPlatform } from "./ways.ts";
-import { eventually } from "../support/eventually.ts";
 
 const word = () => randomBytes(9).toString("hex");
 /** Variables of every shape that a log could contain in another encoding. */

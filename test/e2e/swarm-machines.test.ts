@@ -31,7 +31,7 @@ describe("machines of a platform on a Docker Swarm", { skip }, () => {
     cluster = await startMachines(3, "strangers");
     platform = await startPlatform({
       ...{ BERTH_RUNTIME: "swarm", BERTH_DOCKER_SOCKET: machine(0).socket },
-      BERTH_NODE_IMAGE: await provideImage(machine(0).socket, "node"),
+      BERTH_BASE_IMAGE: `node=${await provideImage(machine(0).socket, "node")}`,
       BERTH_SWARM_REGISTRY_PORT: String(await freePort()),
     });
     operator = await cliUser({ url: platform.api, token: platform.token });

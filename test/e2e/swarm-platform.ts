@@ -64,7 +64,7 @@ export function swarmOfThree() {
       ...{ BERTH_RUNTIME: "swarm", BERTH_DOCKER_SOCKET: machine(0).socket },
       BERTH_SWARM_MANAGERS: [machine(1), machine(2)].map(({ address }) => `${address}:${enginePort}`).join(),
       BERTH_SWARM_CERTIFICATES: cluster.certificates,
-      BERTH_NODE_IMAGE: await provideImage(machine(0).socket, "node"),
+      BERTH_BASE_IMAGE: `node=${await provideImage(machine(0).socket, "node")}`,
       BERTH_SWARM_REGISTRY_PORT: String(await freePort()),
     });
     const settings = { ...shared, BERTH_KEY_FILE: `${primary.dataDir}/secrets.key` };

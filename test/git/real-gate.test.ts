@@ -9,17 +9,18 @@ import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import { list } from "tar";
 import { createLocalRepositories } from "../../src/adapters/repositories-local/local-repositories.ts";
-import { admitCode, requireAdmittedCode } from "../../src/daemon/foreign-code.ts";
-import { createGitGate } from "../../src/daemon/git-gate.ts";
+import { admitCode, createGitGate, requireAdmittedCode } from "../../src/daemon/git-gate.ts";
 import { createGitServers, type GitServers } from "../../src/git/git-servers.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { formatIdentity, ownIdentity, readProcessFile } from "../../src/kit/processes.ts";
 import { until } from "../../src/kit/until.ts";
 import type { PlanRequest } from "../../src/ports/builder.ts";
 import type { Repositories } from "../../src/ports/repositories.ts";
-import { commitFile, git, makeKey, makeWorkTree, tryGit } from "../support/git-servers.ts";
 import { killProcesses, listProcesses } from "../e2e/processes.ts";
+import { guardMs } from "../support/eventually.ts";
 import { testBuild, testDeployment, testProject } from "../support/fixtures.ts";
+import { commitFile, git, makeKey, makeWorkTree, tryGit } from "../support/git-servers.ts";
+import { builderDouble } from "../support/port-doubles.ts";
 import {
   testApi,
   testDiskLimits,
@@ -28,8 +29,6 @@ import {
   type TestApi,
   type TestOrganization,
 } from "../support/test-platform.ts";
-import { guardMs } from "../support/eventually.ts";
-import { builderDouble } from "../support/port-doubles.ts";
 
 let api: TestApi;
 let root: string;

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
 import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts";
@@ -40,12 +43,12 @@ test(
   async () => {
     const server = await startSwift();
     await send({ ...server, bucket }, { method: "PUT" });
+    const folder = await mkdtemp(join(tmpdir(), "berth-s3-"));
+    const secretKeyFile = join(folder, "secret");
+    await writeFile(secretKeyFile, server.secretKey, { mode: 0o600 });
     const platform = await startPlatform({
-      BERTH_S3_ENDPOINT: server.endpoint,
-      BERTH_S3_REGION: server.region,
-      BERTH_S3_BUCKET: bucket,
-      BERTH_S3_ACCESS_KEY_ID: server.accessKeyId,
-      BERTH_S3_SECRET_KEY: server.secretKey,
+      BERTH_S3_URL: `${server.endpoint.replace("://", `://${server.accessKeyId}@`)}/${bucket}/berth/?region=${server.region}`,
+      BERTH_S3_SECRET_KEY_FILE: secretKeyFile,
     });
     try {
       const notes = await createApp(platform, "notes", app);
@@ -81,6 +84,7 @@ test(
     } finally {
       await platform.destroy();
       await server.close();
+      await rm(folder, { recursive: true });
     }
   },
 );

@@ -100,14 +100,13 @@ export const testSettings: ReconcileSettings = {
   health: { everyMs: 50, timeoutMs: 5000, budgetMs: 60_000 },
   steadyMs: 0,
   backups: {
-    ...{ daily: false, window: { startHour: 0, hours: 24 }, retention: { daily: 7, weekly: 4, manual: 20 } },
+    ...{ window: null, retention: { daily: 7, weekly: 4, manual: 20 } },
     ...{ finalRetention: { days: 365, bytes: 1e9 }, concurrent: 2, timeoutMs: 120_000 },
   },
   releaseTimeoutMs: 60_000,
   edgeConfirmMs: 60_000,
   drainMs: 0,
   stopGraceMs: 0,
-  appPort: 3000,
   cron: { timeoutMs: 60_000, readyWaitMs: 0, concurrent: 500, concurrentPerProject: 100, runsKept: 1000 },
   follow: { pollMs: 3_600_000, packBytes: 64 * 1024 ** 2, treeLimits: { entries: 1000, bytes: 1024 ** 2 } },
   monitors: {

@@ -61,9 +61,9 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/e2e/control-host.test.ts": [
     "src/http/",
-    "src/daemon/own-certificates",
-    "src/daemon/https-settings",
-    "src/daemon/server-",
+    "src/daemon/certificate-settings",
+    "src/daemon/network-settings",
+    "src/daemon/postgres-hosts",
   ],
   "test/e2e/control-planes.test.ts": [
     "/control-planes/",

@@ -83,7 +83,7 @@ const isPull =
 const pullText = "A base image of the Dockerfile could not be pulled";
 const ownPullText = "The base image that Berth builds on could not be pulled";
 const ownPullHint =
-  "Ask the operator to let the machine reach the registry, or to name another image with BERTH_NODE_IMAGE, BERTH_PYTHON_IMAGE or the like.";
+  "Ask the operator to let the machine reach the registry, or to name another image with BERTH_BASE_IMAGE.";
 
 const shortened = (text: string): string => text.replace(/\s+/g, " ").slice(0, 400);
 

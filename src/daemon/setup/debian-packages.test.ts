@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import { eventually } from "../../../test/support/eventually.ts";
-import { silentLog } from "../../kit/log.ts";
 import { systemPath } from "../../kit/exec.ts";
-import { aptInstall, hasPackageLists } from "./debian-packages.ts";
+import { silentLog } from "../../kit/log.ts";
+import { aptInstall, hasPackageLists, installInto } from "./debian-packages.ts";
 
 test("package lists are missing on a machine where apt-get never fetched them", () => {
   const folder = mkdtempSync(join(tmpdir(), "berth-lists-"));
@@ -71,4 +72,27 @@ test("an apt-get that takes long is said to go on every ten seconds", { skip: no
   assert.equal(said.filter((text) => text === goesOn).length, 3);
   writeFileSync(go, "");
   assert.equal(await installed, true);
+});
+
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "berth-install-"));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+test("an installation that fails halfway leaves nothing", async () => {
+  const broken = installInto(join(folder, "broken"), async (content) => {
+    await writeFile(join(content, "half"), "");
+    throw new Error("the network is gone");
+  });
+  await assert.rejects(broken, /the network is gone/);
+  assert.deepEqual(await readdir(folder), []);
+});
+
+test("of two at once one is installed whole and both succeed", async () => {
+  const target = join(folder, "raced");
+  const install = (text: string) => installInto(target, (content) => writeFile(join(content, "file"), text));
+  await Promise.all([install("one"), install("two")]);
+  assert.match(await readFile(join(target, "file"), "utf8"), /^(?:one|two)$/);
+  assert.deepEqual(await readdir(folder), ["raced"]);
 });

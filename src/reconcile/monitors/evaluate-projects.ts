@@ -150,7 +150,7 @@ export function evaluateBackups(
     ];
   });
   if (!most.daily && bad.length === 0)
-    return [overall("off", "Automatic backups are switched off (BERTH_BACKUP_DAILY).")];
+    return [overall("off", "Automatic backups are switched off (BERTH_BACKUP_WINDOW).")];
   const backedUp = ages.filter(({ backup_seconds }) => backup_seconds !== null).length;
   return listed(bad, {
     ok: backupText(ages.length, backedUp, spanText(most.seconds)),
@@ -181,7 +181,7 @@ export function evaluateCron({ jobs, due_seconds, waiting_seconds }: CronLatenes
   if (seconds < cronSeconds.warn)
     return overall("ok", `${counted(jobs, "cron job")}; starts are at most ${spanText(seconds)} late.`);
   const detail = `Cron jobs start ${spanText(seconds)} late.`;
-  const hint = "See the checks `scheduler` and `load`; BERTH_CONCURRENT_CRON_CALLS limits the calls at the same time.";
+  const hint = "See the checks `scheduler` and `load`.";
   return overall(seconds >= cronSeconds.fail ? "fail" : "warn", detail, hint);
 }
 

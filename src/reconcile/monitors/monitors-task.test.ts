@@ -72,7 +72,7 @@ function monitor(trouble: Trouble = {}): Task {
     },
     settings: {
       releaseTimeoutMs: 600_000,
-      backups: { ...backups, daily: true },
+      backups: { ...backups, window: { startHour: 0, hours: 24 } },
       monitors: { ...monitors, machine, dataDir: folder, ...trouble.settings },
     },
   });

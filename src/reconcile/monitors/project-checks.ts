@@ -91,7 +91,7 @@ function dataChecks(platform: Platform): readonly Check[] {
       look: async () =>
         evaluateBackups(await backupAges(db), {
           seconds: settings.monitors.backupAgeMs / 1000,
-          daily: settings.backups.daily,
+          daily: settings.backups.window !== null,
         }),
     },
     {

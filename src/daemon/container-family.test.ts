@@ -4,9 +4,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
-import { requireOciRuntime } from "./require-oci-runtime.ts";
-import { StartRefused } from "./start-refused.ts";
+import { after, before, describe, it, test } from "node:test";
+import { testFolder } from "../../test/support/test-folder.ts";
+import { StartRefused } from "./config.ts";
+import { requireEngineSocket, requireOciRuntime } from "./container-family.ts";
+
+test("a missing engine socket is refused in one sentence, which names the setting", async () => {
+  const dir = testFolder("engine-socket");
+  const engine = createServer().listen(join(dir, "docker.sock"));
+  await once(engine, "listening");
+  requireEngineSocket(join(dir, "docker.sock"));
+  engine.close();
+  assert.throws(
+    () => requireEngineSocket(join(dir, "none.sock")),
+    (error) =>
+      error instanceof StartRefused && /none\.sock\. Start the engine, or .* BERTH_DOCKER_SOCKET/.test(error.message),
+  );
+});
 
 describe("BERTH_DOCKER_RUNTIME at the start", () => {
   const dir = mkdtempSync(join(tmpdir(), "berth-oci-runtime-"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitCode } from "./foreign-code.ts";
+import { admitCode } from "./git-gate.ts";
 
 const [first, other] = [{ slug: "main" }, { slug: "guests" }];
 

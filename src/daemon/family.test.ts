@@ -5,8 +5,7 @@ import type { BuildRequest } from "../ports/builder.ts";
 import type { MachinePool } from "../ports/machines.ts";
 import type { Workload } from "../ports/runtime.ts";
 import { readConfig } from "./config.ts";
-import { joinBuilders } from "./join-builders.ts";
-import { joinRuntimes } from "./join-runtimes.ts";
+import { joinBuilders, joinRuntimes } from "./family.ts";
 
 /** A runtime that records its calls and returns what the test gave it. */
 function noted(name: string) {

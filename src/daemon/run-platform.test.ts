@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runOk } from "../kit/exec.ts";
-import { nextSteps } from "./banner.ts";
+import { nextSteps } from "./run-platform.ts";
 
 test("the next steps work as printed in another terminal, whatever the ports, the data folder and its PATH are", async () => {
   const [path, login] = nextSteps({ listen: "0.0.0.0", httpPort: 4100, dataDir: "/data/it's here" });

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { guardMs } from "../../../test/support/eventually.ts";
 import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { settingsText, unitTexts, type UnitPlan } from "./unit-texts.ts";
-import { guardMs } from "../../../test/support/eventually.ts";
+import { settingsText, unitTexts, type UnitPlan } from "./run-unit-command.ts";
 
 const plan: UnitPlan = {
   scope: "system",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatOwner, isKnownDead, ownIdentity } from "../kit/processes.ts";
 import { readConfig } from "./config.ts";
-import { requireSharedDatabase } from "./primary.ts";
+import { requireSharedDatabase } from "./own-database.ts";
 
 test("a process has all roles unless it names some, in any order, and an option of the command line wins", () => {
   assert.deepEqual(readConfig({}).roles, ["api", "git", "reconcile", "edge"]);

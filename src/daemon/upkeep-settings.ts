@@ -1,0 +1,75 @@
+import { choice, flag, list, optional, setting, whole } from "./settings.ts";
+
+export const operationSettings = {
+  onStop: choice("BERTH_ON_STOP", ["stop", "keep"]).means(
+    "What happens to applications, edge and databases when the control plane stops: they stop too, or keep running.",
+  ),
+  install: flag("BERTH_INSTALL", true).means(
+    "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible.",
+  ),
+  example: flag("BERTH_EXAMPLE", true).means("Deploy an example application on the first start."),
+  logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"]).means("How the control plane logs to standard output."),
+  logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"]).means("The lowest level that is logged."),
+  uidBase: whole("BERTH_UID_BASE", 20_000, [1000, 4_000_000]).means(
+    "As root, a project's processes run under this user id plus the project's number, and the edge under this one itself; its database under the number 15000 higher, below which are the control plane's own database and git.",
+  ),
+  keyFile: optional("BERTH_KEY_FILE").means(
+    "The file with the key that encrypts secrets in the database; default: `secrets.key` in the data folder.",
+  ),
+  caFile: optional("BERTH_CA_FILE").means(
+    "Certificates that applications and builds trust besides the system's; default: `SSL_CERT_FILE`.",
+  ),
+  allowUnisolated: flag("BERTH_ALLOW_UNISOLATED", false).means(
+    "Run code of all organizations even on a machine without namespaces, which cannot isolate it.",
+  ),
+  smtpUrl: optional("BERTH_SMTP_URL").means(
+    "The mail server for messages to the operator and for organizations' e-mail webhooks, such as `smtp://user:password@mail.example.com:587`; `smtps:` uses TLS from the start.",
+  ),
+  mailFrom: optional("BERTH_MAIL_FROM").means("The sender of mails to the operator."),
+  mailTo: list("BERTH_MAIL_TO", (value) =>
+    /^[^\s@]+@[^\s@]+$/.test(value) ? undefined : "is not an e-mail address",
+  ).means("The recipients of mails to the operator. Everyone who gets these mails can approve requests."),
+  webhookUrl: optional("BERTH_WEBHOOK_URL").means(
+    "The URL that receives messages to the operator as signed POST requests.",
+  ),
+  webhookSecret: optional("BERTH_WEBHOOK_SECRET").means("The key that signs the requests to BERTH_WEBHOOK_URL."),
+  monitorSeconds: whole("BERTH_MONITOR_SECONDS", 15, [1, 60]).means("How often the platform runs its checks."),
+  pageLookSeconds: whole("BERTH_PAGE_LOOK_SECONDS", 60, [0, 86_400]).means(
+    "How often the platform requests each application's first page to measure its load time; 0: never.",
+  ),
+};
+
+export const retentionSettings = {
+  historyDays: whole("BERTH_HISTORY_DAYS", 400, [30, 36_500]).means(
+    "How long activity, ended approvals, builds with their logs and deployments are kept; each project keeps its newest 100 builds and deployments, and all that a rollback can use.",
+  ),
+  purgeDays: whole("BERTH_PURGE_DAYS", 0, [0, 3650]).means(
+    "After how many days a deleted project is purged; a verified final backup is kept. 0: only on request.",
+  ),
+  backupWindow: setting("BERTH_BACKUP_WINDOW", "0-24", readWindow).means(
+    "The hours of the day (UTC) over which daily backups are spread, such as `22-4`; `never`: no daily backups.",
+  ),
+  backupKeepDaily: whole("BERTH_BACKUP_KEEP_DAILY", 7, [1, 3650]).means(
+    "For how many days the daily backups are kept.",
+  ),
+  backupHours: whole("BERTH_BACKUP_HOURS", 6, [1, 240]).means("How long one backup, restore or verification may take."),
+  finalBackupDays: whole("BERTH_FINAL_BACKUP_DAYS", 365, [0, 36_500]).means(
+    "For how many days the final backup of a purged project is kept. 0: for ever.",
+  ),
+  finalBackupsMib: whole("BERTH_FINAL_BACKUPS_MIB", 51_200, [64, 1_073_741_824]).means(
+    "How much disk the final backups of an organization's purged projects may use; over this limit the oldest are deleted, but never the newest. Backups in S3 don't count.",
+  ),
+  s3Url: optional("BERTH_S3_URL").means(
+    "Keep backups in an existing bucket of an S3-compatible store instead of the data folder, such as `https://ACCESS-KEY-ID@s3.eu-central-1.amazonaws.com/bucket/berth/?region=eu-central-1`; names in the bucket begin with what follows it.",
+  ),
+  s3SecretKeyFile: optional("BERTH_S3_SECRET_KEY_FILE").means("The file that holds the secret of that access key."),
+};
+
+/** Reads the hours of daily backups; null: none are made. */
+function readWindow(given = "0-24"): { readonly startHour: number; readonly hours: number } | null {
+  if (given === "never") return null;
+  const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(given)?.map(Number) ?? [];
+  if (from === undefined || to === undefined || from > 23 || to > 24 || from === to)
+    throw new Error(`BERTH_BACKUP_WINDOW must be two different hours such as 22-4, or never, not "${given}".`);
+  return { startHour: from, hours: to > from ? to - from : to - from + 24 };
+}
