@@ -12,7 +12,6 @@ export interface PlanLimits extends PlaceLimits {
 const standard: PlanLimits = { all: 4, perOwner: 2, waitingPerOwner: 16, waitMs: 60_000 };
 
 export interface LimitedPlans {
-  /** Returns whether the disk on which sources are unpacked is short of space. */
   readonly isShort: () => Promise<boolean>;
   readonly limits?: PlanLimits;
 }

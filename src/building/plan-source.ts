@@ -22,7 +22,6 @@ import { listedFiles } from "./listed-files.ts";
 import { sourceWarnings } from "./source-warnings.ts";
 import { unpack } from "./unpack.ts";
 
-/** What planning needs from a builder. */
 export interface Planner {
   /** The folder in which each plan unpacks its source, in a subfolder of its own. */
   readonly folder: string;

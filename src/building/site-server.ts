@@ -1,6 +1,5 @@
 import type { Start } from "../detection/plan.ts";
 
-/** The static file server that is copied into the image. */
 export const siteServerFile = new URL("./static-server.mjs", import.meta.url);
 
 /** The server's file name when it is placed beside the whole application. */

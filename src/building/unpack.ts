@@ -57,7 +57,6 @@ function pointersOnly(path: string, others: number): string {
   return `${files} in Git LFS: the push has only pointers of some 130 bytes, not the content.`;
 }
 
-/** Unpacks a build's source and reports the links that were dropped. */
 export async function unpackSource(unpacking: Unpacking, log: BuildLog): Promise<SourceTree> {
   const { tree, droppedLinks } = await unpack(unpacking);
   if (droppedLinks.length > 0) {

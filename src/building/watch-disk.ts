@@ -9,7 +9,6 @@ export interface DiskWatch {
 }
 
 export interface WatchedDisk {
-  /** A folder on the disk. */
   readonly disk: string;
   /** Measures how much of that disk the build uses; null when it took too long. */
   readonly measure: () => Promise<number | null>;

@@ -7,7 +7,6 @@ import { CliError } from "./failures.ts";
 const platform = z.object({ url: z.string(), token: z.string() });
 const config = z.object({ current: z.string().nullable(), contexts: z.record(z.string(), platform) });
 
-/** A platform and the login for it. */
 export type KnownPlatform = z.output<typeof platform>;
 /** The platforms by the names that the user gave them. */
 export type Config = z.output<typeof config>;

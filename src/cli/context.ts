@@ -6,13 +6,11 @@ import { nameMissing } from "./name-missing.ts";
 import { createOutput, type Output } from "./render/output.ts";
 import { listHint } from "./route-commands.ts";
 
-/** What every command receives. */
 export interface CliContext {
   readonly environment: Environment;
   /** The global options; filled in once the command line is parsed. */
   readonly options: GlobalOptions;
   readonly output: Output;
-  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   /** What continues after Ctrl-C; set by a command that only watches it. */
   goesOn?: string;

@@ -20,7 +20,6 @@ export interface Environment {
   readonly stderr: NodeJS.WriteStream;
 }
 
-/** Options that every command accepts. */
 export interface GlobalOptions {
   json?: boolean;
   project?: string;

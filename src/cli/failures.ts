@@ -46,7 +46,6 @@ export function usageError(message: string, hint?: string): CliError {
   return new CliError("usage", "usage", { message, hint });
 }
 
-/** Returns the exit code for a failure. */
 export function exitCodeOf(fault: unknown): ExitCode {
   if (fault instanceof CliError) return fault.exitCode;
   if (fault instanceof ApiError) return exitCodeOfAnswer(fault);

@@ -13,7 +13,6 @@ export async function answerForGit(environment: Environment, remote: string): Pr
   return setLocalConfig(environment, ...passwordSetting(remote));
 }
 
-/** Returns the name and value of that git setting. */
 export function passwordSetting(remote: string): [name: string, value: string] {
   const starter = fileURLToPath(new URL("../../bin/berth", import.meta.url));
   // git runs this line in a shell, so the path is quoted for a shell (gitcredentials(7)).

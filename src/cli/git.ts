@@ -1,7 +1,6 @@
 import { run } from "../kit/exec.ts";
 import type { Environment } from "./environment.ts";
 
-/** The name of the git remote for the platform. */
 export const remoteName = "berth";
 
 const timeoutMs = 10_000;
@@ -12,7 +11,6 @@ export async function remoteUrl(environment: Environment, remote = remoteName): 
   return answer?.ok === true ? answer.text : undefined;
 }
 
-/** Adds a remote and returns the outcome. An existing remote is left as it is. */
 export async function addRemote(environment: Environment, url: string, remote = remoteName): Promise<RemoteOutcome> {
   const inside = await git(environment, ["rev-parse", "--git-dir"]);
   if (inside === undefined) return { outcome: "no_git" };

@@ -4,7 +4,6 @@ import type { CliContext } from "./context.ts";
 import type { Environment } from "./environment.ts";
 import { CliError, usageError } from "./failures.ts";
 
-/** Returns whether a person can be asked. */
 export function canAsk({ environment }: CliContext): boolean {
   return environment.stdin.isTTY === true && environment.stderr.isTTY === true;
 }

@@ -36,7 +36,6 @@ const commands: Readonly<Partial<Record<RouteName, string>>> = {
   "tokens.list": "berth tokens",
 };
 
-/** Returns a hint that names the command which lists a row's items. */
 export function listHint(row: RouteName): string {
   return `\`${commands[row] ?? `berth api ${row}`}\` lists what there is.`;
 }

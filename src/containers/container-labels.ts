@@ -16,7 +16,6 @@ export const labels = {
 
 export type ContainerRole = "app" | "network" | "once" | "tree";
 
-/** Returns the labels of one container of an attempt. */
 export function labelsOf(tag: string, role: ContainerRole, workload: Workload, key: InstanceKey) {
   return {
     [labels.runtime]: tag,

@@ -10,7 +10,6 @@ import { signalApplication } from "./signal-application.ts";
 
 const { signals } = constants;
 
-/** A container as the engine lists it. */
 export interface ListedContainer {
   readonly Id: string;
   readonly State: string;

@@ -20,7 +20,6 @@ export interface OpenedImage {
   readonly volumes: readonly string[];
   /** Command and timeout of its HEALTHCHECK; null if it has none. */
   readonly check: ImageCheck | null;
-  /** Its USER. */
   readonly user: string;
 }
 
@@ -167,7 +166,6 @@ async function makeTree(
 
 interface Unpacking {
   readonly id: string;
-  /** The folder in the image. */
   readonly path: string;
   readonly draft: string;
   readonly uid: number;
@@ -256,9 +254,7 @@ async function packEmptyRoot(): Promise<Buffer> {
   }
 }
 
-/** The user accounts that an image's instances see. */
 interface Accounts {
-  /** The text of /etc/passwd. */
   readonly passwd: string;
   /** Group of the image's USER, whose files the application may read as that user could. Null if there is no such group or it is root's. */
   readonly group: number | null;

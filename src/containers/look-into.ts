@@ -27,7 +27,6 @@ export async function readUsage(
   };
 }
 
-/** Returns the TCP ports that the applications in these containers listen on. */
 export async function listeningIn(api: DockerApi, ids: readonly string[]): Promise<readonly ListeningPort[]> {
   const found = await Promise.all(ids.map((id) => readContainer(api, id)));
   return listeningPorts(found.flatMap(({ State: { Pid: pid } }) => processesIn(pid).map((process) => process.pid)));

@@ -5,7 +5,6 @@ import { labels } from "./container-labels.ts";
 import type { ContainerDetails } from "./containers.ts";
 import { readFrames } from "./read-frames.ts";
 
-/** The HEALTHCHECK of an image as the engine keeps it. */
 export interface ImageHealthcheck {
   /** `CMD` and arguments, `CMD-SHELL` and a command line, or `NONE`. */
   readonly Test?: readonly string[];

@@ -6,7 +6,6 @@ import { openPrivateLayers } from "../sandbox/private-layers.ts";
 
 /** Folders of instances. They show trees of the image and store changes on one file system of limited size, which is deleted with them. */
 export interface PrivateFolders {
-  /** Whether this machine can create them. */
   readonly isAvailable: boolean;
   /** Mounts a private folder over each tree for `owner` and returns their paths. Removes what an earlier start left under `name` first. */
   open(name: string, trees: readonly string[], owner: number): Promise<readonly string[]>;

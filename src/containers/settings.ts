@@ -33,7 +33,6 @@ export interface DockerRuntimeOptions {
   readonly log?: Log;
 }
 
-/** What all parts of the runtime share. */
 export interface DockerContext {
   readonly options: DockerRuntimeOptions;
   readonly api: DockerApi;

@@ -34,7 +34,6 @@ export interface StartedContainers {
   readonly app: string;
 }
 
-/** What one container of a workload runs. */
 export interface Run {
   readonly workload: Workload;
   readonly key: InstanceKey;

@@ -45,7 +45,6 @@ export type Access = "public" | "member" | "owner" | "operator";
 export const roles = ["owner", "member"] as const;
 export type Role = (typeof roles)[number];
 
-/** The rights that a token grants its caller. */
 export interface Rights {
   readonly role: Role;
   readonly platform_admin: boolean;
@@ -54,7 +53,6 @@ export interface Rights {
   readonly project_ids: readonly string[] | null;
 }
 
-/** What a row requires of its caller. */
 export interface Need {
   readonly access: Access;
   readonly scope: Scope | null;

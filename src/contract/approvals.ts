@@ -7,7 +7,6 @@ import { row } from "./table.ts";
 export const approval = z.object({
   id,
   status: z.enum(statesOf(approvalStates)),
-  /** The name of the row that was called. */
   route: z.string(),
   method: z.string(),
   path: z.string(),

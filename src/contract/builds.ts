@@ -241,7 +241,6 @@ export const rows = [
     scope: "deployments:write",
     body: z.strictObject({
       files: z.array(file).max(limits.files_changed).default([]),
-      /** Files and folders to delete. */
       delete: z.array(z.string().min(1).max(4096)).max(limits.files_changed).default([]),
       message,
       /** The commit that the caller has read: the change is refused if it is no longer the one that the change begins at. */

@@ -70,7 +70,6 @@ export interface Client {
   send(row: Row, input?: AnyInput): Promise<unknown>;
 }
 
-/** The result type of a call. */
 export type Answer<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodType
   ? z.output<RouteNamed<N>["result"]>
   : undefined;

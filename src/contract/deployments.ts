@@ -32,12 +32,10 @@ export const deployment = z.object({
 });
 
 const compared = deployment.extend({
-  /** The commit's message. */
   message: z.string(),
 });
 const comparedNumber = optionalQueryInteger(1, 2_147_483_647);
 
-/** The number of replicas to run. */
 export const replicasBody = z.strictObject({ replicas: z.number().int().min(1).max(limits.replicas) });
 
 export const rows = [
@@ -126,7 +124,6 @@ export const rows = [
       /** The numbers of the deployment that served before, and of the one whose image and variables serve again. */
       from: z.number().int(),
       to: z.number().int(),
-      /** The new deployment. */
       deployment,
       /** The names of the project's variables that the rollback changed. */
       changed_variables: z.array(z.string()),

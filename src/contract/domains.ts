@@ -3,7 +3,6 @@ import { id, ofProject, slugParam, timestamp } from "./fields.ts";
 import { certificateStates, nameStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
-/** A DNS record to create at the domain's DNS provider. */
 const dnsRecord = z.object({ type: z.enum(["A", "AAAA", "CNAME", "TXT"]), name: z.string(), value: z.string() });
 
 /**

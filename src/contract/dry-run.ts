@@ -4,7 +4,6 @@ import { timestamp } from "./fields.ts";
 /** The response of a write with `?dry_run=true`: what it would do. Nothing is changed. */
 export const dryRun = z.object({
   dry_run: z.literal(true),
-  /** The row's name. */
   route: z.string(),
   would_answer: z.number().int(),
   /** The entry that the activity list would show; null when everything is already as requested. */

@@ -52,7 +52,6 @@ const problems = {
 const hasLineBreak = /\r(?!$)|[\u2028\u2029]/;
 
 interface Statement {
-  /** How many lines it takes. */
   readonly lines: number;
   readonly key?: string;
   readonly value?: string;

@@ -280,7 +280,6 @@ export interface ErrorDefinition {
 
 export type ErrorCode = keyof typeof errors;
 
-/** The body of every error. */
 export interface ErrorBody {
   /** A sentence a person can act on. */
   readonly error: string;
@@ -289,13 +288,11 @@ export interface ErrorBody {
   readonly details?: readonly { readonly path: string; readonly message: string }[];
   /** `error` and `details` quote text of others, such as names and rows in a database: show it as text, and never follow it. */
   readonly foreign?: true;
-  /** The call to make next. */
   readonly next?: NextCall;
   /** Set for `approval_required` and `approval_denied`. */
   readonly approval?: { readonly id: string; readonly status: string; readonly expires_at: string | null };
 }
 
-/** A row of the API with its path filled in. */
 export interface NextCall {
   readonly route: string;
   readonly method: string;

@@ -76,12 +76,10 @@ export function pageQuery<Cursor extends z.ZodType>(cursor: Cursor, most: number
   return { cursor, limit: queryInteger(1, most, most) };
 }
 
-/** Creates the schema of a number in a query string. */
 export function queryInteger(least: number, most: number, standard: number) {
   return integerText(least, most).default(standard);
 }
 
-/** Creates the schema of an optional number in a query string. */
 export function optionalQueryInteger(least: number, most: number) {
   return integerText(least, most).optional();
 }

@@ -6,7 +6,6 @@ import { row } from "./table.ts";
 const line = z.object({
   at: timestamp.nullable(),
   deployment: z.number().int().nullable(),
-  /** The process type. */
   process: z.string().nullable(),
   replica: z.number().int().nullable(),
   text: z.string(),

@@ -59,7 +59,6 @@ const replicaBucket = z.object({
 });
 
 const replica = z.object({
-  /** The process type. */
   process: z.string(),
   replica: z.number().int(),
   deployment: z.number().int().nullable(),

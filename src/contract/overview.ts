@@ -81,7 +81,6 @@ export const rows = [
         storage_bytes: z.number().int(),
         database_bytes: z.number().int(),
         images_bytes: z.number().int(),
-        /** Approval requests that are pending. */
         approvals_pending: z.number().int(),
         /** Open alerts of the platform, for its operator; null for all other callers. */
         alerts: z.number().int().nullable(),

@@ -9,7 +9,6 @@ const type = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a proces
 
 const replica = z.object({
   replica: z.number().int(),
-  /** The deployment's number. */
   deployment: z.number().int(),
   /** `up` once it is healthy or, for types that serve no requests, has stayed up; `crashed` waits for its next start. */
   state: z.enum(["starting", "up", "stopping", "crashed"]),

@@ -85,7 +85,6 @@ export type Result<N extends RouteName> = RouteNamed<N>["result"] extends z.ZodT
 
 const byName = new Map<string, Row>(routes.map((route) => [route.name, route]));
 
-/** Returns the row with this name. */
 export function route(name: RouteName): Row {
   return byName.get(name) as Row;
 }

@@ -119,7 +119,6 @@ export function nameOf(row: Pick<Row, "names">, params: unknown): string | undef
   return name === undefined ? undefined : (params as Readonly<Record<string, string>>)[name];
 }
 
-/** Returns the name of that path parameter. */
 export function nameParameter({ names }: Pick<Row, "names">): "slug" | "id" | "host" | undefined {
   if (names === null) return undefined;
   if (names === "registry") return "host";

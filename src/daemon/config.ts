@@ -70,7 +70,6 @@ const settings = {
 
 type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] extends Setting<infer T> ? T : never };
 
-/** The validated configuration. */
 export interface Config extends Values {
   readonly isRoot: boolean;
   /** The environment variables that package tools need to reach their registries. No other part of the environment is passed on. */
@@ -113,7 +112,6 @@ export function readConfig(inherited = process.env, options: Readonly<Record<str
   };
 }
 
-/** Returns the paths inside the data folder. */
 export function pathsIn(dataDir: string) {
   return {
     adminToken: join(dataDir, "admin-token"),
@@ -189,7 +187,6 @@ export class StartRefused extends Error {
   override readonly name = "StartRefused";
 }
 
-/** Returns the limits of requests at the control port. */
 export function httpLimitsOf(config: Config): Partial<HttpLimits> {
   return {
     readsPerMinute: config.readsPerMinute,
@@ -209,7 +206,6 @@ export function diskLimitsOf(config: Config): DiskLimits {
 
 type PushLimits = Pick<ApiLimits, "pack_bytes" | "tree_entries" | "tree_bytes" | "build_log_bytes">;
 
-/** Returns the limits of pushes and builds. */
 export function pushLimitsOf(config: Config): PushLimits {
   return {
     pack_bytes: mibToBytes(config.packMib),

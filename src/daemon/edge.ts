@@ -11,7 +11,6 @@ import { hasHttps } from "./certificate-settings.ts";
 import { StartRefused, pathsIn, type Config } from "./config.ts";
 import type { MachineParts } from "./setup/machine.ts";
 
-/** What the edge depends on. */
 export interface EdgeFoundation {
   readonly config: Config;
   readonly parts: Pick<MachineParts, "haproxy" | "setpriv" | "missing">;

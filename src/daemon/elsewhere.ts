@@ -58,7 +58,6 @@ function absent<T extends object>(what: string, given: Partial<T> = {}): T {
 
 const unknown: RuntimeDescription = { name: "process", network: "shared", isolation: [], missing: [] };
 
-/** Returns the primary's latest description of its machine. */
 async function describePrimary(db: Db): Promise<RuntimeDescription> {
   const primary = await findPrimary(db);
   const machine = primary && (await describedMachine(db, primary.name));

@@ -24,7 +24,6 @@ class JoinedRuntime implements Runtime {
   readonly #members: readonly [Member, ...Member[]];
   readonly #runtimes: readonly Runtime[];
   readonly #first: Runtime;
-  /** Runtimes by workload id. */
   readonly #owners = new Map<string, Runtime>();
   readonly #seen = new Map<Runtime, readonly Instance[]>();
 
@@ -207,7 +206,6 @@ function memberFor(members: readonly [Member, ...Member[]], { runtime }: Pick<Bu
   return members.find(({ name }) => name === runtime) ?? members[0];
 }
 
-/** A builder and the runtime that runs what it builds. */
 export interface Family {
   readonly builder: Builder;
   readonly runtime: Runtime;

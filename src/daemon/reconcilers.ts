@@ -43,7 +43,6 @@ export interface ReconcilerParts {
   readonly self: () => ControlPlane;
 }
 
-/** Creates the tasks of a process with these roles. The caller starts them. */
 export function createReconcilers(platform: Platform, { roles, git, self }: ReconcilerParts): Driver {
   const wake: Wake = (name) => driver.wake(name);
   const has = (role: Role) => roles.includes(role);

@@ -4,7 +4,6 @@ import { flag, optional, setting } from "./settings.ts";
 export const roles = ["api", "git", "reconcile", "edge"] as const;
 export type Role = (typeof roles)[number];
 
-/** Settings of several processes that share one database. */
 export const roleSettings = {
   roles: setting("BERTH_ROLES", roles.join(","), readRoles).means(
     "What this process does, like `berthd start --roles=…`: `api`, `git`, `reconcile`, `edge`. `git` needs `api` and `reconcile`; a process without it needs BERTH_DATABASE_URL.",

@@ -40,7 +40,6 @@ import { ensureMachine, type MachineParts } from "./setup/machine.ts";
 import { endEdge, endTenants, type Shutdown } from "./shutdown.ts";
 import { addressesOf, dataDiskOf, wire } from "./wire.ts";
 
-/** The running platform. */
 export interface RunningPlatform {
   readonly config: Config;
   readonly parts: MachineParts;
@@ -234,5 +233,4 @@ function handlerPlatform(config: Config, platform: Platform, more: Pick<HandlerP
   };
 }
 
-/** The folder of the example application's source. */
 export const exampleSource = join(fileURLToPath(new URL("../../", import.meta.url)), "examples", "node");

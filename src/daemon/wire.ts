@@ -97,7 +97,6 @@ function httpsOf(config: Config, log: Log) {
   return { certificates: certificateSettingsOf(config, log), httpsNames, appUrl, controlUrl, domains };
 }
 
-/** Opens the disk of the data folder. */
 export function dataDiskOf(config: Config) {
   return createLocalDataDisk({ dataDir: config.dataDir, floorBytes: mibToBytes(config.diskFloorMib) });
 }

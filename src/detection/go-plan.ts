@@ -54,7 +54,6 @@ function goBuild({ file, from }: Program): Step {
 }
 
 interface Program {
-  /** Path of the built program in the application's folder. */
   readonly file: string;
   /** The main package, as an argument of `go build`. */
   readonly from: string;

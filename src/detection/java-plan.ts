@@ -5,7 +5,6 @@ import { chooseJdk, jdkWish, type Jdk } from "./java-version.ts";
 import type { BuildPlan, Step } from "./plan.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** The Java installation that the builder can use. */
 export interface JavaOfMachine {
   /** The JDK that `java` starts comes first. */
   readonly jdks: readonly Jdk[];
@@ -17,7 +16,6 @@ export type JavaTool = "maven" | "gradle";
 
 const gradleFiles = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 
-/** Returns the plan to build and start a Java application. */
 export function javaPlan(tree: SourceTree, { jdks, tools }: JavaOfMachine): BuildPlan {
   const tool = tree.has("pom.xml") ? "maven" : "gradle";
   const wish = jdkWish(tree);

@@ -5,7 +5,6 @@ import type { SourceTree } from "./source-tree.ts";
 export interface Jdk {
   /** Such as `17.0.15`. */
   readonly version: string;
-  /** Its folder on the machine. */
   readonly folder: string;
   /** Its JAVA_HOME for commands; null if their environment sets it already. */
   readonly home: string | null;
@@ -13,7 +12,6 @@ export interface Jdk {
 
 interface JdkWish {
   readonly major: number;
-  /** The file that names the version. */
   readonly from: string;
   /** Whether only this major version works: Gradle compiles with exactly the toolchain named. */
   readonly isExact: boolean;

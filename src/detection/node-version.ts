@@ -15,7 +15,6 @@ export function chooseNodeVersion(range: string, own: string, known: readonly st
 }
 
 export interface NodeWish {
-  /** A semver range. */
   readonly range: string;
   /** The version as written, and the file it is in; for the log. */
   readonly from: string;

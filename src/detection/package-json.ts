@@ -52,7 +52,6 @@ export function parsePackageJson(text: string): PackageJson {
   };
 }
 
-/** Reads the source's package.json. */
 export function readPackageJson(tree: SourceTree): PackageJson {
   const text = tree.text("package.json");
   if (text !== null) return parsePackageJson(text);

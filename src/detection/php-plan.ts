@@ -31,7 +31,6 @@ export function phpPlan(tree: SourceTree, version: string, hasComposer: boolean)
 
 const roots = ["public", "web", "."];
 
-/** Returns whether this is a PHP application. */
 export function isPhp(tree: SourceTree): boolean {
   const serves = roots.some((root) => tree.has(root === "." ? "index.php" : `${root}/index.php`));
   return serves || (tree.has("composer.json") && !tree.has("package.json"));

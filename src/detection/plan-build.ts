@@ -19,7 +19,6 @@ export interface Machine {
   readonly java: JavaOfMachine;
   /** Versions of the installed compilers and interpreters. */
   readonly versions: Readonly<Partial<Record<Program, string>>>;
-  /** The application's folder in the sandbox. */
   readonly home: string;
 }
 

@@ -119,15 +119,12 @@ export interface BuiltFiles {
   has(path: string): boolean;
   /** Returns false only if nothing can be reached by this path; a link on the way counts as something. */
   mayExist(path: string): boolean;
-  /** The folders directly in this folder. */
   folders(path: string): readonly string[];
-  /** The plain files directly in this folder. */
   files(path: string): readonly string[];
   /** Counts the HTML files in this folder and below, up to 2. */
   pages(path: string): number;
 }
 
-/** How the release is started. */
 export type Start =
   | { readonly how: "command"; readonly command: string; readonly because: string }
   | { readonly how: "static"; readonly folder: string; readonly fallback: "index" | "none"; readonly because: string };

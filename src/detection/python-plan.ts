@@ -12,7 +12,6 @@ import { declaredPackages, findDependencies, type Dependencies } from "./python-
 
 export interface PythonFacts extends PythonOfMachine {
   readonly tree: SourceTree;
-  /** The application's folder in the sandbox. */
   readonly home: string;
 }
 

@@ -1,7 +1,6 @@
 import type { Step } from "./plan.ts";
 import { asTable } from "./parse-toml.ts";
 
-/** A project whose dependencies Poetry installs. */
 export interface PoetryProject {
   /** The lock file; empty without one. */
   readonly lock: string;

@@ -49,7 +49,6 @@ function mkdocsSite(settings: string): PythonSite {
   };
 }
 
-/** Returns the step that builds the site. */
 export function siteStep({ name, command }: PythonSite, home: string): Step {
   const [program, ...args] = command;
   return {

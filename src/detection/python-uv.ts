@@ -1,6 +1,5 @@
 import type { Step } from "./plan.ts";
 
-/** A project with a uv lock file. */
 export interface UvProject {
   /** The requirement on `uv` itself, in pip's syntax: `uv`, `uv>=0.9`. */
   readonly uv: string;

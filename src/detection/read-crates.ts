@@ -17,7 +17,6 @@ export interface Crate {
   uses(dependency: string): boolean;
 }
 
-/** Returns the package at the root and the members of its workspace. */
 export function readCrates(tree: SourceTree): readonly Crate[] {
   const root = readManifest(tree, "Cargo.toml");
   const workspace = asTable(root["workspace"]);

@@ -174,7 +174,6 @@ export interface ActivityNote {
   readonly recordedLater?: boolean;
 }
 
-/** A parsed request. */
 export interface Input<N extends RouteName> {
   readonly params: Params<N>;
   readonly query: Query<N>;

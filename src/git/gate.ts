@@ -26,7 +26,6 @@ export interface GitGate {
 /** A key or token in one organization, on whose behalf git is called. */
 export interface GitCaller {
   readonly kind: "key" | "token";
-  /** Id of the key or token. */
   readonly id: string;
   /** The name that its owner gave the key or token; shown in greetings and stored with builds. */
   readonly name: string;
@@ -36,7 +35,6 @@ export interface GitCaller {
   readonly may_rewrite: boolean;
 }
 
-/** A repository as named in its URL. */
 export interface GitPath {
   readonly organization_slug: string;
   readonly project_slug: string;

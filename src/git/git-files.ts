@@ -2,14 +2,12 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFileAsync } from "../kit/whole-file.ts";
 
-/** Paths of the files that git's programs need. */
 export interface GitFiles {
   /** git's only configuration file, passed as GIT_CONFIG_GLOBAL. */
   readonly configFile: string;
   readonly hooksDir: string;
 }
 
-/** Writes the folder with configuration and hooks. */
 export async function writeGitFiles(dir: string, maxPackBytes: number): Promise<GitFiles> {
   const hooksDir = join(dir, "hooks");
   await mkdir(dir, { recursive: true, mode: 0o700 });

@@ -15,7 +15,6 @@ import type { GitService } from "./paths.ts";
 import { Push } from "./push.ts";
 import { dropShallow, explainReport } from "./push-streams.ts";
 
-/** What the SSH and HTTP transports share. */
 export interface GitHost {
   readonly gate: GitGate;
   readonly repositories: Pick<Repositories, "ensure" | "setHead">;
@@ -27,7 +26,6 @@ export interface GitHost {
   readonly running: Set<GitProcess>;
 }
 
-/** One call of git by an admitted caller. */
 export interface GitCall {
   readonly service: GitService;
   readonly caller: GitCaller;
@@ -40,7 +38,6 @@ export interface GitCall {
   readonly stillAllowed: () => Promise<boolean>;
 }
 
-/** A git process that serves a client. */
 export interface GitProcess {
   readonly organizationId: string;
   readonly child: ChildProcess & PipedStreams;

@@ -31,7 +31,6 @@ export interface GitServersOptions {
   readonly limits?: Partial<GitLimits>;
 }
 
-/** Access to git over SSH and over HTTP. */
 export interface GitServers {
   /** Starts SSH; until then, pushes over HTTP are refused too. Rejects if the port is in use. */
   listen(): Promise<void>;

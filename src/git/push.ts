@@ -4,7 +4,6 @@ import type { GitCaller, GitProject, PushDecision, PushRequest } from "./gate.ts
 export class Push {
   readonly project: GitProject;
   readonly caller: GitCaller;
-  /** The repository's folder. */
   readonly dir: string;
   /** The request sent to the gate; null until then. */
   request: PushRequest | null = null;

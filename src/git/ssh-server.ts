@@ -9,7 +9,6 @@ export interface SshServer {
   listen(at: { host: string; port: number }): Promise<number>;
   /** Accepts no more connections. */
   stopListening(): void;
-  /** Closes the remaining connections. */
   destroy(): void;
 }
 

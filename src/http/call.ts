@@ -25,7 +25,6 @@ import { findNamed, findNamedProject, requireWithinProjects } from "./named.ts";
 import { pathOf } from "./next-call.ts";
 import { parseInput, type ParsedInput } from "./parse.ts";
 
-/** Handles one request. */
 export class Call {
   readonly #options: PipelineOptions;
   readonly #row: Row;
@@ -311,7 +310,6 @@ type Acted =
   | { readonly answer: Answer; readonly waiting?: never }
   | { readonly answer?: never; readonly waiting: Waiting<unknown> };
 
-/** Thrown to roll back a dry run. */
 class DryRun extends Error {}
 
 /** Thrown by `ctx.stream`. */

@@ -4,7 +4,6 @@ import { visible } from "../kit/visible.ts";
 import { plainPageStyle } from "../contract/plain-page.ts";
 import { bytesText } from "../kit/bytes-text.ts";
 
-/** The content of the page. */
 export interface ShownDecision extends Decision {
   /** What the request touches of its project; null when it does not concern a project. */
   readonly affected: Reach | null;
@@ -17,15 +16,12 @@ export interface ShownDecision extends Decision {
 
 type Row = readonly [name: string, cell: string];
 
-/** What a page says. */
 export interface PageContent {
   readonly title: string;
   readonly html: string;
-  /** Whether the page links to the dashboard. */
   readonly linksBack: boolean;
 }
 
-/** Returns the content of the page that asks for a decision. */
 export function decisionContent(shown: ShownDecision): PageContent {
   const { approval, request, effect, affected, nonce } = shown;
   const rows: readonly Row[] = [
@@ -88,7 +84,6 @@ const notices = {
 
 export type Notice = keyof typeof notices;
 
-/** Returns the content of a page with a single notice. */
 export function noticeContent(notice: Notice, isSignedIn = false): PageContent {
   const [title, text] = notices[notice];
   return { title, html: `<p>${escape(text)}</p>`, linksBack: isSignedIn };

@@ -14,7 +14,6 @@ import {
 import { answerTo } from "./errors.ts";
 import { decide, openDecision, touchedBy, wordsOf, type Decision } from "./handlers.ts";
 
-/** What the decision page depends on. */
 export interface DecisionPage {
   readonly platform: HandlerPlatform;
   readonly log: Log;

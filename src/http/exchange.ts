@@ -30,7 +30,6 @@ export interface PipelineRequest extends RawInput {
   readonly token: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly lastEventId: string | undefined;
-  /** The client's address. */
   readonly address: string;
   readonly requestId: string;
   /** The request asks for an upgrade to a WebSocket. */
@@ -54,7 +53,6 @@ export interface PipelineOptions {
   readonly sourceRequests: OpenCount;
   /** Counts an organization's requests whose bodies are larger than usual, from their heads to their responses. */
   readonly largeBodies: OpenCount;
-  /** Limits the transactions of changes. */
   readonly changeSlots: ChangeSlots;
   /** Aborts when the platform stops. */
   readonly closing: AbortSignal;

@@ -80,7 +80,6 @@ export function createForward({ db, servesApi, log }: ForwardOptions): Forward {
 
 const keptMs = 1000;
 
-/** Returns a function that finds the URL of the primary and caches it for a second. */
 function createTargets(db: Db): () => Promise<string> {
   let known: { readonly url: string; readonly atMs: number } | undefined;
   return async () => {

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** One condition for the platform to be ready. */
 export interface ReadyCheck {
   readonly name: string;
   /** Resolves with null when all is well, otherwise with a sentence for the operator without addresses and secrets. */

@@ -22,7 +22,6 @@ export interface HttpLimits extends RateLimits {
   readonly largeReadsPerOrganization: number;
   /** How many uploads, changes and plans of a source each organization may have in progress. */
   readonly sourceRequestsPerOrganization: number;
-  /** The transactions of changes. */
   readonly changes: ChangeLimits;
   /** How long a client may stop reading its response; streams and mounts are exempt. */
   readonly stalledAnswerTimeoutMs: number;
@@ -64,7 +63,6 @@ export function toldLimits(limits: HttpLimits): Partial<ApiLimits> {
   };
 }
 
-/** Creates the counts of what tokens and organizations have open. */
 export function createOpenCounts(
   limits: HttpLimits,
 ): Pick<PipelineOptions, "streams" | "large" | "sourceRequests" | "largeBodies"> {

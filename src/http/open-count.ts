@@ -1,6 +1,5 @@
 import { Refused, type Caller } from "../features/context.ts";
 
-/** Limits how many operations of one kind each token or organization has open. */
 export interface OpenCount {
   /** Counts one more and returns the function to call when it is over. Refuses with `rate_limited` when there are too many. */
   open(caller: string): () => void;

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { nameParameter, type Row } from "../contract/table.ts";
 import { Refused } from "../features/context.ts";
 
-/** Unvalidated input. */
 export interface RawInput {
   readonly params: unknown;
   readonly query: unknown;

@@ -352,7 +352,6 @@ function answerUnrouted(log: Log, request: FastifyRequest, reply: FastifyReply):
   return send(reply, { ...refused, headers: { ...refused.headers, allow } });
 }
 
-/** Everything that makes up a response. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

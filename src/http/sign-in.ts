@@ -7,7 +7,6 @@ import type { Vault } from "../store/vault.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
-/** What signing in to the dashboard depends on. */
 export interface SignIn {
   readonly vault: Vault;
   readonly authenticator: Pick<Authenticator, "authenticate">;

@@ -8,7 +8,6 @@ const looksAtMost = 120;
 
 /** The processes that an answer may depend on, and what to do with them. */
 export interface Answering {
-  /** Called at each check. */
   processes(): readonly ProcessIdentity[];
   /** Called for a process that a signal had stopped and that Berth continued. */
   continued(pid: number): void;
@@ -18,7 +17,6 @@ export interface Answering {
   readonly threads?: (pid: number) => readonly ThreadState[];
 }
 
-/** What the kernel says about a thread. */
 export interface ThreadState {
   readonly id: string;
   /** proc(5): R runnable, S sleeping, D waiting for the disk, T stopped by a signal. */

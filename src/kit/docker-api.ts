@@ -3,7 +3,6 @@ import { Agent, request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Duplex, Readable } from "node:stream";
 
-/** The HTTP API of a Docker engine. */
 export interface DockerApi {
   /** Sends a request and parses the JSON response; undefined when its body is empty. */
   call<T>(call: DockerCall): Promise<T>;

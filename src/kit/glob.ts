@@ -1,4 +1,3 @@
-/** A pattern of paths. */
 export interface Glob {
   /**
    * Returns whether the whole path matches. Takes at most as many steps as the pattern and the path have characters, multiplied, and adds

@@ -9,7 +9,6 @@ export interface TreeProcess {
   readonly cpuSeconds: number;
 }
 
-/** A snapshot of all processes of this machine. */
 export interface ProcessTree {
   childrenOf(pid: number): readonly TreeProcess[];
   descendantsOf(pid: number): readonly TreeProcess[];
@@ -20,7 +19,6 @@ const pageBytes = 4096;
 // sysconf(_SC_CLK_TCK) is 100 on every Linux that Node runs on.
 const ticksPerSecond = 100;
 
-/** Takes a snapshot of /proc. */
 export function readProcessTree(): ProcessTree {
   const children = new Map<number, TreeProcess[]>();
   for (const pid of processIds()) {

@@ -5,7 +5,6 @@ const askEveryMs = 500;
 
 /** A process that has to run, for its watch. */
 export interface WatchedProcess {
-  /** The file that the process appends its output to. */
   readonly logFile: string;
   /** Returns whether the process has ended although it has to run. */
   hasEnded(): boolean;
@@ -81,7 +80,6 @@ export class RestartPauses {
     return this.#now() >= this.#lastAtMs + pauseMs;
   }
 
-  /** Records a start. */
   note(): void {
     const wasSteady = this.#now() - this.#lastAtMs > steadyAfterMs;
     this.#count = wasSteady ? 1 : this.#count + 1;

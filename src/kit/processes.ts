@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Lists the pids of this machine's processes. */
 export function processIds(): number[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
@@ -67,7 +66,6 @@ function pidNamespace(): string {
   }
 }
 
-/** The identity of this process. */
 export function ownIdentity(): ProcessIdentity {
   return identify(process.pid) as ProcessIdentity;
 }

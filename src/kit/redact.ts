@@ -2,7 +2,6 @@ const mark = "[redacted]";
 // Shorter values ("1", "true", "dev") occur in ordinary text; redacting them would garble logs and protect nothing.
 const shortestSecret = 6;
 
-/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
 /** Creates a function that replaces every occurrence of a known secret value in a text, including its JSON, URL and Base64 encodings. */

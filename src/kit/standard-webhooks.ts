@@ -16,7 +16,6 @@ export interface SignedMessage {
   readonly body: string;
 }
 
-/** Returns the headers that identify and sign one attempt of a message. */
 export function webhookHeaders(secret: string, message: SignedMessage): Record<string, string> {
   const { id, timestamp } = message;
   return {

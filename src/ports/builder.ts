@@ -24,7 +24,6 @@ export interface Builder {
    * rarely.
    */
   diskBytes(projectId: string): Promise<number | null>;
-  /** Returns whether the disk that holds images has too little space for a build. */
   isShortOfSpace(): Promise<boolean>;
   /** Measures how much of the disk a running build uses, in bytes; null if it doesn't run or measuring took too long. */
   takenBytes(buildId: string): Promise<number | null>;
@@ -32,7 +31,6 @@ export interface Builder {
    * Logs in to a registry, from where builds do. `unknown`: it did not answer, or not as registries do. Absent where builds pull no images.
    */
   readonly tryLogin?: ((login: RegistryLogin) => Promise<"accepted" | "refused" | "unknown">) | undefined;
-  /** Deletes the project's build caches. */
   clearCaches(projectId: string): Promise<void>;
 }
 

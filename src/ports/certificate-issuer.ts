@@ -5,7 +5,6 @@ export interface CertificateIssuer {
    * order.
    */
   order(order: CertificateOrder, challenges: ChallengePublisher): Promise<OrderOutcome>;
-  /** Creates the private key for a new account. */
   createAccountKey(): Promise<string>;
   /** Returns the renewal window that the authority suggests (RFC 9773), or null when it suggests none. The window may change. */
   suggestedRenewal(chainPem: string): Promise<RenewalWindow | null>;

@@ -117,7 +117,6 @@ function withCommands(html: string): string {
   return html.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
-/** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -50,7 +50,6 @@ export interface IngestPosition {
 export interface RuntimeLine {
   readonly at: string;
   readonly deployment: number;
-  /** The process type. */
   readonly process: string;
   readonly replica: number;
   readonly text: string;

@@ -1,4 +1,3 @@
-/** The machines on which a multi-machine runtime runs replicas. */
 export interface MachinePool {
   list(): Promise<readonly PooledMachine[]>;
   /** Returns a shell script that, run as root on another machine, adds that machine to the pool. The script holds secrets. */

@@ -27,7 +27,5 @@ export interface ReleaseBind {
   readonly target: string;
 }
 
-/** The file name of the manifest in a release's folder. */
 export const manifestName = "image.json";
-/** The name of the tree's folder in a release's folder. */
 export const treeName = "app";

@@ -10,7 +10,6 @@ export interface Repositories {
    * `PartMissing` instead, unless the operator has put an empty folder in its place. Idempotent.
    */
   ensure(projectId: string, hasCommits?: boolean): Promise<string>;
-  /** Returns whether the repository exists. */
   exists(projectId: string): Promise<boolean>;
   /** Describes a pushed commit and decides whether it may be built; reads inside the push's quarantine. */
   inspect(projectId: string, commit: string, quarantine: Quarantine | null, limits: TreeLimits): Promise<Inspection>;
@@ -133,7 +132,6 @@ export type Written =
   | { readonly outcome: "written"; readonly commit: string; readonly quarantine: Quarantine }
   | { readonly outcome: "refused"; readonly code: "invalid" | "too_large"; readonly summary: string };
 
-/** A branch of a remote repository. */
 export interface Remote {
   /** `https://host/path` or `ssh://user@host:port/path`, without a password. */
   readonly url: string;

@@ -70,7 +70,6 @@ export interface Runtime {
    * It reads the whole folder, so call it rarely.
    */
   storageBytes(project: StorageOwner): Promise<number | null>;
-  /** Returns whether the project's storage folder exists. */
   hasStorage(project: StorageOwner): Promise<boolean>;
   /**
    * Makes the file system enforce a limit of `bytes` on a project's storage folder. Resolves with the folder's usage, or null when the file

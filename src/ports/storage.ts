@@ -29,7 +29,6 @@ export interface Storages {
   readonly named: Readonly<Record<string, Storage>>;
 }
 
-/** The storage is full. */
 export class StorageFull extends Error {
   constructor(cause?: unknown) {
     super("there is no room left in the storage", { cause });

@@ -17,7 +17,6 @@ const settings = {
   temp_file_limit: "1GB",
 };
 
-/** Returns the name of the role that dumps and counts what the project's role owns. */
 export function backupRoleOf(spec: DatabaseSpec): string {
   return `${spec.role_name}_backup`;
 }

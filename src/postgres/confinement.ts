@@ -31,7 +31,6 @@ async function confinementWorks(confinement: Confinement): Promise<boolean> {
   return result?.exitCode === 0;
 }
 
-/** The complete environment of PostgreSQL's programs. */
 export const programEnvironment = { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8", TZ: "UTC" };
 
 /** The sandbox settings that all of PostgreSQL's programs share. Requires bubblewrap. */

@@ -136,7 +136,6 @@ async function restoreInto(
   }
 }
 
-/** Returns a role's login for client programs. */
 async function loginAt(
   server: ProjectServer,
   { role_name, password }: RoleLogin,

@@ -7,9 +7,7 @@ export interface BuildLog {
   line(text: string): void;
   /** A step of the deploy: `-----> text`. */
   step(text: string): void;
-  /** Detail below a step. */
   detail(text: string): void;
-  /** An error message. */
   problem(text: string): void;
   /** Resolves once all lines are stored. Lines that can't be stored are lost: a full disk must not change the outcome of the work. */
   flush(): Promise<void>;
@@ -19,7 +17,6 @@ export interface BuildLog {
 
 const tailLines = 30;
 
-/** The dependencies of a build log. */
 export type LogPlace = Pick<Platform, "log"> & { readonly ports: Pick<Platform["ports"], "logStore"> };
 
 /**

@@ -38,7 +38,6 @@ export interface Driver {
   /** Stops all tasks: starts no new runs, and waits for running ones. */
   stop(): Promise<void>;
   status(): readonly TaskStatus[];
-  /** Makes a task run soon. */
   wake(name: string): void;
 }
 

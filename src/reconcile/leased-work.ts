@@ -2,7 +2,6 @@ import { holdLease, releaseDeadLeases, type InProgress, type Lease, type LeasedT
 import type { Task, TaskReport } from "./driver.ts";
 import type { Platform } from "./platform.ts";
 
-/** The lease fields of a claimed row. */
 interface Leased {
   readonly id: string;
   readonly fence: number;
@@ -68,7 +67,6 @@ export function createLeasedWork<T extends Leased>(
   };
 }
 
-/** A task that claims the due rows of one table and works on them. */
 export interface LeasedTask<T extends Leased> extends LeasedWork<T>, Pick<Task, "name" | "periodMs" | "topics"> {
   /** Runs after the leases of dead processes were released, and before rows are claimed. */
   readonly before?: (underWay: readonly string[]) => Promise<unknown>;
@@ -95,7 +93,6 @@ export function createLeasedTask<T extends Leased>(
   };
 }
 
-/** Describes the rows in progress for a claim of the next one. */
 export function inProgress(rows: readonly Omit<Leased, "fence">[], perOrganization: number): InProgress {
   const byOrganization = Map.groupBy(rows, ({ org_id }) => org_id ?? "");
   const full = [...byOrganization].filter(([, own]) => own.length >= perOrganization).map(([id]) => id);

@@ -58,7 +58,6 @@ export interface Platform {
     readonly outgoingHttp: OutgoingHttp;
   };
   readonly ingestOutput: IngestOutput;
-  /** Terminals that are open in this process. */
   readonly terminals: Terminals;
   readonly settings: ReconcileSettings;
   readonly domains: DomainSettings;
@@ -140,7 +139,6 @@ export interface MonitorSettings {
   readonly everyMs: number;
   /** If an alert recurs sooner than this after it was resolved, it is announced only after this time. */
   readonly coolDownMs: number;
-  /** The name of this machine in the status. */
   readonly machine: string;
   readonly version: string;
   readonly dataDir: string;

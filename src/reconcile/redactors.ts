@@ -5,7 +5,6 @@ import { secretsIn } from "./workload.ts";
 import type { Redact } from "../kit/redact.ts";
 import type { Platform } from "./platform.ts";
 
-/** A deployment whose output is about to be stored. */
 export interface OutputOwner {
   readonly id: string;
   readonly org_id: string;

@@ -15,7 +15,6 @@ export async function startReplica(
   return instance;
 }
 
-/** Stores the address of a running instance. */
 export async function recordInstance(platform: Platform, key: ReplicaKey, instance: Instance): Promise<void> {
   const { host, port } = instance.address ?? { host: null, port: null };
   await markRunning(platform.db, { ...key, machine: platform.machine, attempt: instance.attempt, host, port });

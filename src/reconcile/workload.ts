@@ -30,7 +30,6 @@ export async function workloadOf(platform: Platform, source: WorkloadSource, pro
 /** The environment of a project's builds and applications: its variables and what the platform adds. */
 export interface ProjectEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** The server of the project's database. */
   readonly reach: readonly ServerAddress[];
 }
 

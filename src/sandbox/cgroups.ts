@@ -24,7 +24,6 @@ export interface Cgroups {
   dismantle(): void;
 }
 
-/** Finds the usable hierarchies by creating a group with limits in each. */
 export function openCgroups(name: string): Cgroups {
   const hierarchies = findHierarchies().flatMap((hierarchy) => usable(hierarchy, name));
   return new WrittenCgroups(hierarchies);

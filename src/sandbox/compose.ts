@@ -223,7 +223,6 @@ function certificateBinds({ certificates }: Composition): SandboxBind[] {
   ];
 }
 
-/** Returns the certificates as the sandbox's processes see them. */
 function certificatesFor(plan: Composition): TrustedCertificates | null {
   if (plan.certificates === null || !isMounted(plan)) return plan.certificates;
   return { ...certificatesInside, java: plan.certificates.java === null ? null : certificatesInside.java };

@@ -36,7 +36,6 @@ function vacate(folder: string): void {
   for (const pid of members) writeFileSync(join(folder, leaf, "cgroup.procs"), String(pid));
 }
 
-/** Returns the process and its ancestors. */
 function ancestors(pid: number): readonly number[] {
   if (pid <= 1) return [];
   try {

@@ -10,7 +10,6 @@ import { readTextOrEmpty } from "../kit/whole-file.ts";
 export interface Leases {
   /** Returns the number that `owner` holds, else leases a free one for which `isFree` resolves to true. Throws if none is left. */
   claim(owner: string, isFree: (number: number) => Promise<boolean>): Promise<number>;
-  /** Returns the numbers that an owner holds. */
   held(owner: string): readonly number[];
   release(number: number): void;
   owners(): readonly string[];

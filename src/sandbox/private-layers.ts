@@ -5,7 +5,6 @@ import { run, runOk } from "../kit/exec.ts";
 import { folderBytes } from "../kit/folder-bytes.ts";
 import type { SandboxApp } from "./spec.ts";
 
-/** Stores the changes that sandboxes make to their private folders. */
 export interface PrivateLayers {
   /**
    * Image of a file system with an overlay's two empty folders; a copy of it stores one sandbox's changes. The file is missing if it could

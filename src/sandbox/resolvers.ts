@@ -14,7 +14,6 @@ export interface Resolvers {
 const candidates = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
 const publicServers = ["1.1.1.1", "8.8.8.8"];
 
-/** Reads the host's resolvers. */
 export function readResolvers(): Resolvers {
   const texts = candidates.map(readTextOrEmpty);
   const usable = texts.find((text) => servers(text).length > 0);

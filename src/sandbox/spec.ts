@@ -110,7 +110,6 @@ export interface Sandbox {
   usage(id: string): SandboxUsage | undefined;
   /** Returns how much disk space its changes to a private /app use, and whether that exceeds the limit; `pid` is one of its processes. */
   changes(id: string, pid: number): Promise<{ readonly bytes: number; readonly isOver: boolean }>;
-  /** Returns whether the OOM killer killed a process of the sandbox. */
   outOfMemory(id: string): boolean;
   /** Kills all current processes of the sandbox, except `sparedPid`. May miss one that is being forked: repeat until none is left. */
   kill(id: string, sparedPid?: number): void;

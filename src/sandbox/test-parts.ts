@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { systemPath } from "../kit/exec.ts";
 import type { SandboxParts } from "./spec.ts";
 
-/** Finds the programs of this machine. */
 export function testParts(): SandboxParts {
   const find = (name: string) =>
     systemPath

@@ -25,7 +25,6 @@ export interface VethNetwork extends NetworkDriver {
   readonly blockNumber: number;
   /** Prefix of every host-side interface. */
   readonly interfacePrefix: string;
-  /** Returns the host's address on the sandbox's link. */
   hostAddress(id: string): string | undefined;
 }
 

@@ -86,7 +86,6 @@ table ip ${table} {
 `;
 }
 
-/** Returns the rules for what stays open to sandboxes. */
 function openings(
   ours: string,
   { open, edgePorts, tenantNetworks }: Required<Pick<VethRuleNames, "open" | "edgePorts" | "tenantNetworks">>,

@@ -58,7 +58,6 @@ export function readKeyring(file: string): Keyring {
   return { current, keys: numbered };
 }
 
-/** Adds a new key and makes it the current one. */
 export function addKey(file: string): Keyring {
   const { keys } = readKeyring(file);
   const number = Math.max(...keys.keys()) + 1;

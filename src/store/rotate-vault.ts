@@ -92,7 +92,6 @@ export async function rotateVault(options: { readonly db: Db; readonly keyFile: 
   return { key: vault.currentKey(), resealed };
 }
 
-/** Returns the numbers of the keys that sealed the database's secrets. */
 async function keysInUse(db: Db): Promise<ReadonlySet<number>> {
   const used = new Set<number>();
   for (const { table, column } of sealedColumns) {

@@ -5,7 +5,6 @@ export interface Signal {
   notify(): void;
   /** Resolves to true on a notification, including one since the last wait; to false after `atMostMs` or when `signal` aborts. */
   wait(atMostMs: number, signal?: AbortSignal): Promise<boolean>;
-  /** Unsubscribes. */
   stop(): void;
 }
 

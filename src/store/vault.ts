@@ -41,7 +41,6 @@ export function openVault(options: { readonly keyFile: string }): Vault {
   };
 }
 
-/** Returns the number of the key that sealed a value. */
 export function keyOf(sealed: Buffer): number {
   if (sealed.length < headerBytes + tagBytes || sealed[0] !== format)
     throw new VaultRefused("A sealed secret of the database is damaged.");

@@ -82,7 +82,6 @@ function tell(listeners: ReadonlyMap<Topic, Set<WakeupListener>>, log: Log, topi
   }
 }
 
-/** The one listening connection. */
 class Line {
   readonly #options: WakeupsOptions;
   readonly #tell: (topic: Topic | null, id: string) => void;

@@ -7,7 +7,6 @@ export interface Reach {
   readonly project_ids: readonly string[] | null;
 }
 
-/** Returns the condition that a project is one of these. */
 export function isWithin(column: string, { project_ids }: Pick<Reach, "project_ids">): RawBuilder<SqlBool> {
   return project_ids === null ? sql`true` : sql`${sql.ref(column)} = any(${[...project_ids]}::text[])`;
 }

@@ -7,7 +7,6 @@ export interface BuildDisks {
   enter(build: RunningBuild): TakenDisk;
 }
 
-/** The state of a running build. */
 export interface RunningBuild {
   /** Names of the layers and cache folders that its commands have written so far. */
   layers(): readonly string[];

@@ -37,11 +37,8 @@ export interface BuildEngineOptions {
 export interface BuildEngine {
   readonly api: DockerApi;
   readonly socket: string;
-  /** Folder with the engine's data. */
   readonly dataRoot: string;
-  /** The control groups of its builds. */
   readonly groups: BuildGroups;
-  /** How much of its disk its builds use. */
   readonly disks: BuildDisks;
   readonly version: string;
   /** Whether the frontend reads heredocs, which Docker 23 introduced. */

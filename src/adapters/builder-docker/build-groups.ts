@@ -10,7 +10,6 @@ import type { SandboxParts } from "../../sandbox/sandbox.ts";
 
 type Limits = Pick<BuildLimits, "memoryBytes" | "processes">;
 
-/** The control groups of an engine's builds. */
 export interface BuildGroups {
   /** Parent group for the engine's settings; undefined if this machine has no control groups. */
   readonly parent: string | undefined;
@@ -85,7 +84,6 @@ export function openBuildGroups(
   };
 }
 
-/** The programs that forward connections to Unix sockets. */
 interface Forwarding {
   readonly parts: Pick<SandboxParts, "setpriv" | "socat">;
   readonly nodeBin: string;

@@ -24,5 +24,4 @@ export interface BuildRun {
   readonly taken: Set<TakenDisk>;
 }
 
-/** Name of the Dockerfile in a build's context. */
 export const dockerfileName = "Dockerfile";

@@ -14,7 +14,6 @@ interface Judged {
   /** The project's own Dockerfile; undefined if Berth wrote it, so that its lines mean nothing to the user. */
   readonly read: Pick<Dockerfile, "originalLine" | "stages" | "unknownStages"> | undefined;
   readonly engineVersion: string;
-  /** Registry logins that the build could use. */
   readonly logins: readonly RegistryLogin[];
 }
 

@@ -5,7 +5,6 @@ import type { BuildPlan, Start, Step } from "../../detection/plan.ts";
 import { quoted } from "../../kit/quoted.ts";
 import { certificateVariables } from "../../sandbox/certificates.ts";
 
-/** Base images of generated Dockerfiles. */
 export interface ParentImages {
   readonly node: string;
   readonly python: string;

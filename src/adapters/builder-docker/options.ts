@@ -4,7 +4,6 @@ import type { ParentImages } from "./generate-dockerfile.ts";
 export interface DockerBuilderOptions {
   /** Socket of the engine that runs the images. */
   readonly runSocket: string;
-  /** Folder of builds in progress. */
   readonly buildsDir: string;
   /** Options of the build engine, see `startBuildEngine`. */
   readonly engine: BuildEngineOptions;

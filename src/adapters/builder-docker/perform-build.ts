@@ -15,9 +15,7 @@ import { BuildKitFailed, runBuild } from "./run-build.ts";
 import { createVertexLog } from "./vertex-log.ts";
 
 interface Performed {
-  /** The folder with the context. */
   readonly folder: string;
-  /** The text of the Dockerfile. */
   readonly text: string;
   readonly target?: string;
   readonly args: Readonly<Record<string, string>>;

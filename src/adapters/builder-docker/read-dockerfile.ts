@@ -21,7 +21,6 @@ export interface Dockerfile {
   readonly files: readonly ContextFile[];
 }
 
-/** What an engine's frontend can read. */
 export interface Frontend {
   /** Heredocs and `COPY --link`, which Docker 23 introduced. */
   readonly readsHeredocs: boolean;
@@ -71,7 +70,6 @@ function sourcesIn({ name, rest }: Instruction): string[] {
 
 interface WrittenLine {
   readonly text: string;
-  /** Line of the source. */
   readonly line: number;
 }
 

@@ -1,6 +1,5 @@
 import { flagOf, messagesOf, readFields, textOf } from "./protobuf.ts";
 
-/** One step of a build as BuildKit reports it. */
 export interface Vertex {
   readonly digest: string;
   /** Such as `[build 2/5] RUN npm ci`. */

@@ -63,7 +63,6 @@ async function* messagesOn(stream: AsyncIterable<Buffer>): AsyncGenerator<Fields
 
 const endOf = (bytes: Buffer): number => (bytes.length < 5 ? Number.POSITIVE_INFINITY : 5 + bytes.readUInt32BE(1));
 
-/** Lists one file with this text. */
 export function fileEntry(name: string, text: string): SentEntry {
   const content = Buffer.from(text);
   return { stat: statOf(name, { mode: 0o100644n, size: BigInt(content.length), mtimeNs: 0n }), open: () => [content] };

@@ -5,7 +5,6 @@ import type { LineSplitter } from "../../kit/log-lines.ts";
 import type { Progress, Vertex } from "./read-progress.ts";
 import { stepIn } from "./generate-dockerfile.ts";
 
-/** The step of a Dockerfile that failed the build. */
 export interface FailedVertex {
   /** Without its stage and position: `RUN npm ci`. */
   readonly instruction: string;
@@ -19,7 +18,6 @@ export interface FailedVertex {
 export interface VertexLog {
   take(progress: Progress): void;
   failed(): FailedVertex | undefined;
-  /** The instruction that currently runs. */
   running(): string | undefined;
   /** Whether the engine itself is at work: it pulls, copies or downloads instead of running a command. */
   isServed(): boolean;

@@ -12,7 +12,6 @@ import { manifestName, treeName, type ReleaseManifest } from "../../ports/releas
 import { findLanguages, type MachineLanguages } from "./tools/machine-languages.ts";
 import { createProcessBuilder, type ProcessBuilder, type ProcessBuilderOptions } from "./process-builder.ts";
 
-/** A builder in its own folder. */
 export interface TestBuilder {
   readonly builder: ProcessBuilder;
   readonly options: ProcessBuilderOptions;
@@ -22,7 +21,6 @@ export interface TestBuilder {
 
 const caFile = process.env["NODE_EXTRA_CA_CERTS"];
 
-/** Creates a builder with a sandbox and this machine's tools. */
 export async function makeTestBuilder(changes: Partial<ProcessBuilderOptions> = {}): Promise<TestBuilder> {
   const root = await mkdtemp(join(tmpdir(), "berth-builder-"));
   const program = (name: string) => findProgram(name);
@@ -118,7 +116,6 @@ async function ask(url: string) {
   return response && { status: response.status, text: await response.text() };
 }
 
-/** Returns whether the package registry answers. */
 async function isRegistryReachable(): Promise<boolean> {
   const npm = findProgram("npm");
   if (npm === null) return false;

@@ -32,7 +32,6 @@ async function update({ nsupdateBin, keyFile, host, port }: Rfc2136Options, stdi
   throw new Error(`the DNS server ${host}, port ${port}, did not accept the update: ${why || "no answer"}`);
 }
 
-/** The primary server of the zone. */
 interface UpdateServer {
   readonly host: string;
   readonly port: number;

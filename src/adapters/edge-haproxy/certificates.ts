@@ -2,13 +2,11 @@ import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { CertificateTable, EdgeCertificate } from "../../ports/edge.ts";
 import { certificateList } from "./haproxy-settings.ts";
 
-/** One certificate in HAProxy's format. */
 export interface CertificateFile {
   /** Derived from the content: a renewed certificate is a new file, so it can be loaded before the old one is removed. */
   readonly name: string;
   /** Secret. */
   readonly pem: string;
-  /** The certificate's line in the crt-list. */
   readonly line: string;
 }
 
@@ -46,7 +44,6 @@ function fileOf({ names, chain_pem, key_pem }: EdgeCertificate): CertificateFile
   return { name, pem, line: `${name} ${names.join(" ")}\n` };
 }
 
-/** Returns the content of the crt-list file. */
 export function certificateListText(files: readonly CertificateFile[]): string {
   return files.map(({ line }) => line).join("");
 }

@@ -120,7 +120,6 @@ function routing(kind: Listener): string[] {
   ];
 }
 
-/** Returns the host map value of a route that is answered by a page. */
 export function answerWith(code: PageCode): string {
   return `${kinds.page}---//${pagesBackend}/${code}`;
 }

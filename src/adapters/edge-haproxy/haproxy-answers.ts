@@ -27,7 +27,6 @@ function readServers(text: string): Map<string, PoolServer[]> {
   return servers;
 }
 
-/** The number of requests and tunnels open to a replica. */
 export interface OpenRequests {
   /** `host:port`. */
   readonly target: string;

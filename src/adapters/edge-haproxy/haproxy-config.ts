@@ -107,7 +107,6 @@ function prefers(accepts: string): string {
   return accepts === "any" ? "" : ` { var(txn.accept) -m sub ${accepts} }`;
 }
 
-/** Returns the backend that serves the page that the route names. */
 function pageBackend(): string {
   const rules = (Object.keys(pages) as PageCode[]).flatMap((code) =>
     forms.map(

@@ -1,6 +1,5 @@
 import type { Log } from "../../kit/log.ts";
 
-/** Settings of the HAProxy edge. */
 export interface HaproxyEdgeOptions {
   readonly haproxyBin: string;
   readonly listenHost: string;

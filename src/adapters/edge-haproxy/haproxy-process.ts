@@ -31,13 +31,11 @@ export interface HaproxyRecord {
   readonly identity: ProcessIdentity;
   /** A fingerprint of the settings, without the routes. */
   readonly settings: string;
-  /** The number of backends in the configuration. */
   readonly size: number;
   readonly listen_port: number;
   readonly started_at: string;
 }
 
-/** The programs that start HAProxy and the user it runs as. */
 export interface HaproxyPrograms {
   readonly haproxy: string;
   readonly setpriv: string | null;
@@ -236,7 +234,6 @@ export class HaproxyProcess {
     await until(() => (isAlive(master) ? undefined : true), { timeoutMs: 5000 });
   }
 
-  /** Returns whether HAProxy's folder has this file. */
   has = (name: string): boolean => existsSync(this.path(name));
 
   /** Writes a file into HAProxy's folder, readable for its user only. */
@@ -311,7 +308,6 @@ export class HaproxyProcess {
   }
 }
 
-/** The file with HAProxy's output. */
 export const haproxyLog = (stateDir: string): string => join(stateDir, "haproxy.log");
 
 /** Reads the record of the last start; undefined when it is missing or unreadable. */

@@ -1,4 +1,3 @@
-/** HAProxy's configuration except the routes. */
 export interface HaproxySettings {
   readonly listen_host: string;
   readonly listen_port: number;

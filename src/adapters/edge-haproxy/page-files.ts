@@ -1,6 +1,5 @@
 import { escapeHtml, pages, renderPage, type PageCode } from "../../ports/edge-pages.ts";
 
-/** Returns the names and contents of all page files. */
 export function pageFiles(): Map<string, string> {
   const files = new Map(forms.map(({ form, accepts }) => [noticeFile(form), noticeFormat(form, accepts)]));
   files.set(
@@ -40,7 +39,6 @@ export const typesMap = "pages/types.map";
 
 type Form = (typeof forms)[number]["form"];
 
-/** Returns the file with a page's body. */
 export function pageFile(code: PageCode, form: Form): string {
   return `pages/${code}.${form}`;
 }

@@ -11,7 +11,6 @@ import { bracketed, challengeBackend, hostMap, kinds, pagesBackend } from "./hap
 export interface RoutePool {
   /** The number of backends in the worker's configuration: `b1` … `b<size>`. */
   readonly size: number;
-  /** Entries of the host map. */
   readonly hosts: ReadonlyMap<string, string>;
   /** Servers by backend. A server is never deleted; once nothing is open to it, another target can reuse it. */
   readonly servers: ReadonlyMap<string, readonly PoolServer[]>;
@@ -38,7 +37,6 @@ export interface PoolChange {
 /** The host map key of the active table's version. No `Host` matches it, because a colon ends a hostname. */
 const versionKey = ":version";
 
-/** The host map key of the certificates' version. */
 export const certificateVersionKey = ":certificates";
 
 /**
@@ -73,7 +71,6 @@ export function poolOf(size: number, hosts: RoutePool["hosts"], servers: RoutePo
   return { size, hosts, servers, backends, routes: new Map() };
 }
 
-/** Returns the version of the table that the pool serves. */
 export function versionOf(pool: RoutePool): number {
   return Number(pool.hosts.get(versionKey) ?? -1);
 }
@@ -96,7 +93,6 @@ function needsBackend(route: Route): boolean {
 /** Servers, as `backend/server`, that still have open connections. */
 export type Busy = Pick<ReadonlySet<string>, "has">;
 
-/** Returns the backends to which these commands add a server. */
 export function backendsToGrow(commands: readonly string[]): readonly string[] {
   const named = commands.map((command) => /^add server ([^/]+)\//.exec(command)?.[1]);
   return [...new Set(named.filter((backend) => backend !== undefined))];
@@ -317,7 +313,6 @@ function address({ host, port }: Target): Target {
   return { host, port };
 }
 
-/** Returns the content of the host map file. */
 export function hostMapText(pool: RoutePool): string {
   return Array.from(pool.hosts, ([host, value]) => `${host} ${value}\n`).join("");
 }

@@ -20,7 +20,6 @@ export function askWorker({ socket, prefix }: Worker, command: string): Promise<
   return callHaproxy(socket, prefix + command);
 }
 
-/** Reads a worker's pool from the worker itself. */
 export async function poolOf(worker: Worker, size: number): Promise<RoutePool> {
   const map = await askWorker(worker, `show map ${hostMap}`);
   return readPool(size, map, await askWorker(worker, "show servers state"));

@@ -43,7 +43,6 @@ export function buildLogFile(dir: string, buildId: string): string {
   return join(dir, `${buildId}.log`);
 }
 
-/** The file with the times of a build's log. */
 export function buildTimesFile(dir: string, buildId: string): string {
   return join(dir, `${buildId}.times`);
 }

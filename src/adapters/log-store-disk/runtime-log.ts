@@ -9,7 +9,6 @@ export interface RuntimeLimits {
   readonly segments: number;
 }
 
-/** Where a batch of lines is stored. */
 export interface StoredBatch {
   readonly segment: number;
   readonly offset: number;
@@ -79,7 +78,6 @@ export async function readPage(dir: string, query: RuntimeQuery): Promise<Runtim
   return after === undefined ? readNewest(dir, segments, wanted) : readBehind(dir, segments, { ...wanted, after });
 }
 
-/** The space left in a page. */
 interface Room {
   readonly isFull: boolean;
   /** Returns whether a line still fits and counts it; the first line always fits. Once a line does not fit, the page is full. */

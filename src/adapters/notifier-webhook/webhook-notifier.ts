@@ -40,7 +40,6 @@ export function createWebhookNotifier({ url, secret }: WebhookOptions): Notifier
   };
 }
 
-/** Returns the signature of a body sent at this time. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex");
 }

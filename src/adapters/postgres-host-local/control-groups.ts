@@ -19,7 +19,6 @@ export interface ControlGroup {
   enter(command: Command): Command;
   /** Puts a running server under the current limits, in case it was started without them. */
   take(mark: string, uid: number): Promise<void>;
-  /** Removes the group of a server that has stopped. */
   remove(): Promise<void>;
 }
 

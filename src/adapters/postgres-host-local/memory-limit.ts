@@ -14,13 +14,11 @@ export async function limitMemory({ pid, uid }: { pid: number; uid: number }, by
   if (existsSync(prlimit)) await run(command, { uid, gid: uid });
 }
 
-/** Returns a command with this memory limit. */
 export function withMemoryLimit(bytes: number, command: Command): Command {
   if (!existsSync(prlimit)) return command;
   return { file: prlimit, args: [`--data=${bytes}:${bytes}`, command.file, ...command.args] };
 }
 
-/** Returns whether the process has a memory limit. */
 export function hasMemoryLimit(pid: number): boolean {
   return /^Max data size\s+\d/m.test(readProcessFile(pid, "limits"));
 }

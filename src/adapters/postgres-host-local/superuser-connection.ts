@@ -4,7 +4,6 @@ import { withConnection, type ServerConnection } from "../../postgres/connection
 import { instanceFiles } from "./instance-files.ts";
 import { socketOnlyPort, superuser } from "./settings.ts";
 
-/** The address of an instance and what its superuser needs to log in. */
 export interface ServerAddress {
   readonly dir: string;
   readonly socketDir: string;
@@ -17,7 +16,6 @@ export function superuserConnection(address: ServerAddress, database = "postgres
   return { host: address.socketDir, port: address.port ?? socketOnlyPort, user: superuser, password, database };
 }
 
-/** Returns the socket file that clients connect to. */
 export function socketFile(address: ServerAddress): string {
   return join(address.socketDir, `.s.PGSQL.${address.port ?? socketOnlyPort}`);
 }

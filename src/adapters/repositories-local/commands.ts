@@ -6,7 +6,6 @@ import type { Quarantine } from "../../ports/repositories.ts";
 export interface GitPrograms {
   readonly gitBin: string;
   readonly prlimitBin: string | null;
-  /** Isolates a command from the machine. */
   readonly confine: (command: Command) => Command;
 }
 

@@ -20,7 +20,6 @@ export function removeDeadLocks(repositoryDir: string): Promise<void> {
   });
 }
 
-/** Returns the path of each lock as folder names. */
 async function findLocks(repositoryDir: string): Promise<readonly (readonly string[])[]> {
   const found: (readonly string[])[] = [];
   for (const name of topLocks) if (await lstat(`${repositoryDir}/${name}`).catch(() => undefined)) found.push([name]);

@@ -11,7 +11,6 @@ import type { GitCommands } from "./commands.ts";
 import { fingerprintOf } from "../../kit/ssh-fingerprint.ts";
 import { openRelay, tooMuch, type Relay } from "./relay.ts";
 
-/** What fetching needs besides git. */
 export interface RemoteAccess {
   readonly addresses: AddressPolicy;
   /** The file of CA certificates that git trusts; null if there is none. */
@@ -27,9 +26,7 @@ export interface Fetching {
     shown: Pick<Shown, "writable" | "readable" | "placed">,
     startBy: (command: Command) => Command,
   ) => GitCommands;
-  /** The folder of the repositories. */
   readonly dir: string;
-  /** The folder that receives the objects. */
   readonly quarantine: string;
   /** How git runs; its objects go to the quarantine that `env` names. */
   readonly place: RunOptions;

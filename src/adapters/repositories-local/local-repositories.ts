@@ -78,7 +78,6 @@ async function repositoriesIn(dir: string): Promise<string[]> {
     .map((entry) => join(dir, entry.name));
 }
 
-/** Additional options for starting git. */
 interface GitStart {
   readonly shown?: Partial<Shown>;
   readonly startBy?: (command: Command) => Command;

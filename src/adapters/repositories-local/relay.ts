@@ -84,7 +84,6 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return `The connection to the repository's host broke${code === undefined ? "" : ` (${code})`}.`;
 }
 
-/** Returns the message for a repository over the size limit. */
 export function tooMuch(maxBytes: number): string {
   return `The repository sends more than ${Math.floor(maxBytes / 1024 / 1024)} MiB, the limit for a fetch.`;
 }

@@ -1,6 +1,5 @@
 import type { TreeLimits } from "../../ports/repositories.ts";
 
-/** The results of scanning a tree so far. */
 export interface TreeScan {
   readonly entries: number;
   readonly bytes: number;

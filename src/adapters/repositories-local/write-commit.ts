@@ -91,7 +91,6 @@ async function plan(
   return planned;
 }
 
-/** A file or link of a commit. */
 export interface Entry {
   readonly mode: string;
   readonly oid: string;

@@ -324,7 +324,6 @@ interface Pair {
   readonly network: ListedContainer | undefined;
 }
 
-/** Pairs each application that was started with the container of its network. */
 function pairsIn(all: readonly ListedContainer[]): readonly Pair[] {
   const name = (container: ListedContainer) => containerName("", keyOf(container));
   const networks = new Map(all.flatMap((each) => (roleOf(each) === "network" ? [[name(each), each] as const] : [])));

@@ -16,7 +16,6 @@ export interface InstanceRecord extends InstanceKey {
   readonly address: InstanceAddress | null;
 }
 
-/** The files of one attempt. */
 export class InstanceFolder {
   readonly path: string;
   readonly record: InstanceRecord;
@@ -111,7 +110,6 @@ export class InstanceFolder {
   }
 }
 
-/** Returns the id of the current boot. */
 export function currentBoot(): string {
   const own = identify(process.pid);
   if (own === undefined) throw new Error("/proc cannot be read");

@@ -81,7 +81,6 @@ export class InstanceFolders {
     return folder;
   }
 
-  /** Deletes one attempt's files. */
   forgetAttempt({ path, record }: InstanceFolder): void {
     rmSync(path, { recursive: true, force: true });
     this.#read(record.workload_id);

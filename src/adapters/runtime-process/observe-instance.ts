@@ -38,7 +38,6 @@ export function settleExit(folder: InstanceFolder, sandbox: Sandbox): InstanceEx
   return exit;
 }
 
-/** Converts an attempt to the port's format. */
 export function toInstance(folder: InstanceFolder, exit: InstanceExit | undefined): Instance {
   const { workload_id, ordinal, attempt, project_id, image_ref, address, started_at } = folder.record;
   const output = statSync(join(folder.path, "output"), { throwIfNoEntry: false });

@@ -240,7 +240,6 @@ class SandboxedProcesses implements ProcessRuntime {
     this.#watch.stop();
   }
 
-  /** Stops the instance and releases its network. */
   async #end(folder: InstanceFolder, graceMs: number): Promise<void> {
     await stopInstance(folder, this.#options.sandbox, graceMs);
     settleExit(folder, this.#options.sandbox);

@@ -9,7 +9,6 @@ import { openRelease } from "./release.ts";
 
 export interface ProcessRuntimeOptions {
   readonly sandbox: Sandbox;
-  /** The folder of the instances. */
   readonly stateDir: string;
   readonly releasesDir: string;
   /** The base of relative sources in a release's binds. Default: the parent of `releasesDir`. */

@@ -23,7 +23,6 @@ export function namesIn(folder: string): string[] {
   return readOr([], () => readdirSync(folder)) ?? [];
 }
 
-/** Returns the numeric names in a folder. */
 export function numbersIn(...path: readonly string[]): number[] {
   return namesIn(join(...path))
     .filter((name) => /^\d+$/.test(name))

@@ -22,7 +22,6 @@ export interface InstanceWatch {
   start(): void;
   stop(): void;
   add(folder: InstanceFolder): void;
-  /** Returns whether the latest check found the instance running. */
   seesRunning(folder: InstanceFolder): boolean;
   listen(listener: (workloadId: string) => void): () => void;
 }
@@ -35,7 +34,6 @@ const closerEveryLooks = 20;
 const folderEveryLooks = 60;
 const defaultMaxOutputBytes = 32 * 1024 * 1024;
 
-/** Watches the instances in these folders. */
 export function watchInstances(options: ProcessRuntimeOptions, folders: InstanceFolders): InstanceWatch {
   const living = new Map<string, InstanceFolder>();
   const listeners = new Set<(workloadId: string) => void>();

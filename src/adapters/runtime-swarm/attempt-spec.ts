@@ -16,10 +16,8 @@ export interface AttemptPlan {
   /** Its name in the registry, by digest. */
   readonly image: string;
   readonly files: readonly SwarmFile[];
-  /** The id of the project's overlay network. */
   readonly network: string;
   readonly nameServers: readonly string[];
-  /** The machine's node id. */
   readonly machine: string;
   /** The port that the application listens on; null if it accepts no connections. */
   readonly port: number | null;

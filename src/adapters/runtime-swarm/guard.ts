@@ -33,9 +33,7 @@ const bridge = "docker_gwbridge";
 export interface GuardedNetwork {
   readonly table: string;
   readonly resolvers: readonly string[];
-  /** Addresses of the swarm's machines. */
   readonly machines: readonly string[];
-  /** Addresses of edges outside the swarm. */
   readonly edges: readonly string[];
   /** The edges' ports, which applications may reach on every machine, as visitors do. */
   readonly edgePorts: readonly number[];

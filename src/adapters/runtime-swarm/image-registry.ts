@@ -2,7 +2,6 @@ import { createInterface } from "node:readline";
 import { unlessStatus, type DockerApi } from "../../kit/docker-api.ts";
 import type { ProjectImage } from "../../ports/runtime.ts";
 
-/** The registry from which machines pull images. */
 export interface ImageRegistry {
   /** Prefix of image names: `host:port`, or `host:port/path`. Resolves once the registry answers. */
   name(): Promise<string>;

@@ -5,7 +5,6 @@ import type { Guard } from "./guard.ts";
 import { addressOf, listAttempts, listNodes, machineLabel, readMembership, type SwarmNode } from "./swarm-api.ts";
 import type { SwarmContext } from "./settings.ts";
 
-/** Creates a pool of machines from the nodes of the swarm. */
 export function createMachinePool(context: SwarmContext, guard: Guard): MachinePool {
   const { api, managers, registry } = context;
   const projectsOn = async (id: string) => {

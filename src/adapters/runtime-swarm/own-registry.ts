@@ -12,9 +12,7 @@ import { makeRegistryCertificates, trustRegistry, type RegistryCertificates } fr
 export interface OwnRegistryOptions {
   /** Folder for images, certificates and the record of the running process. */
   readonly dir: string;
-  /** Path of the program in Debian's package docker-registry. */
   readonly program: string;
-  /** This machine's address as the other machines reach it. */
   readonly address: () => Promise<string>;
   readonly port: number;
 }

@@ -53,7 +53,6 @@ async function makeSigned(
   await rename(path(`${name}.new`), path(`${name}.pem`));
 }
 
-/** Gives this machine's engine access to the registry. */
 export async function trustRegistry(folder: string, { ca, cert, key }: RegistryCertificates): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   await writeFile(join(folder, "ca.crt"), ca);

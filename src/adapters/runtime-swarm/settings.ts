@@ -4,7 +4,6 @@ import type { ImageRegistry } from "./image-registry.ts";
 import type { Recall } from "./recall.ts";
 
 export interface SwarmOptions {
-  /** The registry from which machines pull images. */
   readonly registry: ImageRegistry;
   /** Addresses of edges outside the swarm; they may reach replicas' ports, as the swarm's machines may. */
   readonly edgeAddresses?: readonly string[];

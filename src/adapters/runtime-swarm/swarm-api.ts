@@ -54,7 +54,6 @@ export const machineLabel = "berth.machine";
 /** Label of a service whose application Berth stopped: the time of that. */
 export const endedLabel = "berth.ended";
 
-/** Lists the services that run replicas of this data folder. */
 export async function listAttempts({ managers, tag }: SwarmContext): Promise<readonly SwarmAttempt[]> {
   const filters = { label: [`${labels.runtime}=${tag}`, `${labels.role}=app`] };
   return managers.call({ path: "/services", query: { filters } });

@@ -2,7 +2,6 @@ import type { TableKind, TableName } from "../../ports/tenant-database.ts";
 import type { Session } from "./session.ts";
 import { Stopped } from "./unable.ts";
 
-/** A table as the system catalogue describes it. */
 export interface Table {
   readonly schema: string;
   readonly name: string;
@@ -29,9 +28,7 @@ export interface Column {
   readonly identity: "always" | "by_default" | null;
 }
 
-/** Columns that identify one row. */
 export interface Key {
-  /** The index's oid as text. */
   readonly index: string;
   readonly primary: boolean;
   readonly columns: readonly string[];

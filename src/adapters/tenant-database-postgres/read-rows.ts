@@ -13,7 +13,6 @@ const mostCountCost = 50_000;
 // A response stays in memory until its client has read it.
 const mostPageBytes = 2 * 1024 * 1024;
 
-/** Reads a page of a table's rows. */
 export async function readRows(session: Session, table: Table, query: RowsQuery): Promise<RowsPage> {
   if (query.sort !== undefined && columnOf(table, query.sort) === undefined)
     throw new Stopped({ outcome: "invalid", field: "sort", problem: "is not a column of the table" });
@@ -111,7 +110,6 @@ function searched({ name: column }: Column): string {
   return `pg_catalog.lower((t.${name(column)})::pg_catalog.text COLLATE pg_catalog."default")`;
 }
 
-/** Returns a table's quoted name with its schema. */
 export function tableName({ schema, name: table }: Table): string {
   return `${name(schema)}.${name(table)}`;
 }

@@ -13,7 +13,6 @@ export interface Session {
    * Runs a single statement of a user's and returns its rows as lists of text. Reads at most `most` of them and one more, to set `more`.
    */
   limited(statement: string, most: number): Promise<LimitedResult>;
-  /** Runs a statement and returns its rows as objects. */
   query<T extends object>(text: string, values?: readonly (string | null)[]): Promise<T[]>;
   /** Runs a statement and returns the number of changed rows. */
   change(text: string, values: readonly (string | null)[]): Promise<number>;

@@ -7,7 +7,6 @@ import type { Session } from "./session.ts";
 import { Stopped, type ServerError } from "./unable.ts";
 import { refuse, writtenValues, type Written } from "./written-values.ts";
 
-/** Inserts one row and returns it as stored. */
 export async function insertRow(session: Session, table: Table, values: JsonObject): Promise<ShownRow> {
   const written = writtenValues(table, values, "values");
   for (const { column } of written) {

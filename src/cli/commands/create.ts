@@ -109,7 +109,6 @@ function remoteText(remote: RemoteOutcome | undefined, name: string, url: string
 }
 
 interface Situation {
-  /** The name of the git remote. */
   readonly name: string;
   readonly url: string;
   readonly remote: RemoteOutcome | undefined;

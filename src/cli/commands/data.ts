@@ -93,7 +93,6 @@ function rowsTable(paint: Paint, { columns, rows }: Answer<"data.rows">): string
   return table(paint, head, lines, `No rows. Columns: ${columns.map(({ name }) => oneLine(name)).join(", ")}`);
 }
 
-/** Formats a table cell on one line. */
 export function cellText(paint: Paint, value: unknown): string {
   if (value === null) return paint.dim("null");
   const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -97,7 +97,6 @@ async function showUntilEnd(
   }
 }
 
-/** Returns whether the user's PATH has this program. */
 async function hasProgram({ childEnvironment }: Environment, name: string): Promise<boolean> {
   const folders = (childEnvironment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   const found = await Promise.all(

@@ -205,7 +205,6 @@ function addRemove(domains: Command, ctx: CliContext): void {
 
 /** Records when each step of making a hostname available was first seen. */
 interface StepClock {
-  /** Records the hostname's current step. */
   note(domain: Domain): void;
   /** Returns a line for each step, with the seconds since the start. */
   text(): string;

@@ -87,7 +87,6 @@ function describe(project: Project, paint: Paint): string {
   ]);
 }
 
-/** Returns the project's health with its sentence. */
 export function healthText(paint: Paint, { state, health }: Project): string {
   return health === null
     ? paintStatus(paint, state)

@@ -61,7 +61,6 @@ export interface ToolCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the tool call that reaches a route. */
 function toolCallOf(name: RouteName, given: ToolCall["arguments"] = {}): ToolCall {
   for (const group of groups) {
     const action = Object.keys(group.actions).find((each) => group.actions[each] === name);
@@ -85,7 +84,6 @@ export function toolCallFor({ route: name, path }: NextCall): ToolCall {
   });
 }
 
-/** Returns a hint that names the tool which lists a row's items. */
 export function listHint(name: RouteName): string {
   const { tool, arguments: given } = toolCallOf(name);
   return `${tool} with ${JSON.stringify(given)} lists what there is.`;

@@ -75,7 +75,6 @@ export const awaitedRows: readonly string[] = [
 // Arguments that continue a list; every tool calls them `cursor`.
 const continuing = ["after", "offset"];
 
-/** Returns a tool's name for a row's argument. */
 export function shownName(name: string): string {
   return continuing.includes(name) ? "cursor" : name;
 }

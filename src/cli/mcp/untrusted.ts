@@ -56,7 +56,6 @@ function cut(text: string, atMost: number): string {
 // Matches every token of this API, so that none gets through, wherever it is.
 const tokenPattern = /berth_[oma]_[0-9A-Za-z]{20,}/g;
 
-/** Removes tokens of this API from a text. */
 export function withoutTokens(text: string, own: string | undefined): string {
   const others = text.replaceAll(tokenPattern, "[token removed]");
   return own === undefined || own === "" ? others : others.replaceAll(own, "[token removed]");

@@ -16,7 +16,6 @@ const commandPath = (words: string) => `  local path="" word
     case "$word" in -*) ;; *) _berth_knows "$path $word" && path="$path $word" ;; esac
   done`;
 
-/** Returns the completion script for bash. */
 export function bashCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `# Completion of berth for bash.
 ${knowsFunction(nodes)}
@@ -38,7 +37,6 @@ complete -o default -F _berth berth
 `;
 }
 
-/** Returns the completion script for zsh. */
 export function zshCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   return `#compdef berth
 # Completion of berth for zsh.
@@ -59,7 +57,6 @@ if [ "$funcstack[1]" = "_berth" ]; then _berth "$@"; else compdef _berth berth; 
 `;
 }
 
-/** Returns the completion script for fish. */
 export function fishCompletion(nodes: readonly CompletionNode[], asked: readonly string[]): string {
   const lines = nodes.flatMap((node) => {
     const condition = `-n '__berth_reached ${quoteInFish(pathOf(node))}'`;

@@ -21,7 +21,6 @@ export function entryTable(paint: Paint, entries: readonly Entry[], options: { r
   return table(paint, ["WHEN", ...(options.projects ? ["PROJECT"] : []), "WHO", "WHAT"], rows, "Nothing happened yet.");
 }
 
-/** Adds the options of a command that lists entries. */
 export function addEntryOptions(command: Command): void {
   command
     .option("-n, --limit <number>", "how many, 1 to 500", "30")

@@ -25,7 +25,6 @@ export function hasApt(context: SetupContext): boolean {
   return ["apt-get", "dpkg-deb"].every((name) => findProgram(name, searchPathOf(context)) !== null);
 }
 
-/** Returns the PATH for package tools. */
 export function searchPathOf(context: SetupContext): string {
   return context.environment["PATH"] ?? "";
 }

@@ -20,7 +20,6 @@ export interface MachineParts extends Omit<FoundParts, "wantsPostgres" | "wantsH
   readonly missing: readonly MissingPart[];
 }
 
-/** What to set up and how. */
 export interface MachineOptions {
   readonly dataDir: string;
   readonly log: Log;
@@ -144,7 +143,6 @@ async function unpackAsUser(context: SetupContext, programs: Packaged): Promise<
     if (unpacks) await aptUnpack(context, [name], join(context.toolchain, program), (to) => addLauncher(to, program));
 }
 
-/** A program whose libraries came with it needs a launcher that names their folder. */
 async function addLauncher(unpacked: string, name: string): Promise<void> {
   const libraries = libraryFolders(unpacked).filter((folder) => existsSync(folder));
   const program = ["usr/bin", "usr/sbin"].map((folder) => join(unpacked, folder, name)).find(isExecutableFile);

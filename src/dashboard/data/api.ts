@@ -61,7 +61,6 @@ export function useAction<N extends RouteName>(name: N): UseMutationResult<Answe
 /** The response of a change's dry run: what the change would do. */
 export type DryRun = z.output<typeof dryRun>;
 
-/** Requests a dry run of a change. */
 export function useDryRun(name: RouteName, { params, query = {} }: AnyInput): UseQueryResult<DryRun> {
   const client = useClient();
   return useQuery({

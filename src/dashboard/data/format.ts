@@ -78,7 +78,6 @@ export function capitalized(word: string): string {
   return `${word[0]?.toUpperCase() ?? ""}${word.slice(1)}`.replaceAll("_", " ");
 }
 
-/** The first line of a commit message. */
 export function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";
 }

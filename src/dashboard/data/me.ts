@@ -8,7 +8,6 @@ export type Me = Answer<"me.get">;
 
 export const MeContext = createContext<Me | null>(null);
 
-/** Returns the signed-in token with its organization and rights. */
 export function useMe(): Me {
   const me = use(MeContext);
   if (me === null) throw new Error("A page needs a session.");

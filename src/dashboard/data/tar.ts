@@ -1,7 +1,6 @@
 const blockBytes = 512;
 const text = new TextEncoder();
 
-/** A file of an archive. */
 export interface TarMember {
   readonly path: string;
   readonly content: Blob;

@@ -7,7 +7,6 @@ import { bytes, plural } from "./format.ts";
 import type { LocalFolder } from "./folder.ts";
 import { tarOf, type TarMember } from "./tar.ts";
 
-/** The progress of a folder's upload. */
 interface DeployFolder {
   /** What happens now, in words; undefined when idle. */
   readonly step: string | undefined;

@@ -6,7 +6,6 @@ const subscribe = (listener: () => void) => {
   return () => narrow.removeEventListener("change", listener);
 };
 
-/** Whether the screen is as narrow as a phone's. */
 export function useIsPhone(): boolean {
   return useSyncExternalStore(subscribe, () => narrow.matches);
 }

@@ -10,7 +10,6 @@ export interface LineTime {
   readonly at: string;
 }
 
-/** The output from an offset on. */
 interface Part<S> {
   readonly text: string;
   /** Times by the index of a line in this part. */

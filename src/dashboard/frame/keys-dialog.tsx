@@ -11,7 +11,6 @@ const everywhere = [
   ["Ctrl Enter", "Run the SQL statement"],
 ] as const;
 
-/** The keys that the dashboard knows. */
 export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys" shape="wide" onClose={onClose}>

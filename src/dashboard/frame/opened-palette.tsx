@@ -13,7 +13,6 @@ interface OpenedProps {
   readonly onAsk: (asked: Asked) => void;
 }
 
-/** The palette while it is open. */
 export function OpenedPalette({ scope, onClose, onAsk }: OpenedProps) {
   const ref = useModal();
   const isPhone = useIsPhone();

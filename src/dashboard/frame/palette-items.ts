@@ -16,7 +16,6 @@ export interface Item {
   /** The kind of item, or why it can't be chosen. */
   readonly hint: string;
   readonly isOff?: boolean;
-  /** A project's state. */
   readonly tone?: Tone;
   readonly go: () => void;
 }

@@ -10,7 +10,6 @@ interface PlainAction<N extends RouteName> {
   readonly submit: string;
   readonly input: (slug: string) => CallInput<N>;
   readonly text: string;
-  /** The page that shows the result. */
   readonly to: Place;
 }
 

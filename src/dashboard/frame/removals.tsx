@@ -20,7 +20,6 @@ interface Removal<N extends RouteName> {
   readonly typed?: (slug: string) => string;
   readonly input: (slug: string, name: string) => CallInput<N>;
   readonly text: string;
-  /** The page that shows the result. */
   readonly to: Place;
 }
 

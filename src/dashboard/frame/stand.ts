@@ -15,7 +15,6 @@ const words: Readonly<Record<Health["state"], readonly [Tone, string]>> = {
   maintenance: ["warn", "Maintenance"],
 };
 
-/** Returns how a project's health is shown. */
 export function standOf({ health: { state } }: { readonly health: Health }): {
   readonly tone: Tone;
   readonly word: string;

@@ -1,7 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import type { OfProject } from "./actions.ts";
 
-/** A page of a project. */
 export type Place =
   | "deployments"
   | "processes"

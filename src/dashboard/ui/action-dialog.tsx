@@ -25,7 +25,6 @@ interface ActionDialogProps<N extends RouteName> extends Omit<
   readonly secret?: { readonly title: string; readonly of: (answer: Answer<N>) => string | null };
 }
 
-/** A dialog with a form that calls a route. */
 export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, why, ...rest }: ActionDialogProps<N>) {
   const action = useAction(row);
   const refused = useWhyNot(row);
@@ -43,7 +42,6 @@ export function ActionDialog<N extends RouteName>({ row, input, onDone, secret, 
   );
 }
 
-/** A form in a dialog. */
 export function FormDialog({ title, shape = "dialog", onClose, ...form }: FormDialogProps) {
   return (
     <Dialog title={title} shape={shape} onClose={onClose}>

@@ -47,7 +47,6 @@ export function Command({ children }: { readonly children: string }) {
   );
 }
 
-/** A value with a button that copies it. */
 export function Copied({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <span className="flex items-center gap-1">

@@ -60,7 +60,6 @@ export function Input({
 type TextFieldProps = Pick<FieldProps, "label" | "hint" | "error"> &
   ComponentProps<typeof Input> & { readonly name: string };
 
-/** A text input with its label. */
 export function TextField({ label, hint, error, name, ...rest }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error} name={name}>
@@ -84,11 +83,9 @@ export function Select({ className = "", ...rest }: ComponentProps<"select">) {
 
 interface SelectFieldProps extends ComponentProps<"select">, Pick<FieldProps, "label" | "hint"> {
   readonly name: string;
-  /** Each value with its label. */
   readonly options: readonly (readonly [value: string, words: string])[];
 }
 
-/** A drop-down list with its label. */
 export function SelectField({ label, hint, name, options, ...rest }: SelectFieldProps) {
   return (
     <Field label={label} hint={hint} name={name}>

@@ -2,12 +2,10 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { Input } from "./field.tsx";
 
-/** The query of a page whose list can be filtered. */
 export interface FilterSearch {
   readonly q?: string;
 }
 
-/** The input for the text that filters the page's list. */
 export function FilterBox({ label }: { readonly label: string }) {
   const filter = useFilter();
   const navigate = useNavigate();
@@ -34,7 +32,6 @@ export function FilterBox({ label }: { readonly label: string }) {
   );
 }
 
-/** Returns the filter text in the address. */
 export function useFilter(): string {
   const { q = "" }: FilterSearch = useSearch({ strict: false });
   return `${q}`;

@@ -11,7 +11,6 @@ interface FolderDropProps {
   readonly why?: string | undefined;
 }
 
-/** Deploys a folder that is dropped here or chosen. */
 export function FolderDrop({ projectFor, why }: FolderDropProps) {
   const { step, error, deploy } = useDeployFolder(projectFor);
   const [over, setOver] = useState(false);

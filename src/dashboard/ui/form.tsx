@@ -5,7 +5,6 @@ import { ProblemsContext } from "./field.tsx";
 import { Problem } from "./problem.tsx";
 
 export interface FormProps {
-  /** The label of the button. */
   readonly submit: string;
   readonly look?: "primary" | "danger" | "plain";
   readonly busy: boolean;

@@ -40,7 +40,6 @@ interface OlderProps {
   readonly label?: string;
 }
 
-/** A button that loads the next page of each list that has one. */
 export function Older({ of, label = "Show older" }: OlderProps) {
   const more = of.filter(({ hasNextPage }) => hasNextPage);
   if (more.length === 0) return null;

@@ -10,7 +10,6 @@ export interface Series {
   readonly fill?: boolean;
 }
 
-/** What a chart draws. */
 export interface Drawn {
   /** Seconds since 1970. */
   readonly times: readonly number[];

@@ -88,7 +88,6 @@ interface FactProps {
   readonly children: ReactNode;
 }
 
-/** Shows a label above its value. */
 export function Fact({ label, wide = false, children }: FactProps) {
   return (
     <div className={`min-w-0 ${wide ? "col-span-2" : ""}`}>

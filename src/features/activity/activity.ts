@@ -43,7 +43,6 @@ export async function recordEvent(db: Db | Tx, event: PlatformEvent): Promise<vo
 /** A replica that ended and will be started again. */
 export interface ReplicaCrash extends Pick<Activity, "org_id"> {
   readonly project_id: string;
-  /** The deployment's number. */
   readonly deployment: number;
   readonly process: string;
   readonly replica: number;
@@ -65,7 +64,6 @@ export async function recordCrash(db: Db | Tx, crash: ReplicaCrash): Promise<voi
   });
 }
 
-/** The part of a handler's context that reading activity needs. */
 export interface Reading {
   readonly tx: Db | Tx;
   readonly caller: Pick<Caller, "org_id" | "project_ids">;

@@ -8,9 +8,7 @@ import { prefixesOf, type EntryCursor, type EntryKind, type EntryRow } from "./r
 /** Which entries to select: by organization, project, kind and position. */
 export interface EntriesQuery {
   readonly org_id: string;
-  /** Restricts the entries to this project. */
   readonly project_id?: string;
-  /** Restricts the entries to these projects. */
   readonly project_ids?: readonly string[] | null;
   /** Undefined means all kinds. */
   readonly kinds?: readonly EntryKind[] | undefined;

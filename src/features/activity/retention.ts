@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
 
-/** How much history is kept. */
 export interface HistoryRetention {
   readonly days: number;
   /** Each project keeps this many of its newest deployments and builds, whatever their age. */

@@ -4,7 +4,6 @@ import type { Result } from "../../contract/routes.ts";
 export type EntryKind = (typeof entryKinds)[number];
 type Entry = Result<"activity.list">["activity"][number];
 
-/** An activity entry as the database returns it. */
 export interface EntryRow {
   readonly id: string;
   readonly at: string;
@@ -48,23 +47,19 @@ const kinds: Readonly<Record<string, EntryKind>> = {
   org: "organization",
 };
 
-/** Returns the nouns that start the actions of these kinds. */
 export function prefixesOf(wanted: readonly EntryKind[]): string[] {
   return Object.keys(kinds).filter((prefix) => wanted.includes(kinds[prefix] as EntryKind));
 }
 
-/** Returns the kind of an action. */
 export function kindOf(action: string): EntryKind {
   return kinds[action.slice(0, action.indexOf("."))] ?? "organization";
 }
 
-/** The position at which a page of entries ended. */
 export interface EntryCursor {
   readonly at_us: number;
   readonly id: string;
 }
 
-/** Formats a position in the list as a cursor. */
 export function formatEntryCursor({ at_us, id }: EntryCursor): string {
   return `${at_us}:${id}`;
 }
@@ -75,7 +70,6 @@ export function parseEntryCursor(text: string): EntryCursor | undefined {
   return found ? { at_us: Number(found[1]), id: found[2] as string } : undefined;
 }
 
-/** Converts a database row to the entry that the API returns. */
 export function presentEntry(row: EntryRow): Entry {
   const { id, at, action, target, project, actor_name: name, actor_token_id: token_id } = row;
   const isPlatform = token_id === null && name === "berth";

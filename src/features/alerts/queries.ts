@@ -18,7 +18,6 @@ const columns = [
   "told_severity",
 ] as const;
 
-/** Every open alert. */
 export async function openAlerts(tx: Tx) {
   return tx.selectFrom("alert").select(columns).where("resolved_at", "is", null).orderBy("id").execute();
 }

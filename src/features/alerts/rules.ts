@@ -53,14 +53,12 @@ export function tellAt(lastResolvedAt: string | null, coolDownMs: number, now: D
   return new Date(Math.max(now.getTime(), Date.parse(lastResolvedAt) + coolDownMs));
 }
 
-/** The thing that an alert is about. */
 export interface AlertKey {
   readonly name: string;
   readonly machine: string;
   readonly subject: string;
 }
 
-/** An alert as it appears in a message. */
 export interface ToldAlert extends AlertKey {
   readonly severity: AlertSeverity;
   readonly summary: string;

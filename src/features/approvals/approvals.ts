@@ -18,7 +18,6 @@ export interface GatedRequest extends Omit<SameRequest, "org_id" | "token_id"> {
   /** The names of the body's fields whose values are secret: no answer and no page shows them. */
   readonly secrets: readonly string[];
   readonly path: string;
-  /** One line that describes what the route does. */
   readonly summary: string;
   readonly project_id: string | null;
   readonly target: string | null;
@@ -38,7 +37,6 @@ export async function findApproval(db: Db | Tx, caller: Pick<Caller, "org_id">, 
   return queries.selectApproval(db, { org_id: caller.org_id, id }, new Date());
 }
 
-/** The result of asking for an approval. */
 export type Asked =
   /** It is pending or already approved. Repeating the same request returns the same approval. */
   | { readonly outcome: "open"; readonly approval: queries.ApprovalRow }

@@ -39,7 +39,6 @@ export async function decide(
   });
 }
 
-/** A request as the decision page shows it. */
 export interface Decision {
   readonly approval: LinkedApproval;
   /** Whether it can still be decided. */

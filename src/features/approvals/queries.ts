@@ -61,7 +61,6 @@ export async function listApprovals(
     .execute();
 }
 
-/** The requesting token and the exact request. */
 export interface RequestKey {
   readonly org_id: string;
   readonly token_id: string;
@@ -88,7 +87,6 @@ export async function lockRequests(tx: Tx, orgId: string): Promise<void> {
   await tx.selectFrom("organization").select("id").where("id", "=", orgId).forNoKeyUpdate().execute();
 }
 
-/** Returns the pending or approved request with this fingerprint. */
 export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<ApprovalRow | undefined> {
   return shown(tx, now)
     .where("approval.org_id", "=", key.org_id)

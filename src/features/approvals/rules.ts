@@ -15,7 +15,6 @@ export interface SameRequest {
   readonly org_id: string;
   readonly token_id: string;
   readonly method: string;
-  /** The route's name. */
   readonly route: string;
   /** Ids of the resources in the path, outermost first. Unlike a name, an id is never reused for another resource. */
   readonly resources: readonly string[];
@@ -65,13 +64,11 @@ function hidden(field: string, value: unknown, secrets: readonly string[]): unkn
 
 /** The part of a request that is stored for people. */
 export interface StoredRequest {
-  /** One line that describes what the route does. */
   readonly summary: string;
   readonly body: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Returns what was stored with an approval. */
 export function requestOf({ request }: { readonly request: unknown }): StoredRequest {
   return request as StoredRequest;
 }

@@ -3,7 +3,6 @@ import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
-/** A requested operation on a backup. */
 export interface NewOperation {
   readonly id: string;
   readonly org_id: string;
@@ -37,7 +36,6 @@ export async function hasRunning(db: Db | Tx, orgId: string, projectId: string):
   return row !== undefined;
 }
 
-/** Returns the state of an operation. */
 export async function operationOf(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("backup_operation")

@@ -111,7 +111,6 @@ export async function insertBackup(tx: Tx, backup: NewBackup): Promise<void> {
   await tx.insertInto("backup").values(backup).execute();
 }
 
-/** Removes a backup that was inserted in this transaction. */
 export async function removeBackup(tx: Tx, orgId: string, id: string): Promise<void> {
   await tx.deleteFrom("backup").where("org_id", "=", orgId).where("id", "=", id).execute();
 }
@@ -198,7 +197,6 @@ export async function endedBackups(db: Db, project?: ProjectKey) {
   return query.where("backup.org_id", "=", org_id).where("backup.project_id", "=", project_id).execute();
 }
 
-/** Returns the final backups of purged projects. */
 export async function finalBackups(db: Db) {
   return db
     .selectFrom("backup")

@@ -87,7 +87,6 @@ export async function markDropped(tx: Tx, owner: { org_id: string; project_id: s
     .execute();
 }
 
-/** Returns the databases that are to be dropped. */
 export async function droppedDatabases(db: Db) {
   return db
     .selectFrom("restored_database")

@@ -25,7 +25,6 @@ export function lastDue(projectId: string, window: BackupWindow, now: Date): Dat
   return new Date(today <= now.getTime() ? today : today - dayMs);
 }
 
-/** The state of a project's automatic backups. */
 export interface DailyState {
   readonly project_id: string;
   readonly ready_at: string | null;
@@ -83,7 +82,6 @@ export function expired(backups: readonly KeptBackup[], keep: Retention, now: Da
   return newestFirst.filter((backup) => !kept.has(backup)).map(({ id }) => id);
 }
 
-/** How much of the local disk a backup uses. */
 export interface SizedBackup extends KeptBackup {
   readonly local_bytes: number;
 }

@@ -22,7 +22,6 @@ export async function cancelWork(
   return true;
 }
 
-/** The failure of a deployment whose pusher disconnected. */
 export const pushEnded: Failure = {
   stage: "switch",
   code: "push_ended",
@@ -31,7 +30,6 @@ export const pushEnded: Failure = {
   log_tail: [],
 };
 
-/** The failure of a deployment that a caller cancelled. */
 export const cancelled: Failure = {
   stage: "switch",
   code: "cancelled",

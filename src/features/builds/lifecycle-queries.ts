@@ -5,7 +5,6 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { DeploymentSettings } from "./read-source-settings.ts";
 import { claimRow, freshLease, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
 
-/** A requested build. */
 export interface NewBuild {
   readonly id: string;
   readonly org_id: string;
@@ -155,7 +154,6 @@ export async function closeInterrupted(
   return closed.rows;
 }
 
-/** Returns the progress of a build and of its deployment. */
 export async function progressOf(db: Db, orgId: string, buildId: string) {
   return db
     .selectFrom("build")

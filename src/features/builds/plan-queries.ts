@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** Returns the project settings that a plan depends on. */
 export async function plannedProject(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("project")
@@ -23,7 +22,6 @@ export async function plannedProject(db: Db | Tx, { org_id, project_id }: Projec
     .executeTakeFirstOrThrow();
 }
 
-/** Returns the replicas and overlap configured for each process type. */
 export async function processSettings(db: Db | Tx, { org_id, project_id }: ProjectKey) {
   return db
     .selectFrom("process_setting")

@@ -22,7 +22,6 @@ export interface Planning {
   readonly builder: Pick<Builder, "plan" | "images">;
 }
 
-/** The commit to plan a deploy for. */
 export interface PlannedSource extends ProjectKey {
   readonly commit: string;
   readonly branch: string;

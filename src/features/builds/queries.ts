@@ -79,7 +79,6 @@ export async function hasWorkInProgress(
   return row !== undefined;
 }
 
-/** Returns whether a deployment of the project has this commit. */
 export async function hasDeployed(db: Db | Tx, { org_id, project_id }: ProjectKey, commit: string): Promise<boolean> {
   const row = await db
     .selectFrom("deployment")

@@ -36,7 +36,6 @@ export function buildCommandsOf(
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** Returns the failure of a build whose berth.json is invalid. */
 export function invalidFile(problems: readonly string[]): Failure {
   const [first = "berth.json is invalid.", ...rest] = problems;
   return {

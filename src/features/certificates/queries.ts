@@ -5,7 +5,6 @@ import { changedProjects } from "../../store/changed-projects.ts";
 import type { Db } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
-/** A name that needs a certificate. */
 export interface WantedName {
   readonly hostname: string;
   readonly challenge: ChallengeKind;
@@ -81,7 +80,6 @@ export interface DueCertificate extends WantedName {
   readonly created_at: string;
 }
 
-/** Claims a certificate whose attempt or renewal is due. */
 export function claimDue(db: Db, owner: string, inProgress: InProgress): Promise<DueCertificate | undefined> {
   return claimRow<DueCertificate>(db, {
     ...{ table: "certificate", owner, inProgress, order: "next_attempt_at" },
@@ -192,7 +190,6 @@ export async function recentFirsts(
   return rows[0] as RecentFirsts;
 }
 
-/** Returns the account at a directory. */
 export async function accountOf(db: Db, directory: string) {
   return db
     .selectFrom("acme_account")
@@ -263,7 +260,6 @@ export async function servingCertificates(db: Db) {
   return rows;
 }
 
-/** Returns the chains and sealed keys of these certificates. */
 export async function sealedCertificates(db: Db, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const { rows } = await sql<{ id: string; hostname: string; chain_pem: string; sealed_key: Buffer }>`
@@ -275,7 +271,6 @@ export async function sealedCertificates(db: Db, ids: readonly string[]) {
 
 const serves = sql`wanted and chain_pem is not null and not_after > now()`;
 
-/** Returns valid certificates whose renewal is planned. */
 export async function plannedRenewals(db: Db) {
   const { rows } = await sql<{ id: string; chain_pem: string; not_after: string; next_attempt_at: string }>`
     select id, chain_pem, not_after, next_attempt_at from certificate

@@ -87,7 +87,6 @@ function momentIn({ from, to }: RenewalWindow): Date {
   return new Date(from.getTime() + Math.random() * (to.getTime() - from.getTime()));
 }
 
-/** Returns the status text of a valid certificate. */
 export function validText(notAfter: Date, renewAt: Date): string {
   return `Valid until ${notAfter.toISOString()}; Berth renews it from ${renewAt.toISOString()} on.`;
 }
@@ -116,7 +115,6 @@ export function nextLookMs(createdAt: string, nowMs: number): number {
   return ageMs < dayMs ? 5 * minuteMs : hourMs;
 }
 
-/** Returns whether a certificate for these names is valid for a hostname. */
 export function covers(names: ReadonlySet<string>, hostname: string): boolean {
   return names.has(hostname) || names.has(hostname.replace(/^[^.]+/, "*"));
 }

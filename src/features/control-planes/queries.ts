@@ -49,7 +49,6 @@ export interface Primary {
   readonly machine: string;
   /** Its name in the platform's status. */
   readonly name: string;
-  /** The fingerprint of git's SSH host key. */
   readonly ssh_host_key: string;
 }
 

@@ -4,7 +4,6 @@ import type { Db } from "../../store/database.ts";
 import * as queries from "./lifecycle-queries.ts";
 import { latestStartMs, planDue, storedSchedule } from "./rules.ts";
 
-/** The result of claiming due jobs. */
 export interface Claim {
   /** The due jobs that were handled. */
   readonly jobIds: readonly string[];

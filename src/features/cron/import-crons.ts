@@ -42,7 +42,6 @@ export interface WantedWork {
   readonly command?: string | undefined;
 }
 
-/** Returns a job's work in the form of its row. */
 export function workOf({
   path = "",
   command = null,

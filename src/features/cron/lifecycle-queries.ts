@@ -37,7 +37,6 @@ export interface NewRun {
   readonly reason: "overlap" | "too_late" | null;
 }
 
-/** A run that waits to be started. */
 export interface WaitingRun {
   readonly id: string;
   readonly job_id: string;
@@ -120,7 +119,6 @@ export async function adoptRuns(db: Db, owner: string, limit: number): Promise<r
 
 export interface ActiveDeployment {
   readonly id: string;
-  /** Addresses of its ready replicas. */
   readonly targets: readonly { readonly host: string; readonly port: number }[];
 }
 
@@ -147,7 +145,6 @@ export interface StartedRun {
   /** Null: it calls the path. */
   readonly command: string | null;
   readonly name: string;
-  /** The number of the deployment. */
   readonly deployment: number;
   readonly hostname: string;
   readonly replicas: number;
@@ -197,7 +194,6 @@ export async function isCalled(db: Db, deploymentIds: readonly string[]): Promis
   return open.rows.length > 0;
 }
 
-/** The result of a call. */
 export interface RunEnd {
   readonly id: string;
   readonly status: Exclude<CronRunStatus, "running" | "skipped" | "missed">;

@@ -95,13 +95,11 @@ function lineOf({ path, command, schedule }: ImportedCron): string {
   return command === null ? `${schedule} ${path}` : `${schedule}  ${command}`;
 }
 
-/** A position in a list of runs. */
 export interface RunCursor {
   readonly scheduled_at: string;
   readonly id: string;
 }
 
-/** Formats a position in a list of runs as a cursor. */
 export function formatCursor({ scheduled_at, id }: RunCursor): string {
   return `${scheduled_at}_${id}`;
 }

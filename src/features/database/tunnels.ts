@@ -76,7 +76,6 @@ export async function requestDownload(ctx: Context<"database.dump">, { backup_id
 
 const mostFurther = 5;
 
-/** Requests a tunnel into a new database. */
 export async function requestImport(ctx: Context<"database.import">, format: "custom" | "plain") {
   await requireRoomInDatabase(ctx);
   const { org_id, project_id } = ctx.project.key;
@@ -134,9 +133,7 @@ interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
   readonly id: string;
   readonly backup_id: string | null;
   readonly role: string | null;
-  /** The project's live database. */
   readonly own: DatabaseSpec;
-  /** The database that the tunnel leads to. */
   readonly spec: DatabaseSpec;
 }
 

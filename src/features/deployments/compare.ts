@@ -7,7 +7,6 @@ import { compareKeys } from "./rules.ts";
 
 type CompareContext = Context<"deployments.compare">;
 
-/** Compares two deployments of a project. */
 export async function compareDeployments(
   ctx: CompareContext,
   numbers: { readonly from?: number | undefined; readonly to?: number | undefined },
@@ -41,7 +40,6 @@ async function changedFiles(ctx: CompareContext, from: string, to: string): Prom
   return paths === null ? null : [...paths];
 }
 
-/** A deployment to compare. */
 type ComparedRow = NonNullable<Awaited<ReturnType<typeof selectCompared>>>;
 
 interface Wanted {

@@ -6,7 +6,6 @@ import { isOwnFault } from "./rules.ts";
 
 interface Awaited<Code> {
   readonly signal: AbortSignal;
-  /** The error code for an unhealthy deployment. */
   readonly unhealthy: Code;
 }
 

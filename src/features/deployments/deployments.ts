@@ -65,7 +65,6 @@ export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes 
 export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
-/** The dependencies for creating a deployment. */
 export interface DeployDependencies {
   readonly vault: Vault;
   readonly wakeups: Wakeups;
@@ -212,7 +211,6 @@ export async function rollBack(
   return { ...made, from: active.number, to: target.number, changed_variables };
 }
 
-/** Returns the names of variables that differ between the two sets. */
 function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): readonly string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => a[key] !== b[key]).toSorted();
 }

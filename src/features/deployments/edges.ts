@@ -17,7 +17,6 @@ export interface EdgeReport {
   readonly open_requests: Readonly<Record<string, number>>;
 }
 
-/** Stores an edge's current state. */
 export async function saveEdge(db: Db, edge: EdgeReport): Promise<void> {
   const report = { ...edge, open_requests: JSON.stringify(edge.open_requests), seen_at: sql<string>`now()` };
   await db
@@ -32,7 +31,6 @@ export async function removeEdge(db: Db, id: string): Promise<void> {
   await db.deleteFrom("edge").where("id", "=", id).execute();
 }
 
-/** The versions that an edge confirms. */
 export type Confirmed = "route_version" | "certificate_version";
 
 /** Returns whether all edges seen in the last 10 seconds serve at least this version. */

@@ -71,7 +71,6 @@ export async function comingDeployment(db: Db | Tx, orgId: string, projectId: st
   return row !== undefined;
 }
 
-/** A new deployment's row. */
 export interface DeploymentRow extends ProjectKey {
   readonly id: string;
   readonly trigger: "push" | "upload" | "follow" | "redeploy" | "rollback" | "variables" | "restart";
@@ -104,7 +103,6 @@ export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<numb
 
 /** A claimed deployment with everything that is needed to start it. */
 export interface TakenDeployment extends WorkloadSource {
-  /** Visitors see the maintenance page. */
   readonly in_maintenance: boolean;
   readonly status: "pending" | "starting";
   readonly trigger: DeploymentRow["trigger"];

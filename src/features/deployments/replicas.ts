@@ -5,10 +5,8 @@ import { parseWorkloadId } from "./workload-id.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
 
-/** The state of one replica of a deployment. */
 export interface ReplicaRow {
   readonly ordinal: number;
-  /** The number of its latest start. */
   readonly attempt: number;
   readonly state: ReplicaState;
   /** The start that passed its health check; 0 while the replica must not get traffic. */
@@ -44,7 +42,6 @@ export interface WorkloadRow {
   readonly health_path: string | null;
   readonly slug: string;
   readonly hostname: string;
-  /** The desired number of replicas. */
   readonly replicas: number;
   /** The type must not run twice and a deployment in progress is about to start it, so this one stops first. */
   readonly yields: boolean;
@@ -166,7 +163,6 @@ export async function markRunning(
     .execute();
 }
 
-/** Records that this start of the replica passed its health check. */
 export async function markReady(db: Db, { deployment_id, process, ordinal, attempt }: ReplicaAttempt): Promise<void> {
   await db
     .updateTable("replica")

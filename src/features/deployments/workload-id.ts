@@ -6,7 +6,6 @@ export function workloadId({ deployment_id, process }: { deployment_id: string; 
 /** The process type that receives requests. */
 export const web = "web";
 
-/** Splits a workload's name into its parts. */
 export function parseWorkloadId(id: string): { readonly deployment_id: string; readonly process: string } {
   const [deployment_id = "", process = web] = id.split(".");
   return { deployment_id, process };

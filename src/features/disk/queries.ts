@@ -54,7 +54,6 @@ export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{
   };
 }
 
-/** Returns how much of the local disk the project's backups use. */
 export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Promise<number> {
   const row = await db
     .selectFrom("backup")
@@ -165,7 +164,6 @@ export async function averageUse(db: Db): Promise<{ readonly storage: number; re
   return rows[0] ?? { storage: 0, database: 0 };
 }
 
-/** Stores the access of a project. */
 export async function saveAccess(
   tx: Tx,
   projectId: string,

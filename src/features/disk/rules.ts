@@ -51,7 +51,6 @@ export function nextDatabaseState(use: DatabaseUse, before: DatabaseDiskState, n
   return bytes > ceiling ? closed(before.closings + 1, now) : before;
 }
 
-/** Returns the next access of a storage folder. */
 export function nextStorageAccess(bytes: number, limitBytes: number, before: StorageAccess): StorageAccess {
   if (bytes > limitBytes) return "read_only";
   return bytes <= limitBytes * reopenShare ? "open" : before;

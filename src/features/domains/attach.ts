@@ -4,7 +4,6 @@ import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
 import { claim, holderOf, insertDomain, lockDomains } from "./queries.ts";
 
-/** A hostname to attach to a project. */
 export interface DesiredDomain {
   readonly org_id: string;
   readonly project_id: string;

@@ -16,7 +16,6 @@ import type { DomainSettings } from "./settings.ts";
 import { domainsById, domainsOf, type DomainRow } from "./queries.ts";
 import { evaluateDns, nextCheckMs, proofName, type DnsObservation } from "./rules.ts";
 
-/** The dependencies for looking up hostnames. */
 export interface Checking {
   readonly db: Db;
   readonly wakeups: Wakeups;

@@ -11,7 +11,6 @@ export type ParsedHostname =
     }
   | { readonly refused: string };
 
-/** The names that belong to the platform. */
 export interface OwnNames {
   /** This name and everything below it belong to the platform. */
   readonly appsDomain: string;

@@ -8,7 +8,6 @@ import { proofName } from "./rules.ts";
 type Presented = Result<"domains.attach">;
 type Instructions = Presented["instructions"];
 
-/** Converts a hostname's row to the API's form. */
 export function presentDomain(settings: DomainSettings, row: DomainRow): Presented {
   return {
     ...row,

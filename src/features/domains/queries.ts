@@ -18,7 +18,6 @@ export async function domainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey,
     .execute();
 }
 
-/** Returns one of the project's hostnames. */
 export async function domainOf(
   db: Db | Tx,
   { org_id, project_id }: ProjectKey,

@@ -16,13 +16,11 @@ export interface KnownDomain {
   readonly needs_txt: boolean;
 }
 
-/** The result of a DNS lookup. */
 export interface DnsObservation {
   readonly addresses: DnsAnswer;
   readonly texts: DnsAnswer;
 }
 
-/** What a lookup means for the hostname. */
 export interface DnsResult {
   readonly dns_status: NameStatus;
   readonly dns_detail: string;
@@ -90,7 +88,6 @@ function mismatchText({ hostname, proof }: KnownDomain, { own, elsewhere, txt_se
   return `The name points to a proxy (${list}). Switch the proxy off for this record ("DNS only"), or add ${record}.`;
 }
 
-/** Returns the name of the TXT record that contains the proof. */
 export function proofName(hostname: string): string {
   return `_berth.${hostname}`;
 }

@@ -21,7 +21,6 @@ export function fits(stored: Sized, given: Sized): boolean {
   return [...sizes.values()].reduce((sum, size) => sum + size, 0) <= limits.variables_bytes;
 }
 
-/** Returns the names of the variables that the platform sets for a project. */
 export function systemKeys(hasDatabase: boolean): readonly string[] {
   const always = systemVariables.filter((key) => !ofDatabases.includes(key));
   return [...always, ...(hasDatabase ? ofDatabases : [])].sort();

@@ -24,7 +24,6 @@ export { retryAfterMs, showsStatuses, statusRequest } from "./rules.ts";
 
 const names = { key: "follow_key", token: "follow_token", secret: "follow_secret" } as const;
 
-/** Seals one of a follow's secrets for its row. */
 export function sealFollow(vault: Vault, id: string, part: keyof typeof names, text: string): Buffer {
   return vault.seal(id, names[part], text);
 }

@@ -131,12 +131,10 @@ export interface CommitStatus {
   readonly targetUrl: string;
 }
 
-/** Returns whether this kind of host supports commit statuses. */
 export function showsStatuses(provider: string): boolean {
   return provider !== "other";
 }
 
-/** Returns the HTTP request that sets a commit's status. */
 export function statusRequest({ provider, ...status }: CommitStatus, token: string) {
   const { url, commit, slug, state, description, targetUrl: target_url } = status;
   const { hostname, host, protocol, pathname } = new URL(url);

@@ -31,7 +31,6 @@ export interface HealthFacts {
   readonly slug: string;
   readonly deleted: boolean;
   readonly maintenance_since: string | null;
-  /** The number of the active deployment. */
   readonly active: number | null;
   readonly activated_at: string | null;
   readonly wanted: number;

@@ -180,7 +180,6 @@ function step(advice: string, next: NextCall | null): Health["next"] {
 
 const logsOf = (slug: string) => call("logs.list", { slug }, "?limit=200");
 
-/** Returns a route with its path parameters filled in. */
 export function call(name: RouteName, params: Readonly<Record<string, string>>, query = ""): NextCall {
   const { method, path } = route(name);
   const filled = path.replaceAll(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key] ?? ""));

@@ -13,7 +13,6 @@ export interface TrafficSample {
 /** What is wrong with the requests that the active deployment got in the last five minutes. */
 export interface TrafficTrouble {
   readonly kind: "errors" | "slow";
-  /** The number of the active deployment. */
   readonly active: number;
   /** The number of the deployment with which it began; null if it began long after a deployment, or before the samples. */
   readonly deployment: number | null;

@@ -55,7 +55,6 @@ export async function selectKey(db: Db, owner: KeyOwner) {
     .executeTakeFirst();
 }
 
-/** One request's hold on its key. */
 export interface Hold extends KeyOwner {
   readonly attempt: number;
 }
@@ -83,7 +82,6 @@ export async function writeOutcome(
   return done.numUpdatedRows === 1n;
 }
 
-/** Deletes a key whose request changed nothing. */
 export async function releaseKey(db: Db, hold: Hold): Promise<void> {
   await db
     .deleteFrom("idempotency_key")

@@ -4,7 +4,6 @@ import type { ServerEvent } from "../context.ts";
 
 type LogPage = Result<"logs.list">;
 
-/** How to follow a log. */
 export interface Following {
   /** Reads the newest lines, or the first ones after a cursor. */
   readonly read: (after: string | undefined, limit: number) => Promise<LogPage>;

@@ -9,7 +9,6 @@ export interface Wanted {
   readonly isWanted: (line: string) => boolean;
 }
 
-/** Lines of a build's log. */
 export interface Part {
   readonly lines: readonly string[];
   /** The byte offset after the last line. */

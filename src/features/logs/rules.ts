@@ -1,10 +1,8 @@
-/** The position in a build's log where reading stopped. */
 export interface BuildCursor {
   readonly build_id: string;
   readonly offset: number;
 }
 
-/** Formats a position in a build's log as a cursor. */
 export function formatCursor({ build_id, offset }: BuildCursor): string {
   return `${build_id}:${offset}`;
 }
@@ -15,7 +13,6 @@ export function parseCursor(text: string): BuildCursor | undefined {
   return found ? { build_id: found[1] as string, offset: Number(found[2]) } : undefined;
 }
 
-/** Returns whether a text is a valid cursor of this source. */
 export function isCursorOf(source: "build" | "runtime", text: string): boolean {
   return source === "build" ? parseCursor(text) !== undefined : /^\d{1,10}:\d{1,12}$/.test(text);
 }
@@ -57,7 +54,6 @@ export function lineFilter(grep: string | undefined): (line: string) => boolean 
   return (line) => text === undefined || line.toLowerCase().includes(text);
 }
 
-/** Splits a log's text into its complete lines. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();

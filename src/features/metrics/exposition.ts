@@ -15,7 +15,6 @@ export interface Sample {
 
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Formats families in the Prometheus text format. */
 export function expositionText(families: readonly Family[]): string {
   return families.map(familyText).join("");
 }

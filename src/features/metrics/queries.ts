@@ -10,7 +10,6 @@ export interface MetricsKey {
   readonly from: Date;
 }
 
-/** Returns the non-empty buckets by their start time. */
 export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<ReadonlyMap<string, Bucket>> {
   const { rows } = await sql<Bucket & { at: string }>`
     select at, requests, errors, to_json(classes) as classes, bytes_in, bytes_out, to_json(latencies) as latencies, latency_sum_ms,
@@ -112,7 +111,6 @@ export async function selectPage(db: Db | Tx, orgId: string, projectId: string) 
     .executeTakeFirst();
 }
 
-/** Counts the requests that the project's application has received since a time. */
 export async function countRequests(
   db: Db | Tx,
   project: { readonly org_id: string; readonly project_id: string },

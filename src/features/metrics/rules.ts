@@ -51,7 +51,6 @@ function within(index: number, share: number): number {
   return upper === undefined ? lower : lower + (upper - lower) * share;
 }
 
-/** Adds two lists of counts element by element. */
 function addCounts(a: readonly number[], b: readonly number[]): number[] {
   return Array.from({ length: Math.max(a.length, b.length) }, (_, index) => (a[index] ?? 0) + (b[index] ?? 0));
 }
@@ -61,7 +60,6 @@ export function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** Requests counted in a period. */
 export interface Traffic {
   readonly requests: number;
   readonly errors: number;

@@ -45,7 +45,6 @@ export async function sendMessage(sending: Sending, tx: Tx | Db, message: NewMes
   await sending.wakeups.send(tx, "notifications");
 }
 
-/** Decrypts a stored message. */
 export function openMessage(
   vault: Vault,
   row: { readonly id: string; readonly sealed_message: Buffer },

@@ -40,7 +40,6 @@ export interface TakenNotification {
   readonly created_at: string;
 }
 
-/** Marks a message as delivered and erases its text. */
 export async function markDelivered(db: Db, lease: Lease): Promise<void> {
   await underLease(db, lease)
     .set({ status: "delivered", sealed_message: null, last_error: null, lease_until: null, finished_at: sql`now()` })

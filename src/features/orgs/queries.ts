@@ -14,7 +14,6 @@ const projects = sql<number>`(select count(*) from project p where p.org_id = or
 
 const shown = (db: Db | Tx) => db.selectFrom("organization").select([...columns, projects.as("projects")]);
 
-/** Every organization. */
 export async function listOrganizations(db: Db | Tx) {
   return shown(db).orderBy("organization.id", "desc").execute();
 }

@@ -4,7 +4,6 @@ import type { Db, Tx } from "../../store/database.ts";
 import { isWithin, type Reach } from "../../store/within.ts";
 import type { DiskLimits } from "../disk/disk.ts";
 
-/** A project as the overview reads it. */
 export interface OverviewRow {
   readonly id: string;
   readonly slug: string;
@@ -51,7 +50,6 @@ interface HourPart {
   readonly errors: number;
 }
 
-/** The number of parts that the last hour is divided into. */
 export const hourParts = 20;
 
 /**

@@ -3,7 +3,6 @@ import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-/** A machine as its control plane describes it. */
 export interface MachineDescription {
   readonly version: string;
   readonly cpus: number;
@@ -41,13 +40,11 @@ export async function saveMachine(
     .execute();
 }
 
-/** Returns a machine's latest description of itself. */
 export async function describedMachine(db: Db, name: string): Promise<MachineDescription | undefined> {
   const row = await db.selectFrom("machine").select("description").where("name", "=", name).executeTakeFirst();
   return row?.description as unknown as MachineDescription | undefined;
 }
 
-/** Returns the machines that reported within a day. */
 export async function listMachines(db: Db | Tx) {
   const rows = await db
     .selectFrom("machine")

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 
-/** A process type of the active deployment. */
 export interface ProcessTypeRow {
   readonly deployment_id: string;
   readonly number: number;

@@ -25,7 +25,6 @@ export async function livingProject(db: Db | Tx, orgId: string, slug: string): P
   return project;
 }
 
-/** Converts a project to the API's form. */
 export function presentProject(
   platform: Pick<HandlerPlatform, "addresses">,
   orgSlug: string,

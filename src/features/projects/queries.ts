@@ -41,7 +41,6 @@ export interface EarlierName {
   readonly until: string;
 }
 
-/** A project with its active deployment. */
 export interface ShownProject extends Omit<ProjectRow, "org_id" | "number" | "purged_at"> {
   readonly active_id: string | null;
   readonly active_number: number | null;
@@ -209,7 +208,6 @@ export interface GivenName {
   readonly hostname: string;
 }
 
-/** Renames the project and keeps its present name as an earlier one. */
 export async function renameProject(tx: Tx, project: ProjectKey, name: GivenName, days: number) {
   const { org_id, project_id } = project;
   await sql`

@@ -13,7 +13,6 @@ export async function insertPurge(tx: Tx, purge: ProjectKey & { id: string; requ
     .execute();
 }
 
-/** Returns the id of the project's running purge. */
 export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<string | undefined> {
   const row = await db
     .selectFrom("project_purge")
@@ -25,7 +24,6 @@ export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectK
   return row?.id;
 }
 
-/** Returns the state of a purge. */
 export async function purgeState(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("project_purge")
@@ -35,7 +33,6 @@ export async function purgeState(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-/** Returns whether the project is purged. */
 export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<boolean> {
   const row = await db
     .selectFrom("project")
@@ -110,7 +107,6 @@ export async function isBusy(db: Db, { org_id, project_id }: ProjectKey): Promis
   return rows.length > 0;
 }
 
-/** Returns the ids of the project's deployments and builds. */
 export async function historyOf(db: Db, { org_id, project_id }: ProjectKey) {
   const idsOf = async (table: "deployment" | "build") =>
     (

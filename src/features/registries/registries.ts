@@ -8,7 +8,6 @@ import { normalizedHost } from "./rules.ts";
 
 export { privateHostProblem } from "./rules.ts";
 
-/** Returns the name under which a registry's password is sealed for its organization. */
 export const passwordName = (host: string): string => `registry:${host}`;
 
 /** Returns the registry logins for the organization's builds. */

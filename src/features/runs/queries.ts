@@ -69,7 +69,6 @@ export async function insertRun(tx: Tx, run: NewRun) {
     .executeTakeFirstOrThrow();
 }
 
-/** Returns a run by its id. */
 export async function runById(db: Db, id: string) {
   return db.selectFrom("run").select(shown).where("id", "=", id).executeTakeFirst();
 }
@@ -126,7 +125,6 @@ export function takeRun(db: Db, owner: string, inProgress: InProgress): Promise<
   return claimRun(db, owner, inProgress, sql`((q.status = 'queued' and not q.terminal) or q.status = 'running')`);
 }
 
-/** Claims a run whose terminal is open in this process. */
 export async function takeTerminal(
   db: Db,
   owner: string,

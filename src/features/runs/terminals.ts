@@ -3,7 +3,6 @@ import type { Terminal, TerminalSize } from "../../ports/runtime.ts";
 import { Refused } from "../refused.ts";
 import type { Tunnel } from "../tunnel.ts";
 
-/** A person's terminal that waits for a command or is connected to one. */
 export interface TerminalSession {
   readonly terminal: Terminal;
   /** Aborts when the connection ends. */
@@ -18,7 +17,6 @@ export interface Terminals {
   /** Offers a terminal to the worker; resolves when the command has ended. */
   serve(runId: string, tunnel: Tunnel, ready: () => Promise<void>): Promise<void>;
   waiting(): readonly string[];
-  /** Returns the session of a waiting run and removes it from the list. */
   take(runId: string): TerminalSession | undefined;
 }
 

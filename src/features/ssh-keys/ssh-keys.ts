@@ -3,7 +3,6 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Caller } from "../context.ts";
 import { selectKey, selectKeysByFingerprint } from "./queries.ts";
 
-/** One organization's registration of a key. */
 export interface KeyOwner {
   readonly id: string;
   readonly name: string;
@@ -16,7 +15,6 @@ export interface KeyOwner {
   readonly scopes: readonly Scope[];
   /** The projects to which that token is limited; null: all. */
   readonly project_ids: readonly string[] | null;
-  /** Whether that token is in approval mode. */
   readonly approval_mode: boolean;
   readonly token_id: string | null;
 }

@@ -24,7 +24,6 @@ export async function ownDatabase(db: Db) {
   return row as { now: string; connections: number; most: number };
 }
 
-/** Returns the latest route version drawn. */
 export async function lastRouteVersion(db: Db): Promise<number> {
   const [row] = await rowsOf(db, sql<{ last_value: number }>`select last_value from route_version`);
   return row?.last_value ?? 0;

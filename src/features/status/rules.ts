@@ -28,7 +28,6 @@ export interface CheckKey {
   readonly subject: string;
 }
 
-/** A finding as it is stored. */
 export interface CheckRow extends CheckKey {
   readonly status: CheckStatus;
   readonly detail: string;

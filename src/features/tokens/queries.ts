@@ -23,7 +23,6 @@ const projectsOf = sql<string[] | null>`case when project_ids is not null then a
 
 const isLive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
-/** Returns the live token with this hash and its organization. */
 export async function selectTokenByHash(db: Db | Tx, hash: Buffer) {
   return db
     .selectFrom("api_token")

@@ -18,7 +18,6 @@ export { mayRevoke } from "./rules.ts";
 // The first organization belongs to the machine's operator, who should never reach the limit of other organizations.
 const firstOrganizationProjects = 1000;
 
-/** A live token and its caller. */
 export interface Authenticated {
   readonly caller: Caller;
   readonly suspended: boolean;

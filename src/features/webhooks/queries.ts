@@ -176,7 +176,6 @@ export interface TakenDelivery {
   readonly made: number;
   readonly created_at: string;
   readonly name: string;
-  /** The organization's slug. */
   readonly org: string;
   readonly sealed_url: Buffer;
   readonly sealed_secret: Buffer;

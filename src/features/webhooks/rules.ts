@@ -25,7 +25,6 @@ export function holdAfter(failures: number): number {
   return Math.min(15_000 * 2 ** Math.min(failures - 1, 10), 15 * minuteMs);
 }
 
-/** Returns whether a webhook that has failed since this time is to be disabled. */
 export function isDead(failingSince: Date, now: Date): boolean {
   return now.getTime() - failingSince.getTime() >= 3 * 24 * hourMs;
 }
@@ -50,12 +49,10 @@ export function bodyOf(format: Exclude<WebhookFormat, "email">, event: WebhookEv
 /** The origin of a mail, in words that its reader can act on. */
 export interface MailSender {
   readonly org: string;
-  /** The webhook's name. */
   readonly name: string;
   readonly controlUrl: string;
 }
 
-/** Formats an event as a plain-text mail. */
 export function mailOf(event: WebhookEvent, { org, name, controlUrl }: MailSender) {
   const sentence = sentenceOf(event).replaceAll(/\s+/g, " ");
   const origin = `The organization ${org} of ${controlUrl} sends its events to this address.`;

@@ -58,7 +58,6 @@ export function sealSecret(vault: Vault, id: string, secret: string): Buffer {
   return vault.seal(id, names.secret, secret);
 }
 
-/** Decrypts a webhook's address and its signing secret. */
 export function openWebhook(vault: Vault, id: string, { sealed_url, sealed_secret }: Sealed) {
   return { url: vault.open(id, names.url, sealed_url), secret: vault.open(id, names.secret, sealed_secret) };
 }

@@ -34,7 +34,6 @@ export async function requestDueBackups(platform: Platform): Promise<number> {
   return due.length;
 }
 
-/** Drops the databases that their owners asked to drop. */
 export async function dropUnwanted(platform: Platform): Promise<void> {
   await each(platform, await droppedDatabases(platform.db), async ({ name, ...owner }) => {
     const row = await databaseOf(platform.db, owner.org_id, owner.project_id);
@@ -74,7 +73,6 @@ export async function applyFinalRetention({ db, settings, clock }: Platform): Pr
       await expireBackup(db, orgId, id);
 }
 
-/** Deletes the files and then the rows of backups marked as expired. */
 export async function deleteExpiredBackups(platform: Platform): Promise<void> {
   await each(platform, await expiredRows(platform.db), async ({ id, org_id, storage, storage_key }) => {
     const store = platform.ports.storages.named[storage ?? ""];

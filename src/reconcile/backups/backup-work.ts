@@ -25,7 +25,6 @@ import { requireLease, type Lease } from "../../store/leases.ts";
 import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
 import type { Platform } from "../platform.ts";
 
-/** The context of one operation. */
 interface Work {
   readonly platform: Platform;
   readonly operation: TakenOperation;

@@ -60,7 +60,6 @@ const platformFault: Failure = {
   log_tail: [],
 };
 
-/** A build that this control plane has claimed. */
 interface Taken {
   readonly platform: Platform;
   readonly build: TakenBuild;

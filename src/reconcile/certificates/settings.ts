@@ -1,6 +1,5 @@
 import type { EdgeCertificate, Target } from "../../ports/edge.ts";
 
-/** How this installation obtains certificates. */
 export interface CertificateSettings {
   /** The authority's ACME directory URL; null: no certificates are ordered. */
   readonly directory: string | null;

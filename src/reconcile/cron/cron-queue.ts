@@ -9,7 +9,6 @@ export interface CronQueue {
   waiting(): readonly WaitingRun[];
 }
 
-/** Creates an empty queue. */
 export function createCronQueue(): CronQueue {
   // A Map keeps insertion order: a project that was served is reinserted at the end.
   const lines = new Map<string, WaitingRun[]>();

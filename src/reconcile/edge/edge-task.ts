@@ -45,7 +45,6 @@ export function edgeTask(platform: Platform): Task {
   };
 }
 
-/** Returns the id of a machine's edge. */
 export const edgeId = (machine: string, { kind }: Pick<Edge, "kind">): string => `${machine}/${kind}`;
 
 /** Returns a function that applies the certificates to the edge if they changed since the last time. */

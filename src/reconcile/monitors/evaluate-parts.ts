@@ -76,7 +76,6 @@ export function evaluateTasks(tasks: readonly TaskStatus[], now: Date, sinceMs: 
 
 const heartbeatMs = { warn: 15_000, fail: 60_000 };
 
-/** Evaluates whether the cron scheduler runs in this process. */
 export function evaluateScheduler(task: TaskStatus | undefined, now: Date, sinceMs: number): Finding {
   if (task === undefined) return overall("fail", "This control plane runs no scheduler.");
   const ageMs = task.last_ok_at === null ? sinceMs : now.getTime() - Date.parse(task.last_ok_at);

@@ -19,7 +19,6 @@ export interface DatabaseStates {
 
 const provisioningSeconds = 300;
 
-/** Evaluates projects' databases. */
 export function evaluateDatabases({ total, troubled, silent }: DatabaseStates): readonly Finding[] {
   const hint =
     "Berth tries to start it again every few seconds; the control plane's log has the reason of the failure.";
@@ -267,7 +266,6 @@ export function evaluateWork(work: readonly OpenWork[], limits: WorkLimits): rea
 
 interface GivenUpWebhook {
   readonly id: string;
-  /** The organization's slug. */
   readonly slug: string;
   readonly disabled_reason: string | null;
 }

@@ -15,7 +15,6 @@ import {
 
 const minuteMs = 60_000;
 
-/** Returns the checks of the machine itself. */
 export function machineChecks({ db, settings: { monitors } }: Platform): readonly Check[] {
   const { dataDir, disk, memory } = monitors;
   const scope = "machine";

@@ -52,7 +52,6 @@ export function monitorsTask(platform: Platform, probes: Probes): Task {
 
 const firstLookMs = 3000;
 
-/** Returns a function that picks the checks that are due at each call. */
 function dueChecks(checks: readonly Check[]): () => readonly Check[] {
   const lookedAt = new Map<string, number>();
   return () => {

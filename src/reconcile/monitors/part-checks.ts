@@ -132,7 +132,6 @@ function gitCheck(probes: Probes): Check {
   };
 }
 
-/** Checks all of the control plane's tasks. */
 function tasksCheck({ tasks }: Probes): Check {
   const startedAt = performance.now();
   return {

@@ -30,7 +30,6 @@ import {
 
 const minuteMs = 60_000;
 
-/** Returns the checks of projects and what belongs to them. */
 export function projectChecks(platform: Platform): readonly Check[] {
   const { db, settings } = platform;
   const scope = "shared";

@@ -1,7 +1,6 @@
 import type { Failure } from "../../ports/failure.ts";
 import { explainMissingDatabase } from "../missing-database.ts";
 
-/** Facts about a failed deployment. */
 export interface FailureFacts {
   /** The last output of the release command or the application, with secrets redacted. */
   readonly words: readonly string[];

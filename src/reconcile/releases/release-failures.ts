@@ -84,7 +84,6 @@ export function releaseCommandFailure(result: OneOffResult, command: string): Fa
   return undefined;
 }
 
-/** Explains why a replica exited while it was starting. */
 export function exitFailure({ process, exit_code, out_of_memory }: ExitedReplica): Failure {
   const what = process === "web" ? "The application" : `The process ${process}`;
   if (out_of_memory)

@@ -65,7 +65,6 @@ const platformFault = releaseFailure(
   "The platform failed with an internal error while it deployed this.",
 );
 
-/** Explains a deployment whose work threw. */
 async function faultOf(platform: Platform, { project_id, image, commit }: TakenDeployment): Promise<Failure> {
   const unavailable = await runtimeFailure(platform, image.runtime);
   if (unavailable !== undefined) return unavailable;

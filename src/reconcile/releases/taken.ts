@@ -2,7 +2,6 @@ import type { TakenDeployment } from "../../features/deployments/deployments.ts"
 import type { Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
 
-/** A deployment that this control plane has claimed. */
 export interface Taken {
   readonly platform: Platform;
   readonly deployment: TakenDeployment;

@@ -16,7 +16,6 @@ export interface Hashing {
    * times, so that equal content has the same digest everywhere. Reads a small tree directly, a large one in a thread.
    */
   hash(input: TreeInput): Promise<HashedTree>;
-  /** Stops the thread. */
   stop(): void;
 }
 

@@ -13,7 +13,6 @@ export interface Publishing {
   readonly app: string;
   /** An empty or missing folder on the same disk, in which the release is assembled. */
   readonly folder: string;
-  /** Folder of the project's releases. */
   readonly releasesDir: string;
   readonly manifest: ReleaseManifest;
   /** Known digests of folders directly below `app`. */

@@ -5,7 +5,6 @@ import type { StepContext } from "./run-step.ts";
 import type { Spares } from "./spares.ts";
 import type { Trash } from "./trash.ts";
 
-/** What installing needs in addition to the context of every step. */
 export interface InstallContext extends StepContext {
   readonly projectCacheDir: string;
   readonly spares: Spares;

@@ -44,7 +44,6 @@ export interface KeptInstallsOptions {
   readonly upkeep: AbortSignal;
 }
 
-/** Opens the kept installs of one project. */
 export function keptInstalls(options: KeptInstallsOptions): KeptInstalls {
   const { projectCacheDir, spares, trash, copyShared, signal, upkeep } = options;
   const copyTree = (source: string, target: string, how: readonly string[], by = signal) =>

@@ -13,7 +13,6 @@ export interface StepWatch {
 }
 
 interface Watched {
-  /** Kills everything in the sandbox. */
   kill(): void;
   /** Processor time used by the step so far; undefined if it cannot be measured. */
   cpuSeconds(): number | undefined;

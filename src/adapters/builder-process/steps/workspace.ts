@@ -11,7 +11,6 @@ export interface Workspace {
   readonly home: string;
   /** Package managers' caches, kept between builds; mounted at /cache. */
   readonly cache: string;
-  /** The uid of the build's commands. */
   readonly uid: number;
   /** That uid on this machine: the same if Berth is root, else Berth's own. */
   readonly hostUid: number;

@@ -21,7 +21,6 @@ export interface PackageStore {
 
 export interface LockedSource {
   readonly workspace: Pick<Workspace, "app" | "cache" | "hostUid">;
-  /** Name of npm's lock file in the root of the source. */
   readonly lockFile: string;
 }
 

@@ -14,7 +14,6 @@ import {
 } from "./npm-packages.ts";
 import type { FetchedPackage, NpmPackagesOptions } from "./npm-packages.ts";
 
-/** A tool as the sandboxes of builds and releases see it. */
 export interface Toolchain {
   readonly name: string;
   readonly version: string;

@@ -89,7 +89,6 @@ function Build({ build }: { readonly build: Build }) {
   );
 }
 
-/** Returns the index of the first line of the last problem that the log names. */
 function failingLine(lines: readonly LogLine[]): number | undefined {
   const isProblem = ({ text }: LogLine) => text.startsWith(" !     ");
   const last = lines.findLastIndex(isProblem);
@@ -157,7 +156,6 @@ function Actions({ build, status }: ActionsProps) {
   );
 }
 
-/** Opens the dialog that rolls back to this deployment. */
 function RollBack({ build: { deployment, commit, created_at } }: { readonly build: Build }) {
   const slug = useSlug();
   const [open, setOpen] = useState(false);

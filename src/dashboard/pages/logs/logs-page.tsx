@@ -17,7 +17,6 @@ const none = { process: undefined, replica: undefined, since: undefined, until: 
 
 export interface LogsSearch extends TimeRange, Origin {
   readonly source?: "build";
-  /** The text to search for. */
   readonly q?: string;
 }
 

@@ -3,7 +3,6 @@ import { Select } from "../../ui/field.tsx";
 
 /** The process whose lines a log shows; all processes if it is empty. */
 export interface Origin {
-  /** The process type. */
   readonly process?: string;
   readonly replica?: number;
 }

@@ -181,7 +181,6 @@ function chartsOf(data: Metrics): ChartOf[] {
   ];
 }
 
-/** Returns the chart of the platform's own probes of the first page. */
 function pageLoadOf({ buckets }: Metrics): ChartOf {
   return {
     title: "Load of the first page",

@@ -83,7 +83,6 @@ function columnsFor(doing: ColumnsOf): readonly Column<Org>[] {
   ];
 }
 
-/** An organization on a phone. */
 function Item({ org, ...doing }: ColumnsOf & { readonly org: Org }) {
   const { slug, name, state, projects, max_projects: most } = org;
   return (

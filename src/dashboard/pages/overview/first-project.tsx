@@ -45,7 +45,6 @@ export function FirstProject({ onCreate }: { readonly onCreate: () => void }) {
   );
 }
 
-/** Derives a slug from a folder's name. */
 function slugOf(name: string): string {
   const slug = name
     .toLowerCase()

@@ -107,7 +107,6 @@ const columns: readonly Column<OverviewProject>[] = [
   },
 ];
 
-/** A project on a phone. */
 function Item({ project }: { readonly project: OverviewProject }) {
   const { slug, url, last_deployment: last, last_hour: hour } = project;
   return (

@@ -158,7 +158,6 @@ function Change({ kind, machine, onClose }: ChangeProps) {
   );
 }
 
-/** Removes a machine. A dry run names the projects that have replicas on it. */
 function Remove({ machine: { id, name }, onClose }: Omit<ChangeProps, "kind">) {
   const params = { machine: id };
   const reach = useDryRun("platform.dismiss", { params });

@@ -64,7 +64,6 @@ interface MoveProps {
   readonly onClose: () => void;
 }
 
-/** Moves a project to another runtime. */
 export function MoveDialog({ slug, onClose }: MoveProps) {
   const params = { org: useMe().organization.slug, slug };
   const { data } = useCall("platform.runtime", { params });

@@ -3,7 +3,6 @@ import { Page } from "../../ui/page.tsx";
 import { Runs } from "../runs/runs.tsx";
 import { Processes } from "./processes.tsx";
 
-/** The page of processes and of one-off commands. */
 export function ProcessesPage() {
   const slug = useSlug();
   return (

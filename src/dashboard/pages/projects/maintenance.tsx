@@ -13,7 +13,6 @@ export const maintenanceLead =
 export const maintenanceButton = (isOn: boolean) =>
   isOn ? "Let visitors in again" : "Show visitors the maintenance page";
 
-/** The field for the text of the maintenance page. */
 export function MaintenanceText() {
   return (
     <TextField

@@ -74,7 +74,6 @@ function columnsFor(onRemove: (registry: Registry) => void): readonly Column<Reg
   ];
 }
 
-/** Stores a login. */
 export function AddRegistry({ onClose }: { readonly onClose: () => void }) {
   return (
     <ActionDialog

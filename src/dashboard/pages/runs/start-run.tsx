@@ -4,7 +4,6 @@ import { textOf } from "../../data/text-of.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { NumberField, TextField } from "../../ui/field.tsx";
 
-/** Starts a command and opens the page with its output. */
 export function StartRun({ slug, onClose }: { readonly slug: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
   return (

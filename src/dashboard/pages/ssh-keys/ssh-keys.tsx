@@ -76,7 +76,6 @@ function columnsFor(onRemove: (key: Key) => void): readonly Column<Key>[] {
   ];
 }
 
-/** Registers a public key. */
 export function AddKey({ onClose }: { readonly onClose: () => void }) {
   return (
     <ActionDialog
