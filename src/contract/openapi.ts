@@ -52,8 +52,8 @@ const headers: Json = {
 };
 
 /** Parameters that every write accepts beside its own. */
-const ofWrites: Json[] = [
-  {
+const ofWrites: Json = {
+  IdempotencyKey: {
     name: "Idempotency-Key",
     in: "header",
     required: false,
@@ -61,14 +61,15 @@ const ofWrites: Json[] = [
       "Identifies the request: a repetition with the same key within a day gets the first response again and changes nothing.",
     schema: { type: "string", minLength: 1, maxLength: limits.idempotency_key_characters, pattern: "^[\\x21-\\x7e]+$" },
   },
-  {
+  DryRun: {
     name: "dry_run",
     in: "query",
     required: false,
     description: "`true`: check the request, change nothing, and return what would happen.",
     schema: { type: "boolean", default: false },
   },
-];
+};
+const ofWritesHere = Object.keys(ofWrites).map((name) => ({ $ref: `#/components/parameters/${name}` }));
 
 const description = [
   "Berth deploys applications and runs them with databases, logs and rollback.",
@@ -137,7 +138,13 @@ const errorSchema: Json = {
   },
 };
 
-function operation(row: Row, components: Json): Json {
+/** The parts of the document that operations refer to, as they are collected. */
+interface Components {
+  readonly schemas: Json;
+  readonly responses: Json;
+}
+
+function operation(row: Row, { schemas: components, responses }: Components): Json {
   return {
     operationId: row.name,
     tags: [nounOf(row)],
@@ -147,7 +154,7 @@ function operation(row: Row, components: Json): Json {
     parameters: [
       ...parameters("path", row.params),
       ...parameters("query", row.query),
-      ...(changes(row) ? ofWrites : []),
+      ...(changes(row) ? ofWritesHere : []),
     ],
     ...(row.upload ? { requestBody: { required: true, content: archive } } : {}),
     ...(row.body === null
@@ -158,7 +165,7 @@ function operation(row: Row, components: Json): Json {
             content: content(schemaOf(row.body, "input", components)),
           },
         }),
-    responses: { ...successes(row, components), ...failures(row) },
+    responses: { ...successes(row, components), ...failures(row, responses) },
     "x-access": row.access,
     "x-scope": row.scope,
     ...(row.further_scopes.length === 0 ? {} : { "x-further-scopes": row.further_scopes }),
@@ -214,8 +221,8 @@ function successes(row: Row, components: Json): Json {
   return { ...all, 200: { description: said, ...rest, content: content(either) } };
 }
 
-/** Returns one error response per status; its description lists the codes with that status. */
-function failures(row: Row): Json {
+/** Returns one error response per status; its description lists the codes with that status. Rows with the same codes share it. */
+function failures(row: Row, responses: Json): Json {
   const byStatus = Map.groupBy(errorsOf(row), (code: ErrorCode) => errors[code].status);
   const entries = [...byStatus].sort(([a], [b]) => a - b);
   return Object.fromEntries(
@@ -225,7 +232,9 @@ function failures(row: Row): Json {
         ? { "Retry-After": { $ref: "#/components/headers/Retry-After" } }
         : {};
       const body = content({ $ref: "#/components/schemas/Error" });
-      return [status, { description: text, headers: again, content: body }];
+      const name = codes.join(".");
+      responses[name] = { description: text, headers: again, content: body };
+      return [status, { $ref: `#/components/responses/${name}` }];
     }),
   );
 }
@@ -267,7 +276,7 @@ function sorted(object: Json): Json {
 }
 
 function describeRest(): Json {
-  const components: Json = { Error: errorSchema };
+  const components: Components = { schemas: { Error: errorSchema }, responses: {} };
   const paths: Record<string, Json> = {};
   for (const row of routes as readonly Row[]) {
     const path = row.path.replaceAll(/:(\w+)/g, "{$1}");
@@ -278,7 +287,9 @@ function describeRest(): Json {
     tags: nouns.map((name) => ({ name })),
     paths,
     components: {
-      schemas: sorted(components),
+      schemas: sorted(components.schemas),
+      responses: sorted(components.responses),
+      parameters: ofWrites,
       headers,
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },

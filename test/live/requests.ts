@@ -47,7 +47,9 @@ function request(
   { template, method, described }: Operation,
   { document, callers, pool, heavy }: Fuzzing,
 ): fc.Arbitrary<FuzzedRequest> {
-  const parameters = (described.parameters as Json[]).filter(({ name }) => !lasting.includes(name));
+  const parameters = (described.parameters as Json[])
+    .map((one) => (one.$ref === undefined ? one : document.components.parameters[one.$ref.split("/").at(-1)]))
+    .filter(({ name }) => !lasting.includes(name));
   const isHeavy = heavy.includes(described.operationId);
   const parts = {
     path: fc.record(Object.fromEntries(named(parameters, "path").map(({ name }) => [name, pathValue(name, pool)]))),

@@ -35,15 +35,16 @@ export function createAnswerCheck(document: Json): AnswerCheck {
   return (method, path, answer) => {
     const operation = operations.find((one) => one.method === method && one.pattern.test(path));
     if (operation === undefined) return undescribed(answer, validate);
-    const declared = operation.responses[answer.status];
+    const found = operation.responses[answer.status];
+    const place = found?.$ref?.slice(1) ?? [operation.pointer, "responses", answer.status].join("/");
+    const declared = found?.$ref === undefined ? found : document.components.responses[place.split("/").at(-1) ?? ""];
     if (declared === undefined) return `the status ${answer.status} is not declared`;
     if (declared.content === undefined)
       return answer.text === "" ? undefined : "the response has a body, but the operation declares none";
     const type = (answer.contentType ?? "none").split(";")[0] as string;
     if (declared.content[type] === undefined) return `the content type ${type} is not declared`;
     if (type !== "application/json") return undefined;
-    const pointer = [operation.pointer, "responses", answer.status, "content", escape(type), "schema"].join("/");
-    return validate(pointer, JSON.parse(answer.text));
+    return validate([place, "content", escape(type), "schema"].join("/"), JSON.parse(answer.text));
   };
 }
 
@@ -58,7 +59,7 @@ interface Operation {
   readonly method: string;
   readonly pattern: RegExp;
   readonly pointer: string;
-  readonly responses: Readonly<Record<string, { content?: Record<string, unknown> }>>;
+  readonly responses: Readonly<Record<string, { $ref?: string; content?: Record<string, unknown> }>>;
 }
 
 function operationsOf(document: Json): readonly Operation[] {
