@@ -161,6 +161,9 @@ export function whereItListens({ port, listening }: Pick<Asked, "port" | "listen
   if (listening.length === 0) return "the application runs, but listens on no port";
   if (listening.some((each) => each.port === port && each.loopback))
     return `the application listens on 127.0.0.1:${port}, where requests cannot reach it; it must listen on 0.0.0.0 or on $HOST`;
+  // It listens there and refuses all the same: requests come over IPv4.
+  if (listening.some((each) => each.port === port))
+    return `the application listens on [::]:${port} for IPv6 alone, where requests cannot reach it; it must listen on 0.0.0.0 or on $HOST`;
   const ports = listening.map((each) => `${each.loopback ? "127.0.0.1:" : ""}${each.port}`);
   return `the application listens on port ${ports.join(", ")} instead`;
 }

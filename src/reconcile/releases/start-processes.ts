@@ -186,12 +186,12 @@ function createPortWatch(release: Release): (host: string | null) => Promise<Fai
 
 const pageMs = 1000;
 
-/** Whether the application listens on the right port of the wrong address, or shows a page on another port. */
+/** Whether the application, which refuses requests, listens on the right port of other addresses, or shows a page on another port. */
 async function servesElsewhere(
   { host, port, hostname }: { readonly host: string; readonly port: number; readonly hostname: string },
   listening: readonly ListeningPort[],
 ): Promise<boolean> {
-  if (listening.some((each) => each.loopback && each.port === port)) return true;
+  if (listening.some((each) => each.port === port)) return true;
   const probes = listening.map((each) =>
     probeHealth({ address: { host, port: each.port }, hostname, path: "/", timeoutMs: pageMs }),
   );
