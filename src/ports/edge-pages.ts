@@ -14,7 +14,11 @@ interface Page {
 
 /** Every page that an edge serves itself. All adapters serve the same ones. */
 export const pages = {
-  bad_request: { status: 400, title: "Bad request", text: "This request is malformed or ambiguous." },
+  bad_request: {
+    status: 400,
+    title: "Bad request",
+    text: "This request is malformed or ambiguous, or its head is longer than 15 KiB.",
+  },
   unknown_host: { status: 404, title: "Nothing here", text: "No application answers to this host name." },
   nothing_deployed: {
     status: 404,
@@ -27,11 +31,6 @@ export const pages = {
     status: 413,
     title: "Request body too large",
     text: "The request's body is larger than this server accepts. Send less in one request.",
-  },
-  headers_too_large: {
-    status: 431,
-    title: "Request header fields too large",
-    text: "The request's header is larger than 15 KiB.",
   },
   not_implemented: { status: 501, title: "Not implemented", text: "The only transfer coding supported is 'chunked'." },
   app_not_running: {
