@@ -14,11 +14,7 @@ interface Page {
 
 /** Every page that an edge serves itself. All adapters serve the same ones. */
 export const pages = {
-  bad_request: {
-    status: 400,
-    title: "Bad request",
-    text: "This request is malformed or ambiguous, or its head is longer than 15 KiB.",
-  },
+  bad_request: { status: 400, title: "Bad request", text: "This request is malformed or ambiguous." },
   unknown_host: { status: 404, title: "Nothing here", text: "No application answers to this host name." },
   nothing_deployed: {
     status: 404,
