@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { until } from "../src/kit/until.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
+import { testDeployment } from "./support/fixtures.ts";
+import { testToken } from "./support/test-platform.ts";
 import { guardMs } from "./support/eventually.ts";
 
 let running: ReleasePlatform;
@@ -79,6 +81,81 @@ test("a push whose pusher loses the right to push while the application starts n
   assert.equal(await until(isGone, { timeoutMs: guardMs }), true);
   assert.equal((await project.reaches(2, "failed")).failure?.code, "push_ended");
   assert.equal(await activeOf(project), 1);
+});
+
+const tokenEnds = {
+  revoked: (id: string) =>
+    running.platform.db.updateTable("api_token").set({ revoked_at: new Date() }).where("id", "=", id).execute(),
+  expired: (id: string) =>
+    running.platform.db.updateTable("api_token").set({ expires_at: new Date() }).where("id", "=", id).execute(),
+};
+
+for (const [what, end] of Object.entries(tokenEnds)) {
+  test(`a deploy over the API or by push whose token is ${what} while its application starts never goes live`, async () => {
+    const project = await running.servingProject();
+    for (const way of ["api", "push"] as const) {
+      running.apps.start = "unhealthy";
+      const token = await testToken(running.platform.db, project.org.id, {});
+      const pushing = way === "push" ? project.push(undefined, token.id) : undefined;
+      if (way === "api") {
+        const asked = await running.api.call("POST", `${project.path}/deployments`, { token: token.text, body: {} });
+        assert.equal(asked.status, 201, asked.text);
+      }
+      const starting = await project.reaches(way === "api" ? 2 : 3, "starting");
+      await until(() => running.apps.running().includes(starting.id) || undefined, { timeoutMs: guardMs });
+      await end(token.id);
+      running.apps.heal();
+      const { failure } = await project.reaches(starting.number, "failed");
+      assert.deepEqual([failure?.stage, failure?.code], ["switch", "token_ended"]);
+      assert.match(failure?.summary ?? "", /token .* was revoked or has expired/);
+      if (pushing !== undefined) assert.equal((await pushing).accepted, false);
+      assert.equal(await activeOf(project), 1);
+    }
+  });
+}
+
+test("a deploy whose token is revoked before its build ends has no deployment, and one whose token is revoked before its release command runs none", async () => {
+  const project = await running.servingProject();
+  const { db } = running.platform;
+  const token = await testToken(db, project.org.id, {});
+  const deploy = () => running.api.call("POST", `${project.path}/deployments`, { token: token.text, body: {} });
+  await running.pause();
+  const { body } = await deploy();
+  await tokenEnds.revoked(token.id);
+  await running.resume();
+  const built = () =>
+    db
+      .selectFrom("build")
+      .select(["status", "failure"])
+      .where("id", "=", body["build_id"] as string)
+      .executeTakeFirstOrThrow();
+  await until(async () => (await built()).status === "failed" || undefined, { timeoutMs: guardMs });
+  assert.equal(((await built()).failure as { code?: string } | null)?.code, "token_ended");
+  assert.equal((await project.deployments()).length, 1);
+  // A deployment that waits, as after a restart of the control plane.
+  await running.pause();
+  await testDeployment(running.api.platform, project.owner, {
+    ...{ build_id: body["build_id"] as string, number: 2, status: "pending" },
+  });
+  await db
+    .updateTable("deployment")
+    .set({ trigger: "redeploy" })
+    .where("number", "=", 2)
+    .where("project_id", "=", project.owner.project_id)
+    .execute();
+  await running.resume();
+  const { id, failure } = await project.reaches(2, "failed");
+  assert.equal(failure?.code, "token_ended");
+  assert.equal(running.apps.started.has(id), false);
+});
+
+test("a rollback to what a token deployed that was revoked since goes live", async () => {
+  const project = await running.servingProject();
+  const token = await testToken(running.platform.db, project.org.id, {});
+  assert.equal((await project.push(undefined, token.id)).accepted, true);
+  assert.equal((await project.push()).accepted, true);
+  await tokenEnds.revoked(token.id);
+  assert.equal((await call(project, "POST", "/rollback")).status, 200);
 });
 
 test("changed variables start nothing while the organization is suspended, and apply once it is enabled", async () => {

@@ -29,6 +29,7 @@ import { notificationsTask } from "../reconcile/notifications/notifications-task
 import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import { presenceTask } from "../reconcile/presence/presence-task.ts";
+import { provenTimeTask } from "../reconcile/proven-time/proven-time-task.ts";
 import { purgesTask } from "../reconcile/purges/purges-task.ts";
 import { releasesTask } from "../reconcile/releases/releases-task.ts";
 import { repositoriesTask } from "../reconcile/repositories/repositories-task.ts";
@@ -77,6 +78,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     backupsTask(platform, () => wake("backups")),
     logsTask(platform),
     imagesTask(platform),
+    provenTimeTask(platform),
     retentionTask(platform),
     repositoriesTask(platform),
     purgesTask(platform, () => wake("purges")),

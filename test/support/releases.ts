@@ -56,7 +56,10 @@ export interface ReleaseProject {
   /** Waits until the newest deployment has one of these statuses and at least this number, and returns it. */
   reaches(number: number, ...statuses: string[]): Promise<DeploymentDocument>;
   /** Pushes a commit, waits for the result, and returns the lines that the pusher received. */
-  push(signal?: AbortSignal): Promise<{ readonly accepted: boolean; readonly lines: readonly string[] }>;
+  push(
+    signal?: AbortSignal,
+    tokenId?: string | null,
+  ): Promise<{ readonly accepted: boolean; readonly lines: readonly string[] }>;
   /** The environment that the deployment's latest start received; empty before the first start. */
   environment(deploymentId: string): Readonly<Record<string, string>>;
   /** Requests a database for the project, which is then being created. */
@@ -68,7 +71,7 @@ export interface DeploymentDocument {
   readonly number: number;
   readonly status: string;
   readonly trigger: string;
-  readonly failure: { readonly stage: string; readonly code: string } | null;
+  readonly failure: { readonly stage: string; readonly code: string; readonly summary: string } | null;
 }
 
 /** The applications of a platform. A changed setting applies to later builds, starts and commands. */
@@ -215,7 +218,8 @@ async function makeProject(
       if (found === undefined) throw new Error(`not reached: ${JSON.stringify(await deployments())}`);
       return found;
     },
-    push: (signal = new AbortController().signal) => push(platform, owner, signal),
+    push: (signal = new AbortController().signal, tokenId = null) =>
+      push(platform, { ...owner, token_id: tokenId }, signal),
     environment: (deploymentId) => apps.started.get(deploymentId)?.env ?? {},
     requestDatabase: () => db.transaction().execute(async (tx) => void (await requestDatabase(tx, vault, owner))),
   };
@@ -225,7 +229,11 @@ async function makeProject(
 let commits = 0;
 
 /** Requests and follows a build as the git server does, without git. */
-async function push(platform: Platform, owner: ReleaseProject["owner"], signal: AbortSignal) {
+async function push(
+  platform: Platform,
+  owner: ReleaseProject["owner"] & { readonly token_id: string | null },
+  signal: AbortSignal,
+) {
   const commit = (commits += 1).toString(16).padStart(40, "0");
   const wanted = {
     ...owner,

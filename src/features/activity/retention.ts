@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
+import { provenNow } from "../../store/proven-time.ts";
 
 export interface HistoryRetention {
   readonly days: number;
@@ -13,11 +14,11 @@ const batch = 500;
 /** Deletes one batch of activity entries and ended approvals older than `days`; returns the number of rows. */
 export async function deleteOldActivity(db: Db, { days }: HistoryRetention): Promise<number> {
   const activity = await sql`delete from activity where id in (
-    select id from activity where created_at < now() - make_interval(days => ${days}) order by created_at limit ${batch})`.execute(
+    select id from activity where created_at < ${provenNow} - make_interval(days => ${days}) order by created_at limit ${batch})`.execute(
     db,
   );
   const approvals = await sql`delete from approval where id in (
-    select id from approval where status not in ('pending', 'approved') and created_at < now() - make_interval(days => ${days})
+    select id from approval where status not in ('pending', 'approved') and created_at < ${provenNow} - make_interval(days => ${days})
     order by created_at limit ${batch})`.execute(db);
   return Number(activity.numAffectedRows) + Number(approvals.numAffectedRows);
 }
@@ -39,7 +40,7 @@ export async function deleteOldChanges(db: Db): Promise<number> {
 export async function deleteOldDeployments(db: Db, { days, perProject }: HistoryRetention): Promise<number> {
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ id: string }>`
-      select d.id from deployment d where d.created_at < now() - make_interval(days => ${days})
+      select d.id from deployment d where d.created_at < ${provenNow} - make_interval(days => ${days})
         and d.status in ('retired', 'failed', 'superseded') and (d.image_pruned_at is not null or d.activated_at is null)
         and d.number <= (select max(number) - ${perProject} from deployment n where n.org_id = d.org_id and n.project_id = d.project_id)
         and not exists (select from deployment c where c.rolled_back_from = d.id) and not exists (select from deployment c where c.restored_from = d.id)
@@ -56,7 +57,7 @@ export async function deleteOldDeployments(db: Db, { days, perProject }: History
 export async function deleteOldBuilds(db: Db, { days, perProject }: HistoryRetention): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
     delete from build where id in (
-      select b.id from build b where b.created_at < now() - make_interval(days => ${days}) and b.finished_at is not null
+      select b.id from build b where b.created_at < ${provenNow} - make_interval(days => ${days}) and b.finished_at is not null
         and b.number <= (select max(number) - ${perProject} from build n where n.org_id = b.org_id and n.project_id = b.project_id)
         and not exists (select from deployment d where d.build_id = b.id)
       order by b.created_at limit ${batch} for update skip locked) returning id`.execute(db);

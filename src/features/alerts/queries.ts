@@ -2,6 +2,7 @@ import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import type { AlertSeverity } from "../../contract/alerts.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import type { AlertKey } from "./rules.ts";
 
 const columns = [
@@ -87,6 +88,6 @@ export async function updateAlert(
 export async function deleteOldAlerts(tx: Tx): Promise<void> {
   await tx
     .deleteFrom("alert")
-    .where("resolved_at", "<", sql<string>`now() - interval '90 days'`)
+    .where("resolved_at", "<", sql<string>`${provenNow} - interval '90 days'`)
     .execute();
 }

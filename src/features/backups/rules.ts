@@ -61,13 +61,18 @@ export interface KeptBackup {
 
 const failedDays = 30;
 const releasesKept = 5;
+// As much as `believable` in queries.ts allows.
+const aheadMs = 60 * minuteMs;
 
 /**
  * Returns the ids of one project's backups that are no longer needed. Keeps the newest automatic backup of each of the configured days and
- * weeks, the configured number of manual ones, five before release commands, and always the newest and the newest verified backup.
+ * weeks, the configured number of manual ones, five before release commands, and always the newest and the newest verified backup. Those
+ * dated in the future, by a clock that was or is ahead, stay and take no other's place.
  */
 export function expired(backups: readonly KeptBackup[], keep: Retention, now: Date): string[] {
-  const newestFirst = [...backups].sort((a, b) => (a.id < b.id ? 1 : -1));
+  const latestMs = now.getTime() + aheadMs;
+  const believable = backups.filter(({ created_at }) => Date.parse(created_at) <= latestMs);
+  const newestFirst = believable.sort((a, b) => (a.id < b.id ? 1 : -1));
   const completed = newestFirst.filter(({ status }) => status === "completed");
   const daily = completed.filter(({ origin }) => origin === "daily");
   const kept = new Set([

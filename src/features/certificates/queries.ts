@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
 import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import type { Db } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
@@ -63,9 +64,9 @@ export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise
     where earlier.id = c.id and (c.wanted <> (g.hostname is not null)
       or (g.hostname is not null and (c.org_id, c.zone) is distinct from (g.org_id, g.zone)))`.execute(db);
   // A row with a recent order stays, so that detaching its name neither hides the order from `recentOrders` and `recentFirsts` nor ends a pause.
-  await sql`delete from certificate where not wanted and (not_after is null or not_after < now())
-    and (ordered_at is null or ordered_at < now() - ${orderWindow}) and (lease_until is null or lease_until < now())
-    and (first_issued_at is null or first_issued_at < now() - ${firstsWindow})`.execute(db);
+  await sql`delete from certificate where not wanted and (not_after is null or not_after < ${provenNow})
+    and (ordered_at is null or ordered_at < ${provenNow} - ${orderWindow}) and (lease_until is null or lease_until < now())
+    and (first_issued_at is null or first_issued_at < ${provenNow} - ${firstsWindow})`.execute(db);
   await sql`delete from acme_challenge where created_at < now() - interval '1 day'`.execute(db);
 }
 

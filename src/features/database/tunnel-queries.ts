@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
 const shown = [
@@ -91,6 +92,6 @@ export async function deleteOldTunnels(db: Db): Promise<void> {
   await db
     .deleteFrom("database_tunnel")
     .where("status", "=", "closed")
-    .where("created_at", "<", sql<string>`now() - interval '7 days'`)
+    .where("created_at", "<", sql<string>`${provenNow} - interval '7 days'`)
     .execute();
 }

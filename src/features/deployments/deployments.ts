@@ -1,3 +1,4 @@
+import { isOfBuild } from "../../contract/states.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Db, Tx } from "../../store/database.ts";
@@ -12,6 +13,7 @@ import {
   deployedCommit,
   goodBefore,
   goodOf,
+  hasTokenEnded,
   insertDeployment,
   lockProjectStatus,
   lockStarting,
@@ -32,6 +34,7 @@ export {
   comingDeployment,
   deployedCommit,
   endSwitch,
+  hasTokenEnded,
   othersRun,
   processesOf,
   projectsToRestart,
@@ -107,9 +110,10 @@ export async function deployBuild(
   dependencies: DeployDependencies,
   tx: Tx,
   source: BuiltSource,
-): Promise<CreateDeploymentResult<"branch_moved">> {
+): Promise<CreateDeploymentResult<"branch_moved" | "token_ended">> {
   const project = await lockProjectStatus(tx, source.org_id, source.project_id);
   if (project.standing !== "living") return { outcome: project.standing };
+  if (await hasTokenEnded(tx, source.build_id)) return { outcome: "token_ended" };
   if (await comingDeployment(tx, source.org_id, source.project_id)) return { outcome: "in_progress" };
   if (await hasMoved(tx, source)) return { outcome: "branch_moved" };
   const variables = await variablesOf(tx, dependencies.vault, source);
@@ -216,7 +220,7 @@ function differingKeys(a: Readonly<Record<string, string>>, b: Readonly<Record<s
 }
 
 /** The result of a step of a switch. `lease_lost`: another worker has claimed or ended the deployment. */
-export type Switched = "done" | "project_deleted" | "org_suspended" | "lease_lost";
+export type Switched = "done" | "project_deleted" | "org_suspended" | "token_ended" | "lease_lost";
 
 /** Routes the project's requests to the deployment, if the project may be served now. The active deployment keeps running. */
 export function routeTo(tx: Tx, lease: Lease, deployment: TakenDeployment): Promise<Switched> {
@@ -240,11 +244,12 @@ export function activate(tx: Tx, lease: Lease, deployment: TakenDeployment): Pro
 async function switchStep(
   tx: Tx,
   lease: Lease,
-  { org_id, project_id }: TakenDeployment,
+  { org_id, project_id, trigger, build_id }: TakenDeployment,
   step: () => Promise<void>,
 ): Promise<Switched> {
   const { standing } = await lockProjectStatus(tx, org_id, project_id);
   if (standing !== "living") return standing;
+  if (isOfBuild(trigger) && (await hasTokenEnded(tx, build_id))) return "token_ended";
   if (!(await lockStarting(tx, lease))) return "lease_lost";
   await step();
   return "done";

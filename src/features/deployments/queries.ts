@@ -60,6 +60,14 @@ export async function lockProjectStatus(tx: Tx, orgId: string, projectId: string
   return { standing: "living", port: project.port, health_path: project.health_path };
 }
 
+/** Returns whether the token that requested the build was revoked or has expired. */
+export async function hasTokenEnded(db: Db | Tx, buildId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from build b join api_token t on t.id = b.token_id
+    where b.id = ${buildId} and (t.revoked_at is not null or t.expires_at <= now())`.execute(db);
+  return rows.length > 0;
+}
+
 export async function comingDeployment(db: Db | Tx, orgId: string, projectId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deployment")

@@ -5,6 +5,7 @@ const ofOthers = new Set([
   "platform_fault",
   "project_deleted",
   "org_suspended",
+  "token_ended",
   "edge_unavailable",
   "image_missing",
   "runtime_unavailable",

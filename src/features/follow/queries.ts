@@ -4,6 +4,7 @@ import { limits } from "../../contract/limits.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, nextRow, type InProgress, type Lease } from "../../store/leases.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectFollowTable } from "../../store/tables.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -260,7 +261,7 @@ export async function nextFetchMs(db: Db): Promise<number | undefined> {
 /** Deletes one batch of deliveries older than 14 days. */
 export async function deleteOldFollowDeliveries(db: Db): Promise<void> {
   await sql`delete from follow_delivery where id in (
-    select id from follow_delivery where received_at < now() - interval '14 days' order by received_at limit 500)`.execute(
+    select id from follow_delivery where received_at < ${provenNow} - interval '14 days' order by received_at limit 500)`.execute(
     db,
   );
 }

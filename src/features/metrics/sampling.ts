@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
 import type { Db } from "../../store/database.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import { countsOf } from "./rules.ts";
 
 /**
@@ -122,7 +123,7 @@ export async function pruneMetrics(
   for (const table of ["project_metric", "replica_metric"] as const) {
     for (const [width, keptSeconds] of kept) {
       const done = await sql`delete from ${sql.table(table)} where bucket_seconds = ${width}
-        and at < now() - make_interval(secs => ${keptSeconds})`.execute(db);
+        and at < ${provenNow} - make_interval(secs => ${keptSeconds})`.execute(db);
       deleted += done.numAffectedRows ?? 0n;
     }
   }

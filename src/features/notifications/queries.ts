@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
+import { provenNow } from "../../store/proven-time.ts";
 
 export interface NewNotification {
   readonly id: string;
@@ -65,13 +66,13 @@ export async function endNotifications(db: Db) {
   await db
     .deleteFrom("notification")
     .where("status", "<>", "queued")
-    .where("finished_at", "<", sql<string>`now() - interval '7 days'`)
+    .where("finished_at", "<", sql<string>`${provenNow} - interval '7 days'`)
     .execute();
   return db
     .updateTable("notification")
     .set({ status: "given_up", sealed_message: null, finished_at: sql`now()` })
     .where("status", "=", "queued")
-    .where("expires_at", "<=", sql<string>`now()`)
+    .where("expires_at", "<=", provenNow)
     .returning(["id", "notifier", "kind", "last_error"])
     .execute();
 }

@@ -2,6 +2,7 @@ import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
+import { provenNow } from "../../store/proven-time.ts";
 import type { Reach } from "../../store/within.ts";
 import type { ProjectTable, Tables } from "../../store/tables.ts";
 
@@ -246,7 +247,7 @@ export async function countEarlierNames(tx: Tx, { org_id, project_id }: ProjectK
 
 /** Deletes earlier names that have expired; returns their number. */
 export async function deleteExpiredNames(db: Db): Promise<number> {
-  const done = await sql`delete from earlier_name where expires_at <= now()`.execute(db);
+  const done = await sql`delete from earlier_name where expires_at <= ${provenNow}`.execute(db);
   return Number(done.numAffectedRows ?? 0);
 }
 

@@ -2,6 +2,7 @@ import type { Page } from "../../kit/page.ts";
 import { sql, type RawBuilder } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
+import { provenNow } from "../../store/proven-time.ts";
 
 const shown = [
   ...(["id", "number", "status", "command", "deployment", "timeout_seconds", "exit_code", "requested_by"] as const),
@@ -185,7 +186,7 @@ const batch = 500;
 /** Deletes one batch of old runs; returns their ids, so that the caller can delete their output. */
 export async function deleteOldRuns(db: Db, days: number): Promise<readonly string[]> {
   const { rows } = await sql<{ id: string }>`
-    delete from run where id in (select id from run where created_at < now() - make_interval(days => ${days}) and finished_at is not null
+    delete from run where id in (select id from run where created_at < ${provenNow} - make_interval(days => ${days}) and finished_at is not null
       order by created_at limit ${batch} for update skip locked) returning id`.execute(db);
   return rows.map(({ id }) => id);
 }

@@ -4,6 +4,7 @@ import { limits } from "../../contract/limits.ts";
 import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
+import { provenNow } from "../../store/proven-time.ts";
 
 const shown = [
   ...(["id", "org_id", "name", "host", "format", "events", "disabled_at", "disabled_reason"] as const),
@@ -269,7 +270,7 @@ export async function nextDeliveryMs(db: Db): Promise<number | undefined> {
 /** Deletes one batch of deliveries older than 14 days; returns the number of rows. */
 export async function deleteOldDeliveries(db: Db): Promise<number> {
   const { numAffectedRows } = await sql`delete from webhook_delivery where id in (
-    select id from webhook_delivery where created_at < now() - interval '14 days' order by created_at limit 500)`.execute(
+    select id from webhook_delivery where created_at < ${provenNow} - interval '14 days' order by created_at limit 500)`.execute(
     db,
   );
   return Number(numAffectedRows);

@@ -1,5 +1,6 @@
 import { expireApprovals } from "../../features/approvals/approvals.ts";
 import { deleteEndedKeys, limitKeptAnswers } from "../../features/idempotency/idempotency.ts";
+import { provenTime } from "../../store/proven-time.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
@@ -10,7 +11,7 @@ export function approvalsTask(platform: Platform): Task {
     periodMs: 15_000,
     topics: [],
     async run() {
-      const now = platform.clock.now();
+      const now = await provenTime(platform);
       const expired = await expireApprovals(platform.db, platform.wakeups, now);
       const forgotten = await deleteEndedKeys(platform.db, now);
       const dropped = await limitKeptAnswers(platform.db);

@@ -18,6 +18,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
+import { provenTime } from "../../store/proven-time.ts";
 import type { Platform } from "../platform.ts";
 
 /** Requests the automatic backups that are due; resolves to their number. */
@@ -49,6 +50,7 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
  */
 export async function applyRetention(platform: Platform, project?: ProjectKey): Promise<void> {
   const { db, settings } = platform;
+  const now = await provenTime(platform);
   const byProject = Map.groupBy(await endedBackups(db, project), (backup) => backup.project_id);
   for (const backups of byProject.values()) {
     const known = backups.map((backup) => ({
@@ -56,7 +58,7 @@ export async function applyRetention(platform: Platform, project?: ProjectKey): 
       status: backup.status as "completed" | "failed",
       is_verified: backup.verification === "verified",
     }));
-    const old = new Set(expired(known, settings.backups.retention, platform.clock.now()));
+    const old = new Set(expired(known, settings.backups.retention, now));
     const kept = known.filter(({ id }) => !old.has(id));
     const limit = known[0]?.backups_limit_bytes ?? settings.disk.backups_bytes;
     const gone = new Set([...old, ...beyondLimit(kept, limit)]);
@@ -67,10 +69,10 @@ export async function applyRetention(platform: Platform, project?: ProjectKey): 
 
 /** Deletes final backups of purged projects that are too old, or too large together. */
 export async function applyFinalRetention({ db, settings, clock }: Platform): Promise<void> {
+  const now = await provenTime({ db, clock });
   const byOrganization = Map.groupBy(await finalBackups(db), (backup) => backup.org_id);
   for (const [orgId, finals] of byOrganization)
-    for (const id of endedFinals(finals, settings.backups.finalRetention, clock.now()))
-      await expireBackup(db, orgId, id);
+    for (const id of endedFinals(finals, settings.backups.finalRetention, now)) await expireBackup(db, orgId, id);
 }
 
 export async function deleteExpiredBackups(platform: Platform): Promise<void> {

@@ -156,6 +156,7 @@ async function succeed(built: Built, image: Image, settings: DeploymentSettings)
         return;
       case "project_deleted":
       case "org_suspended":
+      case "token_ended":
         return refuse(built, notServed[made.outcome]);
       case "branch_moved":
         return refuse(built, branchMoved);

@@ -1,4 +1,5 @@
 import { releasePurge, requestDuePurges, takePurge, type TakenPurge } from "../../features/purges/purges.ts";
+import { provenTime } from "../../store/proven-time.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
 import type { Platform } from "../platform.ts";
@@ -25,7 +26,7 @@ export function purgesTask(platform: Platform, wake: () => void): Task {
     },
     async before() {
       const days = platform.settings.purgeDays;
-      if (days > 0) await requestDuePurges(db, platform.wakeups, { now: platform.clock.now(), days });
+      if (days > 0) await requestDuePurges(db, platform.wakeups, { now: await provenTime(platform), days });
     },
     async after() {
       const againMs = failed ? (retrySeconds + 1) * 1000 : undefined;

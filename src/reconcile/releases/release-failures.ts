@@ -29,6 +29,7 @@ const releaseFailures = {
     "Make the Dockerfile's HEALTHCHECK succeed as the project's user and with the port in PORT, or set a health path, which replaces it: `berth projects settings --health-path /healthz`.",
   project_deleted: "Undelete the project and deploy again.",
   org_suspended: "Ask the platform's operator to enable the organization, then deploy again.",
+  token_ended: "Deploy again with a valid token.",
   edge_unavailable: "Push again once the platform's status shows a running edge. If that takes long, ask the operator.",
   platform_fault: "Try again. If the error persists, ask the operator to look at the log.",
 } as const;
@@ -50,6 +51,11 @@ export const notServed = {
     "switch",
     "org_suspended",
     "The organization was suspended before this deployment went live.",
+  ),
+  token_ended: releaseFailure(
+    "switch",
+    "token_ended",
+    "The token that asked for this deployment was revoked or has expired before it went live.",
   ),
 } as const;
 

@@ -7,6 +7,7 @@ import {
   activeOf,
   awaitEdges,
   endSwitch,
+  hasTokenEnded,
   failDeployment,
   processesOf,
   projectsToRestart,
@@ -80,6 +81,8 @@ async function perform(taken: Taken, signal: AbortSignal): Promise<void> {
   }
   if (deployment.deleted_at !== null) return giveUp(taken, notServed.project_deleted);
   if (deployment.suspended_at !== null) return giveUp(taken, notServed.org_suspended);
+  if (isOfBuild(deployment.trigger) && (await hasTokenEnded(platform.db, deployment.build_id)))
+    return giveUp(taken, notServed.token_ended);
   const workload = await workloadOf(platform, deployment, web);
   const log = createBuildLog(platform, readAlong(deployment), redactorOf(workload));
   const processes = await processesOf(platform.db, deployment.id);

@@ -18,6 +18,7 @@ import {
   type TakenDelivery,
 } from "../../features/webhooks/webhooks.ts";
 import { webhookHeaders } from "../../kit/standard-webhooks.ts";
+import { provenTime } from "../../store/proven-time.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import { createLeasedTask } from "../leased-work.ts";
@@ -126,13 +127,14 @@ interface Concluded {
 async function conclude({ db, clock }: Platform, { row, lease, attempt }: Concluded): Promise<void> {
   const isOwn = row.event === "webhook.test" || row.event === "webhook.confirmation";
   const pauseMs = row.event === "webhook.test" ? null : pauseAfter(row.made + 1);
+  const now = await provenTime({ db, clock });
   await db.transaction().execute(async (tx) => {
     if (!(await recordAttempt(tx, lease, attempt, pauseMs))) return;
     if (attempt.reason === null && row.failures > 0) return markWorking(tx, row.webhook_id);
     // A test event or a confirmation code, sent to a webhook that may be off or not set up yet, must not change the webhook's state.
     if (attempt.reason === null || isOwn) return;
-    const since = row.failing_since === null ? clock.now() : new Date(row.failing_since);
-    const disable = whyToDisable(attempt, isDead(since, clock.now()));
+    const since = row.failing_since === null ? now : new Date(row.failing_since);
+    const disable = whyToDisable(attempt, isDead(since, now));
     await markFailing(tx, row, { holdMs: holdAfter(row.failures + 1), disable });
     if (disable === null) return;
     const { org_id, webhook_id: target, name } = row;
