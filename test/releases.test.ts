@@ -197,6 +197,8 @@ for (const { start, status, code } of rollbacks) {
     running.apps.start = start;
     const answer = await call(project, "POST", "/rollback");
     assert.deepEqual([answer.status, answer.body["code"]], [status, code]);
+    // What the application said may be in the sentence.
+    assert.equal(answer.body["foreign"], start === "crash" ? true : undefined);
     assert.equal(await activeOf(project), 2);
   });
 }

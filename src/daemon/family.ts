@@ -183,7 +183,7 @@ export function joinBuilders(members: readonly [Member, ...Member[]]): Builder {
       return built.outcome === "built" ? { ...built, image: { ...built.image, runtime: name } } : built;
     },
     plan: (request) => memberFor(members, request).builder.plan(request),
-    images: async (id) => (await Promise.all(builders.map((builder) => builder.images(id)))).flat(),
+    images: async (id, only) => (await Promise.all(builders.map((builder) => builder.images(id, only)))).flat(),
     async diskBytes(id) {
       const all = await Promise.all(builders.map((builder) => builder.diskBytes(id)));
       return all.reduce((sum, bytes) => (sum === null || bytes === null ? null : sum + bytes), 0);

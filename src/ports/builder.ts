@@ -17,8 +17,8 @@ export interface Builder {
    * soon after `signal` aborts.
    */
   plan(request: PlanRequest): Promise<PlanOutcome>;
-  /** Lists the project's images on this machine, for pruning. */
-  images(projectId: string): Promise<readonly string[]>;
+  /** Lists the project's images on this machine; those that are runnable have everything that they need beside themselves. */
+  images(projectId: string, only?: "runnable"): Promise<readonly string[]>;
   /**
    * Returns the disk usage of a project's images and caches in bytes, or null when measuring took too long. It reads every file, so call it
    * rarely.

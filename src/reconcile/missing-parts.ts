@@ -33,7 +33,7 @@ async function missingOf(
   if (project.has_commits && !(await ports.repositories.exists(id))) fail("repository", missingRepository(id));
   if (project.has_stored_files && !(await ports.runtime.hasStorage(owner))) fail("storage", missingStorage(id));
   if (database !== null) fail("database", { summary: database[0], hint: database[1] });
-  if (image !== null && !(await ports.builder.images(id)).includes(image.ref)) {
+  if (image !== null && !(await ports.builder.images(id, "runnable")).includes(image.ref)) {
     await wakeups.send(db, "images", id);
     const summary = `The image of commit ${image.commit.slice(0, 8)}, which should serve, is missing.`;
     if (image.rebuild === "failed")

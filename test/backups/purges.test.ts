@@ -143,6 +143,8 @@ describe("a purge", { skip: missingPart }, () => {
     Object.assign(platform.ports.postgresHost, { dump });
     assert.deepEqual([failed.status, failed.body["code"]], [409, "conflict"]);
     assert.match(failed.text, /nothing was deleted: It is broken/);
+    // The sentence quotes the database.
+    assert.equal(failed.body["foreign"], true);
     assert.equal(deleted.length, before);
     assert.equal((await running.call("POST", `/v1/projects/${slug}/undelete`)).status, 200);
   });

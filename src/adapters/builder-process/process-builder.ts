@@ -29,7 +29,7 @@ import {
 } from "./options.ts";
 import { TreeTooLarge } from "./release/hash-root.ts";
 import { startHashing, type Hashing } from "./release/hash-tree.ts";
-import { addSiteServer, makeSite, publish } from "./release/publish.ts";
+import { addSiteServer, hasItsTools, makeSite, publish } from "./release/publish.ts";
 import { finishInstall, installAndBuild, nothingKnown, type Finished } from "./steps/install-and-build.ts";
 import type { InstallContext } from "./steps/install-context.ts";
 import { buildSandboxId } from "./steps/run-step.ts";
@@ -80,9 +80,11 @@ export async function createProcessBuilder(options: ProcessBuilderOptions): Prom
   return {
     build: (request) => build(options, request, { upkeep, spares, trash, packages, installStore, code, disks }),
     plan: (request) => planSource(request, plannerOf(options)),
-    images: async (projectId) => {
-      const names = await readdir(join(options.releasesDir, projectId)).catch(() => []);
-      return names.filter((name) => /^[0-9a-f]{64}$/.test(name)).map((name) => `sha256:${name}`);
+    images: async (projectId, only) => {
+      const folder = join(options.releasesDir, projectId);
+      const names = (await readdir(folder).catch(() => [])).filter((name) => /^[0-9a-f]{64}$/.test(name));
+      const runs = await Promise.all(names.map(async (name) => only === undefined || hasItsTools(join(folder, name))));
+      return names.filter((_, index) => runs[index]).map((name) => `sha256:${name}`);
     },
     diskBytes: (id) => folderBytes(join(options.releasesDir, id), join(options.cachesDir, id)),
     // Images are on the data folder's disk, which the platform monitors.

@@ -19,7 +19,7 @@ export interface ToolAnswer {
 const cellCharacters = 4000;
 const lineCharacters = 2000;
 
-// Rows whose responses contain nothing written by an application or a user.
+// Rows whose responses contain nothing written by an application or a user, unless they tell of a failure: it quotes the database.
 const ownWords: readonly string[] = [
   "self-description.capabilities",
   "database.get",
@@ -32,7 +32,7 @@ const ownWords: readonly string[] = [
 export function presentAnswer(row: Row, document: unknown): ToolAnswer {
   if (document === undefined) return { text: `Done: ${row.summary}.`, structured: { done: row.name }, isError: false };
   const { text, notes, document: result, kept } = (texts[row.name] ?? jsonText)(withoutLogTails(row, document));
-  const isOwn = ownWords.includes(row.name);
+  const isOwn = ownWords.includes(row.name) && ((document as { failure?: unknown }).failure ?? null) === null;
   const shown = isOwn ? text : untrusted(`the platform's answer to ${row.name}`, text);
   const structured = { ...(isOwn ? {} : { notice: untrustedNotice }), result: result ?? text, notes };
   const answer = { text: [shown, ...notes].join("\n"), structured, isError: hasFailed(document) };
@@ -68,7 +68,7 @@ export function presentFault(fault: unknown): ToolAnswer {
   const isForeign = document["foreign"] === true;
   const structured = isForeign ? { notice: untrustedNotice, ...document } : document;
   const json = JSON.stringify(document);
-  const text = isForeign ? untrusted("an error that quotes text of a database", json) : json;
+  const text = isForeign ? untrusted("an error that quotes text of others", json) : json;
   return { text: [text, ...steps].join("\n"), structured, isError: true };
 }
 

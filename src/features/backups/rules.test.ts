@@ -132,3 +132,8 @@ test("a final backup ends with its days, or when newer ones need its room", () =
   assert.deepEqual(endedFinals(finals, { days: 365, bytes: 25 }, now).toSorted(), ids.slice(0, 2).toSorted());
   assert.deepEqual(endedFinals(finals, { days: 365, bytes: 5 }, now).toSorted(), ids.slice(0, 3).toSorted());
 });
+
+test("a backup dated in the future takes no other's place, and stays", () => {
+  const all = [backup(-300), backup(-365), ...[1, 2, 3, 4, 5, 6, 7].map((days) => backup(days))];
+  assert.deepEqual(expired(all, { daily: 7, weekly: 0, manual: 0 }, now), []);
+});

@@ -111,7 +111,7 @@ export async function planFiles(ctx: PlanContext, sent: Omit<Uploaded, "message"
   try {
     const inspection = await repositories.inspect(project.id, draft.commit, draft.quarantine, limits);
     if (inspection.outcome === "refused")
-      return ctx.fail("payload_too_large", { error: inspection.summary, hint: inspection.hint });
+      return ctx.fail("payload_too_large", { error: inspection.summary, hint: inspection.hint, foreign: true });
     return await planIn(ctx, { ...draft, branch, isDraft: true, signal });
   } finally {
     await repositories.discard(project.id, draft.quarantine);
@@ -157,7 +157,8 @@ async function buildInTurn(ctx: UploadContext, uploaded: Uploaded) {
   const written = requireWritten(ctx, await repositories.write(project.id, commit));
   const source = { commit: written.commit, quarantine: written.quarantine, pin: uploadPin, limits };
   const kept = await keepSource({ repositories, logStore }, project.key, source);
-  if (kept.outcome === "refused") return ctx.fail("payload_too_large", { error: kept.summary, hint: kept.hint });
+  if (kept.outcome === "refused")
+    return ctx.fail("payload_too_large", { error: kept.summary, hint: kept.hint, foreign: true });
   const { id, message: subject } = kept;
   const build = { id, ...project.key, origin: "upload", commit: written.commit, branch: place.branch } as const;
   const asked = {
@@ -199,7 +200,10 @@ type FailContext = { readonly fail: (code: "payload_too_large" | "invalid_reques
 
 function requireWritten(ctx: FailContext, written: Written): Extract<Written, { outcome: "written" }> {
   if (written.outcome === "written") return written;
-  return ctx.fail(written.code === "too_large" ? "payload_too_large" : "invalid_request", { error: written.summary });
+  return ctx.fail(written.code === "too_large" ? "payload_too_large" : "invalid_request", {
+    error: written.summary,
+    foreign: true,
+  });
 }
 
 function treeLimits({ limits = {} }: HandlerPlatform) {

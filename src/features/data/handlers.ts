@@ -61,7 +61,7 @@ export const data: Handlers<"data"> = {
         const reader = await postgresHost.readerLogin(login.spec, database).catch((error: unknown) => {
           if (!(error instanceof DatabaseWorkFailed)) throw error;
           if (error.reason === "refused") return ctx.fail("not_found");
-          return ctx.fail("unavailable", { error: error.message });
+          return ctx.fail("unavailable", { error: error.message, foreign: true });
         });
         const looked = await tenantDatabase.query({ ...login, spec: { ...login.spec, ...reader } }, body.sql);
         const { columns, rows, cut, more } = foundIn(ctx, looked, "query");

@@ -148,7 +148,7 @@ async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
   } catch (error) {
     reason = tunnel.signal.aborted ? reasonOf(tunnel.signal.reason) : reasonOf(error);
     if (error instanceof ArchiveDamaged) throw new Refused("backup_damaged", { error: error.message });
-    if (error instanceof DatabaseWorkFailed) throw new Refused("conflict", { error: error.message });
+    if (error instanceof DatabaseWorkFailed) throw new Refused("conflict", { error: error.message, foreign: true });
     throw error;
   } finally {
     clearInterval(timer);

@@ -18,7 +18,7 @@ type Fail = (
     | "project_deleted"
     | "previous_unhealthy"
     | "restart_failed",
-  more?: { readonly error?: string; readonly hint?: string },
+  more?: { readonly error?: string; readonly hint?: string; readonly foreign?: true },
 ) => never;
 
 /** Waits until the deployment is served and returns it. Refuses when it fails. */
@@ -48,6 +48,6 @@ function refuse(fail: Fail, failure: Failure, unhealthy: "previous_unhealthy" | 
   const { code, summary: error, hint } = failure;
   if (code === "project_deleted" || code === "org_suspended") return fail(code);
   if (code === "edge_unavailable") return fail(code, { error, hint });
-  if (isOwnFault(failure)) return fail(unhealthy, { error, hint });
+  if (isOwnFault(failure)) return fail(unhealthy, { error, hint, foreign: true });
   return fail("unavailable", { error, hint });
 }

@@ -76,7 +76,7 @@ export async function missingImages(
     where ${isGone} and d.status = 'active' and p.deleted_at is null and o.suspended_at is null
       and not exists (select from deployment c where c.project_id = d.project_id and c.status in ('pending', 'starting'))
       and not exists (select from build b where b.project_id = d.project_id
-        and (b.status in ('queued', 'running') or b.requested_by = ${rebuilder} and b.created_at > now() - interval '1 hour'))`.execute(
+        and (b.status in ('queued', 'running') or b.requested_by = ${rebuilder} and b.commit = d.commit and b.created_at > now() - interval '1 hour'))`.execute(
     tx,
   );
   return rows[0]?.commit;

@@ -170,7 +170,8 @@ async function purge(ctx: Context<"projects.delete">, project: queries.ProjectRo
   const outcome = (signal: AbortSignal) =>
     awaitOutcome(wakeups, { id, signal }, async () => {
       const state = await purgeState(db, org_id, id);
-      if (state?.status === "failed") return ctx.fail("conflict", { error: state.problem ?? "The purge failed." });
+      if (state?.status === "failed")
+        return ctx.fail("conflict", { error: state.problem ?? "The purge failed.", foreign: true });
       return state?.status === "completed" ? { ...shown, purged: true, final_backup_id: state.backup_id } : undefined;
     });
   return { outcome };

@@ -32,9 +32,10 @@ export function imagesTask(platform: Platform): Task {
       let removed = 0;
       for (const project of await projectsWithImages(platform.db)) {
         if (signal.aborted) break;
-        const listed = { at: platform.clock.now(), images: await platform.ports.builder.images(project.id), runtimes };
+        const { builder } = platform.ports;
+        const listed = { at: platform.clock.now(), images: await builder.images(project.id, "runnable"), runtimes };
         await rebuildMissing(platform, project, listed);
-        removed += await prune(platform, project, { images: listed.images, signal });
+        removed += await prune(platform, project, { images: await builder.images(project.id), signal });
       }
       return { detail: `${removed} removed` };
     },

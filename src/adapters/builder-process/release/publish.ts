@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { constants, copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, constants, copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { manifestName, treeName, type ReleaseManifest } from "../../../ports/release-folder.ts";
 import { besideApp, siteCommand, siteServerFile } from "../../../building/site-server.ts";
 import type { Start } from "../../../detection/plan.ts";
@@ -78,6 +78,17 @@ async function isWhole({ hashing, limits, signal }: Publishing, place: string, h
     return nameOf(hashed, await readFile(join(place, manifestName), "utf8")) === hex;
   } catch {
     signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** Returns whether a release can start: its manifest is readable, and the toolchains that it mounts exist. */
+export async function hasItsTools(release: string): Promise<boolean> {
+  try {
+    const { binds } = JSON.parse(await readFile(join(release, manifestName), "utf8")) as ReleaseManifest;
+    await Promise.all(binds.map(({ source }) => access(resolve(release, "../../..", source))));
+    return true;
+  } catch {
     return false;
   }
 }
