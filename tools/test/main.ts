@@ -66,6 +66,7 @@ function busySeconds(): number {
 process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/berth-compiled-code");
 const options = {
   all: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
   "every-file": { type: "boolean", default: false },
   shares: { type: "string", default: "1" },
 } as const;
@@ -86,6 +87,10 @@ function parseArguments() {
 }
 
 const { values, positionals } = parseArguments();
+if (values.help) {
+  console.log(usage);
+  process.exit();
+}
 // Slow files draw a few of their cases for a usual run (test/support/draw-cases.ts).
 if (values.all) process.env["BERTH_TEST_ALL"] = "1";
 const shares = values.all || values["every-file"] ? Infinity : Number(values.shares);
