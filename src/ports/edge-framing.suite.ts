@@ -103,15 +103,12 @@ export function framing(stage: Stage): void {
     assert.deepEqual(seen, { faults: [], unanswered: [], forwardsSome: true });
   });
 
-  // Without TLS there is no HTTP/2.
-  const overHttp2 = stage.over === "https" ? test : () => {};
-  overHttp2("no such request over HTTP/2 reaches one either", async () => {
-    assert.deepEqual(await attack(strangeHttp2Requests(), exchangeHttp2), {
-      faults: [],
-      unanswered: [],
-      forwardsSome: true,
+  if (stage.over === "https") {
+    test("no such request over HTTP/2 reaches one either", async () => {
+      const seen = await attack(strangeHttp2Requests(), exchangeHttp2);
+      assert.deepEqual(seen, { faults: [], unanswered: [], forwardsSome: true });
     });
-  });
+  }
 
   test("no response that two clients might read differently is passed on", async () => {
     const responses = strangeResponses();

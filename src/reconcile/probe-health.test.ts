@@ -107,6 +107,9 @@ test("a wrong port is named, and a right one that only the application itself re
     /port 5000, 127\.0\.0\.1:9229 instead/,
   );
   assert.match(told({ port: 3000, loopback: true }), /127\.0\.0\.1:3000, .* 0\.0\.0\.0/);
-  const elsewhere = [{ port: 3000, loopback: false }, { port: 9229, loopback: true }];
+  const elsewhere = [
+    { port: 3000, loopback: false },
+    { port: 9229, loopback: true },
+  ];
   assert.match(told(...elsewhere), /\[::\]:3000 for IPv6 alone, .* 0\.0\.0\.0/);
 });
