@@ -18,7 +18,7 @@ import { checkedContent, clientCommand, endOf, type ClientPrograms, type Login }
 import { withConnection, type ServerConnection } from "./connection.ts";
 import { countDatabase, dumpDatabase } from "./dump.ts";
 import { applyDatabase, applySchema, dropDatabase, listDatabases } from "./grants.ts";
-import { applyReaderRole, readerRoleOf, revokeReaderRights } from "./reader-role.ts";
+import { applyReaderRole, readerRoleOf } from "./reader-role.ts";
 import { isClosedByReader, restoreDatabase } from "./restore.ts";
 import { applyRole, resetSettings, setConnectionLimit } from "./role.ts";
 import { closeSessionRole, createSessionRole, dropRole, handOverOwned } from "./session-role.ts";
@@ -85,7 +85,6 @@ export function projectWork(serverOf: (spec: DatabaseSpec) => ProjectServer): Pr
 export async function applyProject(server: ProjectServer, spec: DatabaseSpec, verifier: string): Promise<void> {
   await asSuperuser(server, async (client) => {
     await applyRole(client, spec, verifier);
-    await revokeReaderRights(client, readerRoleOf(spec));
   });
   await makeDatabase(server, spec, spec.database_name);
   await asSuperuser(server, (client) => setWritable(client, spec.database_name, true));

@@ -89,18 +89,3 @@ function isOfObject(error: Error & { code?: string }): false {
   if (/^(?:42|3F|55P03|XX000|40)/.test(error.code ?? "")) return false;
   throw error;
 }
-
-/**
- * Revokes the reader's memberships and its rights on all databases; the next reading statement grants what it needs again. Earlier versions
- * made it a member of `pg_read_all_data` and admitted it to any database of the server.
- */
-export async function revokeReaderRights(client: Client, roleName: string): Promise<void> {
-  const { rows } = await client.query<{ statement: string }>(
-    `SELECT format('REVOKE %I FROM %I', pg_get_userbyid(roleid), $1::text) AS statement FROM pg_auth_members
-      WHERE member = (SELECT oid FROM pg_roles WHERE rolname = $1)
-    UNION SELECT format('REVOKE ALL ON DATABASE %I FROM %I', datname, $1::text) FROM pg_database, aclexplode(datacl) a
-      WHERE a.grantee = (SELECT oid FROM pg_roles WHERE rolname = $1)`,
-    [roleName],
-  );
-  for (const { statement } of rows) await client.query(statement);
-}

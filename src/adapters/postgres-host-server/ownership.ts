@@ -2,7 +2,6 @@ import { escapeIdentifier as name, escapeLiteral as text } from "pg";
 import type { Client } from "pg";
 import type { DatabaseSpec } from "../../ports/postgres-host.ts";
 import { dropDatabase, listDatabases } from "../../postgres/grants.ts";
-import { revokeReaderRights } from "../../postgres/reader-role.ts";
 import { dropRole } from "../../postgres/session-role.ts";
 
 const prefix = "berth_";
@@ -72,11 +71,7 @@ export async function destroyProject(client: Client, id: string): Promise<void> 
   await closeProject(client, id);
   const owner = ownerOf(id);
   for (const database of await listDatabases(client, owner)) await dropDatabase(client, database, owner);
-  for (const role of await rolesOf(client, id)) {
-    // A right on any database, such as earlier versions granted, would keep the role from being dropped.
-    await revokeReaderRights(client, role);
-    await dropRole(client, role);
-  }
+  for (const role of await rolesOf(client, id)) await dropRole(client, role);
   await dropRole(client, owner);
 }
 

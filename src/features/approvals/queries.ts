@@ -89,9 +89,7 @@ export async function lockRequests(tx: Tx, orgId: string): Promise<void> {
 
 export async function selectOpen(tx: Tx, key: RequestKey, now: Date): Promise<ApprovalRow | undefined> {
   return shown(tx, now)
-    .where("approval.org_id", "=", key.org_id)
-    .where("token_id", "=", key.token_id)
-    .where("fingerprint", "=", key.fingerprint)
+    .where(({ and }) => and({ "approval.org_id": key.org_id, token_id: key.token_id, fingerprint: key.fingerprint }))
     .where("approval.status", "in", ["pending", "approved"])
     .executeTakeFirst();
 }
@@ -178,8 +176,7 @@ export async function expireOfToken(
   let query = tx
     .updateTable("approval")
     .set({ status: "expired", expires_at: sql`least(expires_at, now())` })
-    .where("org_id", "=", owner.org_id)
-    .where("token_id", "=", owner.token_id)
+    .where(({ and }) => and({ org_id: owner.org_id, token_id: owner.token_id }))
     .where("status", "in", ["pending", "approved"]);
   if (owner.id !== undefined) query = query.where("id", "=", owner.id);
   return (await query.returning("id").execute()).map(({ id }) => id);
@@ -225,8 +222,7 @@ export async function decideApproval(
   const done = await tx
     .updateTable("approval")
     .set({ status, decided_at: now, expires_at })
-    .where("id", "=", id)
-    .where("status", "=", "pending")
+    .where(({ and }) => and({ id, status: "pending" }))
     .where("expires_at", ">", at(now))
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;

@@ -29,9 +29,7 @@ export async function hasRunning(db: Db | Tx, orgId: string, projectId: string):
   const row = await db
     .selectFrom("backup_operation")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, status: "running" }))
     .executeTakeFirst();
   return row !== undefined;
 }
@@ -40,8 +38,7 @@ export async function operationOf(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("backup_operation")
     .select(["status", "phase", "database_name", "problem_code", "problem"])
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .executeTakeFirst();
 }
 
@@ -154,9 +151,7 @@ export async function namesInUse(db: Db, orgId: string, projectId: string): Prom
   const rows = await db
     .selectFrom("backup_operation")
     .select("database_name")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, status: "running" }))
     .execute();
   return new Set(rows.map((row) => row.database_name ?? ""));
 }
@@ -172,9 +167,7 @@ export async function completeBackup(tx: Tx, operation: TakenOperation, made: Co
   await tx
     .updateTable("backup")
     .set({ ...made, row_counts: JSON.stringify(made.row_counts), status: "completed", finished_at: sql`now()` })
-    .where("org_id", "=", operation.org_id)
-    .where("id", "=", operation.backup_id)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id: operation.org_id, id: operation.backup_id, status: "running" }))
     .execute();
 }
 
@@ -182,9 +175,7 @@ export async function failBackup(tx: Tx, operation: TakenOperation, problem: Pro
   await tx
     .updateTable("backup")
     .set({ status: "failed", problem_code: problem.code, problem: problem.summary, finished_at: sql`now()` })
-    .where("org_id", "=", operation.org_id)
-    .where("id", "=", operation.backup_id)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id: operation.org_id, id: operation.backup_id, status: "running" }))
     .execute();
 }
 
@@ -198,7 +189,6 @@ export async function recordVerdict(tx: Tx, operation: TakenOperation, verdict: 
   await tx
     .updateTable("backup")
     .set({ ...verdict, comparison: JSON.stringify(verdict.comparison), verified_at: sql`now()` })
-    .where("org_id", "=", operation.org_id)
-    .where("id", "=", operation.backup_id)
+    .where(({ and }) => and({ org_id: operation.org_id, id: operation.backup_id }))
     .execute();
 }

@@ -59,9 +59,7 @@ export async function storedBackup(db: Db, orgId: string, id: string) {
   return db
     .selectFrom("backup")
     .select(["storage", "storage_key", "sha256"])
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
-    .where("status", "=", "completed")
+    .where(({ and }) => and({ org_id: orgId, id, status: "completed" }))
     .where("expired_at", "is", null)
     .executeTakeFirst();
 }
@@ -74,9 +72,7 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
   const row = await db
     .selectFrom("backup")
     .select("created_at")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("verification", "=", "verified")
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, verification: "verified" }))
     .where("expired_at", "is", null)
     .orderBy("id", "desc")
     .limit(1)
@@ -87,8 +83,7 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
 /** Returns the newest completed backup of a project, or undefined. A backup dated in the future, left by a wrong clock, is chosen last. */
 export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
   return shown(db, orgId)
-    .where("backup.project_id", "=", projectId)
-    .where("backup.status", "=", "completed")
+    .where(({ and }) => and({ "backup.project_id": projectId, "backup.status": "completed" }))
     .orderBy((of) => of("backup.created_at", ">", sql<string>`now()`))
     .orderBy("backup.id", "desc")
     .limit(1)
@@ -150,9 +145,7 @@ export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
   const row = await tx
     .selectFrom("backup")
     .select("created_at")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("origin", "=", "daily")
+    .where(({ and }) => and({ org_id, project_id, origin: "daily" }))
     .where("created_at", "<=", believable(now))
     .orderBy("id", "desc")
     .limit(1)
@@ -213,8 +206,7 @@ export async function expireBackup(db: Db, orgId: string, id: string): Promise<v
   await db
     .updateTable("backup")
     .set({ expired_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(selectFrom("backup_operation").select("id").where("backup_id", "=", id).where("status", "=", "running")),
@@ -245,8 +237,7 @@ export async function expiredRows(db: Db) {
 export async function deleteExpired(db: Db, orgId: string, id: string): Promise<void> {
   await db
     .deleteFrom("backup")
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .where("expired_at", "is not", null)
     .execute();
 }

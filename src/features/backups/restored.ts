@@ -21,8 +21,7 @@ export async function restoredDatabases(
     .selectFrom("restored_database as r")
     .innerJoin("project_database as d", "d.project_id", "r.project_id")
     .select(["r.name as database", "r.backup_id", "r.created_at"])
-    .where("r.org_id", "=", orgId)
-    .where("r.project_id", "=", projectId)
+    .where(({ and }) => and({ "r.org_id": orgId, "r.project_id": projectId }))
     .where("r.dropped_at", "is", null)
     .whereRef("r.name", "<>", "d.database_name")
     .orderBy("r.created_at", "desc")
@@ -59,8 +58,7 @@ export async function setLiveDatabase(
   await tx
     .updateTable("project_database")
     .set({ database_name: name })
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .execute();
 }
 
@@ -70,8 +68,7 @@ export async function lockLiveName(tx: Tx, orgId: string, projectId: string): Pr
   const row = await tx
     .selectFrom("project_database")
     .select("database_name")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
     .forUpdate()
     .executeTakeFirst();
   return row?.database_name;
@@ -81,9 +78,7 @@ export async function markDropped(tx: Tx, owner: { org_id: string; project_id: s
   await tx
     .updateTable("restored_database")
     .set({ dropped_at: sql`now()` })
-    .where("org_id", "=", owner.org_id)
-    .where("project_id", "=", owner.project_id)
-    .where("name", "=", name)
+    .where(({ and }) => and({ org_id: owner.org_id, project_id: owner.project_id, name }))
     .execute();
 }
 
@@ -102,9 +97,7 @@ export async function forgetRestored(
 ): Promise<void> {
   await db
     .deleteFrom("restored_database")
-    .where("org_id", "=", owner.org_id)
-    .where("project_id", "=", owner.project_id)
-    .where("name", "=", name)
+    .where(({ and }) => and({ org_id: owner.org_id, project_id: owner.project_id, name }))
     .where("dropped_at", "is not", null)
     .execute();
 }

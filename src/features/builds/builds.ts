@@ -35,8 +35,7 @@ export async function newestSource(db: Db | Tx, orgId: string, projectId: string
   let query = db
     .selectFrom("build")
     .select(["id", "commit", "branch", "message", "author"])
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
     .where("status", "=", "succeeded");
   query =
     commit === undefined

@@ -31,9 +31,7 @@ export async function supersedeQueued(tx: Tx, orgId: string, projectId: string):
   await tx
     .updateTable("build")
     .set({ status: "superseded", finished_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("status", "=", "queued")
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, status: "queued" }))
     .execute();
 }
 
@@ -56,9 +54,7 @@ export async function renewWaiting(db: Db, id: string, owner: string): Promise<b
   const { numUpdatedRows } = await db
     .updateTable("build")
     .set({ lease_until: freshLease })
-    .where("id", "=", id)
-    .where("lease_owner", "=", owner)
-    .where("status", "=", "queued")
+    .where(({ and }) => and({ id, lease_owner: owner, status: "queued" }))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
@@ -163,8 +159,7 @@ export async function progressOf(db: Db, orgId: string, buildId: string) {
       "deployment.status as deployment",
       sql<boolean>`coalesce(deployment.lease_until > now(), false)`.as("leased"),
     ])
-    .where("build.org_id", "=", orgId)
-    .where("build.id", "=", buildId)
+    .where(({ and }) => and({ "build.org_id": orgId, "build.id": buildId }))
     .orderBy("deployment.number", "asc")
     .limit(1)
     .executeTakeFirst();
@@ -175,8 +170,7 @@ export async function cancelBuild(db: Db | Tx, orgId: string, id: string): Promi
   const cancelled = await db
     .updateTable("build")
     .set({ status: "cancelled", finished_at: sql`now()`, lease_until: null, fence: sql`fence + 1` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .where("status", "in", ["queued", "running"])
     .executeTakeFirst();
   return cancelled.numUpdatedRows > 0n;

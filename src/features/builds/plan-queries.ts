@@ -17,8 +17,7 @@ export async function plannedProject(db: Db | Tx, { org_id, project_id }: Projec
         "types",
       ),
     ])
-    .where("project.org_id", "=", org_id)
-    .where("project.id", "=", project_id)
+    .where(({ and }) => and({ "project.org_id": org_id, "project.id": project_id }))
     .executeTakeFirstOrThrow();
 }
 
@@ -26,8 +25,7 @@ export async function processSettings(db: Db | Tx, { org_id, project_id }: Proje
   return db
     .selectFrom("process_setting")
     .select(["process", "replicas", "overlap"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .execute();
 }
 
@@ -36,10 +34,7 @@ export async function earlierBuild(db: Db | Tx, { org_id, project_id }: ProjectK
   return db
     .selectFrom("build")
     .select(["number", "image_ref"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("commit", "=", commit)
-    .where("status", "=", "succeeded")
+    .where(({ and }) => and({ org_id, project_id, commit, status: "succeeded" }))
     .where("image_ref", "is not", null)
     .orderBy("number", "desc")
     .limit(1)

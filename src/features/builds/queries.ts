@@ -34,8 +34,7 @@ export async function selectBuild(db: Db | Tx, orgId: string, id: string) {
     .selectFrom("build")
     .innerJoin("project", "project.id", "build.project_id")
     .select([...shown, "build.project_id", "project.deleted_at"])
-    .where("build.org_id", "=", orgId)
-    .where("build.id", "=", id)
+    .where(({ and }) => and({ "build.org_id": orgId, "build.id": id }))
     .executeTakeFirst();
 }
 
@@ -44,8 +43,7 @@ export async function selectOutcome(db: Db | Tx, orgId: string, buildId: string)
   return db
     .selectFrom("deployment")
     .select(["number", "status", "failure"])
-    .where("org_id", "=", orgId)
-    .where("build_id", "=", buildId)
+    .where(({ and }) => and({ org_id: orgId, build_id: buildId }))
     .where("trigger", "in", triggersOfBuilds)
     .orderBy("number")
     .limit(1)
@@ -62,8 +60,7 @@ export async function hasWorkInProgress(
     .selectFrom("build")
     .leftJoin("deployment", "deployment.build_id", "build.id")
     .select("build.id")
-    .where("build.org_id", "=", org_id)
-    .where("build.project_id", "=", project_id)
+    .where(({ and }) => and({ "build.org_id": org_id, "build.project_id": project_id }))
     .$if(commit !== undefined, (query) => query.where("build.commit", "=", commit as string))
     .where((of) =>
       of.or([
@@ -83,9 +80,7 @@ export async function hasDeployed(db: Db | Tx, { org_id, project_id }: ProjectKe
   const row = await db
     .selectFrom("deployment")
     .select("id")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("commit", "=", commit)
+    .where(({ and }) => and({ org_id, project_id, commit }))
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
@@ -96,8 +91,7 @@ export async function hasComingDeployment(db: Db | Tx, orgId: string, buildId: s
   const row = await db
     .selectFrom("deployment")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("build_id", "=", buildId)
+    .where(({ and }) => and({ org_id: orgId, build_id: buildId }))
     .where("trigger", "in", triggersOfBuilds)
     .where("status", "in", ["pending", "starting"])
     .executeTakeFirst();

@@ -64,8 +64,7 @@ export async function receivePush(
   const project = await receiving.db
     .selectFrom("project")
     .select(["deploy_branch", "deleted_at", "root", "watch"])
-    .where("org_id", "=", push.org_id)
-    .where("id", "=", push.project_id)
+    .where(({ and }) => and({ org_id: push.org_id, id: push.project_id }))
     .executeTakeFirst();
   if (project === undefined || project.deleted_at !== null)
     return refuse(onLine, "The project is deleted.", "Undelete it first: `berth projects undelete <slug>`.");

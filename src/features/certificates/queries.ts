@@ -284,8 +284,7 @@ export async function forwardRenewal(db: Db, id: string, change: { at: Date; det
   await db
     .updateTable("certificate")
     .set({ next_attempt_at: change.at, detail: change.detail })
-    .where("id", "=", id)
-    .where("status", "=", "active")
+    .where(({ and }) => and({ id, status: "active" }))
     .where("next_attempt_at", ">", change.at.toISOString())
     .execute();
 }

@@ -72,8 +72,7 @@ export async function namedJobs(db: Db | Tx, { org_id, project_id }: ProjectKey)
   return db
     .selectFrom("cron_job")
     .select(["name", "schedule", "path", "command"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .orderBy("id")
     .execute();
 }
@@ -85,8 +84,7 @@ export async function lockJobs(tx: Tx, project: ProjectKey): Promise<number> {
   const { count } = await tx
     .selectFrom("cron_job")
     .select(sql<number>`count(*)`.as("count"))
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .executeTakeFirstOrThrow();
   return count;
 }
@@ -150,9 +148,7 @@ export async function updateJob(tx: Tx, project: ProjectKey, name: string, chang
   await tx
     .updateTable("cron_job")
     .set({ ...change, previous: replaced("cron_job"), updated_at: sql`now()` })
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.project_id)
-    .where("name", "=", name)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, name }))
     .execute();
 }
 
@@ -160,9 +156,7 @@ export async function updateJob(tx: Tx, project: ProjectKey, name: string, chang
 export async function deleteJob(tx: Tx, project: ProjectKey, name: string): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("cron_job")
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.project_id)
-    .where("name", "=", name)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, name }))
     .returning("id")
     .executeTakeFirst();
   return done?.id;
@@ -173,9 +167,7 @@ export async function lockJob(tx: Tx, project: ProjectKey, name: string) {
   return tx
     .selectFrom("cron_job")
     .select("id")
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.project_id)
-    .where("name", "=", name)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, name }))
     .forUpdate()
     .executeTakeFirst();
 }
@@ -185,9 +177,7 @@ export async function isRunning(tx: Tx, orgId: string, jobId: string): Promise<b
   const open = await tx
     .selectFrom("cron_run")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("job_id", "=", jobId)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id: orgId, job_id: jobId, status: "running" }))
     .limit(1)
     .executeTakeFirst();
   return open !== undefined;

@@ -34,7 +34,6 @@ interface Place {
   remove(): Promise<void>;
 }
 
-const readAll = "pg_read_all_data";
 
 const kinds = {
   "an existing server": { skip: missingCluster, make: onServer },
@@ -208,22 +207,6 @@ for (const [name, { skip, make }] of Object.entries(kinds))
         .transaction()
         .execute((tx) => insertRestored(tx, { org_id, project_id, name: "restored_one", backup_id: null }));
       assert.deepEqual((await query("select a from kept", "restored_one")).body["rows"], [[3]]);
-    });
-
-    test("grants of earlier versions are revoked at the start", async () => {
-      const reader = `${spec.role_name}_reader`;
-      await query("select 1");
-      await place.asSuperuser(spec, `grant ${readAll} to ${reader}; grant connect on database postgres to ${reader}`);
-      // As the version before left it: its record beside the data names other statements.
-      await place.open().ensure({ ...spec, password: `${spec.password}x` });
-      await place.open().ensure(spec);
-      const [left] = await place.asSuperuser(
-        spec,
-        `select pg_has_role('${reader}', '${readAll}', 'member') as reads_all,
-          has_database_privilege('${reader}', 'postgres', 'connect') as enters`,
-      );
-      assert.deepEqual(left, { reads_all: false, enters: false });
-      assert.equal((await query("select 1")).status, 200);
     });
 
     test("one statement that takes too much memory ends alone, as often as it is repeated", async () => {

@@ -33,8 +33,7 @@ const joined = (db: Db | Tx) =>
 
 export async function databaseOf(db: Db | Tx, orgId: string, projectId: string) {
   return joined(db)
-    .where("project_database.org_id", "=", orgId)
-    .where("project_database.project_id", "=", projectId)
+    .where(({ and }) => and({ "project_database.org_id": orgId, "project_database.project_id": projectId }))
     .executeTakeFirst();
 }
 
@@ -83,9 +82,7 @@ export async function retryDatabase(tx: Tx, orgId: string, id: string, startEmpt
   await tx
     .updateTable("project_database")
     .set({ status: "provisioning", failure: null, ...(startEmpty ? { ready_at: null } : {}) })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
-    .where("status", "=", "failed")
+    .where(({ and }) => and({ org_id: orgId, id, status: "failed" }))
     .execute();
 }
 

@@ -38,9 +38,7 @@ export async function selectTunnel(db: Db | Tx, { org_id, project_id }: ProjectK
   return db
     .selectFrom("database_tunnel")
     .select([...shown, "token_id"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id, project_id, id }))
     .executeTakeFirst();
 }
 
@@ -49,8 +47,7 @@ export async function openTunnel(db: Db, id: string, roleName: string | null): P
   const { numUpdatedRows } = await db
     .updateTable("database_tunnel")
     .set({ status: "open", opened_at: sql`now()`, role_name: roleName, alive_until: soon })
-    .where("id", "=", id)
-    .where("status", "=", "waiting")
+    .where(({ and }) => and({ id, status: "waiting" }))
     .where("alive_until", ">", sql<string>`now()`)
     .executeTakeFirst();
   return numUpdatedRows === 1n;
@@ -63,8 +60,7 @@ export async function keepTunnelAlive(db: Db, id: string): Promise<void> {
   await db
     .updateTable("database_tunnel")
     .set({ alive_until: soon })
-    .where("id", "=", id)
-    .where("status", "=", "open")
+    .where(({ and }) => and({ id, status: "open" }))
     .execute();
 }
 

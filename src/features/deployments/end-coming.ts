@@ -20,8 +20,7 @@ export async function endComing(
       lease_until: null,
       fence: sql`fence + 1`,
     })
-    .where("org_id", "=", build.org_id)
-    .where("build_id", "=", build.id)
+    .where(({ and }) => and({ org_id: build.org_id, build_id: build.id }))
     .where("trigger", "in", triggersOfBuilds)
     .where("status", "in", ["pending", "starting"])
     .returning(["id", "project_id"])

@@ -95,8 +95,7 @@ async function hasOpenBuild(tx: Tx, project: { id: string; org_id: string }): Pr
   const found = await tx
     .selectFrom("build")
     .select("id")
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.id)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.id }))
     .where("status", "in", ["queued", "running"])
     .executeTakeFirst();
   return found !== undefined;
@@ -138,8 +137,7 @@ async function markPruned(tx: Tx, project: { id: string; org_id: string }, image
   await tx
     .updateTable("deployment")
     .set({ image_pruned_at: sql`now()` })
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.id)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.id }))
     .where("image_ref", "in", [...images])
     .where("image_pruned_at", "is", null)
     .execute();

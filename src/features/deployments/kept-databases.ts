@@ -11,8 +11,7 @@ export async function keepDatabase(tx: Tx, { org_id, project_id }: ProjectKey, n
   await tx
     .updateTable("deployment")
     .set({ database_name: name })
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .where("status", "in", onItsWay)
     .where("database_name", "is", null)
     .execute();
@@ -23,8 +22,7 @@ export async function isDatabaseUsed(tx: Tx, { org_id, project_id }: ProjectKey,
   const row = await tx
     .selectFrom("deployment")
     .select("id")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .where("status", "in", onItsWay)
     .where("database_name", "=", name)
     .executeTakeFirst();

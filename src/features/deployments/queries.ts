@@ -72,8 +72,7 @@ export async function comingDeployment(db: Db | Tx, orgId: string, projectId: st
   const row = await db
     .selectFrom("deployment")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
     .where("status", "in", ["pending", "starting"])
     .executeTakeFirst();
   return row !== undefined;
@@ -222,9 +221,7 @@ export async function setActive(tx: Tx, deployment: TakenDeployment): Promise<vo
   await tx
     .updateTable("deployment")
     .set({ status: "retired", retired_at: sql`now()` })
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("status", "=", "active")
+    .where(({ and }) => and({ org_id, project_id, status: "active" }))
     .execute();
   await changeDeployment(tx, deployment, {
     status: "active",
@@ -253,9 +250,7 @@ export async function isSwitching(db: Db, orgId: string, id: string): Promise<bo
   const row = await db
     .selectFrom("deployment")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
-    .where("status", "=", "active")
+    .where(({ and }) => and({ org_id: orgId, id, status: "active" }))
     .where("lease_until", ">", sql<string>`now()`)
     .executeTakeFirst();
   return row !== undefined;
@@ -297,8 +292,7 @@ export async function numberOf(tx: Tx, orgId: string, id: string): Promise<numbe
   const row = await tx
     .selectFrom("deployment")
     .select("number")
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .executeTakeFirst();
   return row?.number;
 }
@@ -344,8 +338,7 @@ export async function buildCreatedAt(tx: Tx, build: { org_id: string; build_id: 
   const row = await tx
     .selectFrom("build")
     .select("created_at")
-    .where("org_id", "=", build.org_id)
-    .where("id", "=", build.build_id)
+    .where(({ and }) => and({ org_id: build.org_id, id: build.build_id }))
     .executeTakeFirstOrThrow();
   return Date.parse(row.created_at);
 }
@@ -361,8 +354,7 @@ export async function deployedCommit(
     .selectFrom("deployment")
     .innerJoin("build", "build.id", "deployment.build_id")
     .select(["build.commit", "build.old_commit", "build.id as build_id", "deployment.activated_at"])
-    .where("deployment.org_id", "=", orgId)
-    .where("deployment.project_id", "=", projectId)
+    .where(({ and }) => and({ "deployment.org_id": orgId, "deployment.project_id": projectId }))
     .where("deployment.trigger", "in", ["push", "upload", "follow"])
     .where("deployment.activated_at", "is not", null)
     .where("build.branch", "=", branch)

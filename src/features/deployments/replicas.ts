@@ -167,11 +167,7 @@ export async function markReady(db: Db, { deployment_id, process, ordinal, attem
   await db
     .updateTable("replica")
     .set({ ready_attempt: attempt })
-    .where("deployment_id", "=", deployment_id)
-    .where("process", "=", process)
-    .where("ordinal", "=", ordinal)
-    .where("attempt", "=", attempt)
-    .where("state", "=", "running")
+    .where(({ and }) => and({ deployment_id, process, ordinal, attempt, state: "running" }))
     .execute();
 }
 
@@ -180,8 +176,7 @@ export async function markDraining(db: Db, workload: WorkloadKey, ordinals: read
   await db
     .updateTable("replica")
     .set({ state: "draining", ready_attempt: 0, since: sql`now()` })
-    .where("deployment_id", "=", workload.deployment_id)
-    .where("process", "=", workload.process)
+    .where(({ and }) => and({ deployment_id: workload.deployment_id, process: workload.process }))
     .where("ordinal", "in", [...ordinals])
     .where("state", "in", ["starting", "running"])
     .execute();
@@ -208,8 +203,7 @@ export async function markStopped(
   if (forGood) {
     await db
       .deleteFrom("replica")
-      .where("deployment_id", "=", workload.deployment_id)
-      .where("process", "=", workload.process)
+      .where(({ and }) => and({ deployment_id: workload.deployment_id, process: workload.process }))
       .where("ordinal", "in", [...ordinals])
       .execute();
     return;
@@ -217,8 +211,7 @@ export async function markStopped(
   await db
     .updateTable("replica")
     .set({ state: "stopped", ready_attempt: 0, host: null, port: null, since: sql`now()` })
-    .where("deployment_id", "=", workload.deployment_id)
-    .where("process", "=", workload.process)
+    .where(({ and }) => and({ deployment_id: workload.deployment_id, process: workload.process }))
     .where("ordinal", "in", [...ordinals])
     .execute();
 }
@@ -242,11 +235,7 @@ export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
       ...{ since: sql`now()`, exited_at: sql<string>`now()`, crashes: sql`crashes + ${counts ? 1 : 0}` },
       next_start_at: sql<string>`now() + make_interval(secs => ${pauseMs / 1000})`,
     })
-    .where("org_id", "=", org_id)
-    .where("deployment_id", "=", deployment_id)
-    .where("process", "=", process)
-    .where("ordinal", "=", ordinal)
-    .where("attempt", "=", attempt)
+    .where(({ and }) => and({ org_id, deployment_id, process, ordinal, attempt }))
     .where("state", "<>", "exited")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;

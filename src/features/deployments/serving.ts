@@ -52,8 +52,7 @@ export async function sealedSecretsOf(db: Db, orgId: string, id: string) {
     .selectFrom("deployment")
     .innerJoin("project", "project.id", "deployment.project_id")
     .select(["deployment.sealed_variables", "project.sealed_cron_secret"])
-    .where("deployment.org_id", "=", orgId)
-    .where("deployment.id", "=", id)
+    .where(({ and }) => and({ "deployment.org_id": orgId, "deployment.id": id }))
     .executeTakeFirst();
 }
 

@@ -17,9 +17,7 @@ export async function variablesOfNumber(db: Db | Tx, orgId: string, projectId: s
   return db
     .selectFrom("deployment")
     .select(["id", "project_id", "sealed_variables"])
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("number", "=", number)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, number }))
     .executeTakeFirst();
 }
 

@@ -43,8 +43,7 @@ export async function selectDiskUse(db: Db | Tx, project: ProjectKey): Promise<{
     .select(["storage_limit_bytes", "database_limit_bytes", "images_limit_bytes", "backups_limit_bytes"])
     .select(["storage_bytes", "database_bytes", "images_bytes", "measured_at"])
     .select(["storage_access", "database_access", "database_reopens_at"])
-    .where("project.org_id", "=", project.org_id)
-    .where("project.id", "=", project.project_id)
+    .where(({ and }) => and({ "project.org_id": project.org_id, "project.id": project.project_id }))
     .executeTakeFirstOrThrow();
   const { storage_limit_bytes, database_limit_bytes, images_limit_bytes, backups_limit_bytes, ...use } = row;
   const { storage_access, database_access } = use;
@@ -58,9 +57,7 @@ export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Prom
   const row = await db
     .selectFrom("backup")
     .select((of) => of.fn.coalesce(of.fn.sum<number>("size_bytes"), of.lit(0)).as("bytes"))
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.project_id)
-    .where("storage", "=", "disk")
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, storage: "disk" }))
     .where("expired_at", "is", null)
     .executeTakeFirstOrThrow();
   return Number(row.bytes);
@@ -200,8 +197,7 @@ export async function servingDeployment(db: Db, projectId: string): Promise<stri
   const row = await db
     .selectFrom("deployment")
     .select("id")
-    .where("project_id", "=", projectId)
-    .where("status", "=", "active")
+    .where(({ and }) => and({ project_id: projectId, status: "active" }))
     .executeTakeFirst();
   return row?.id;
 }

@@ -19,9 +19,7 @@ export async function keptSnapshots(db: Db, { org_id, project_id }: ProjectKey):
   const rows = await db
     .selectFrom("storage_snapshot")
     .select("id")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("status", "=", "complete")
+    .where(({ and }) => and({ org_id, project_id, status: "complete" }))
     .orderBy("id", "desc")
     .limit(mostKept - 1)
     .execute();

@@ -40,8 +40,7 @@ export async function writeDnsResult(tx: Tx, domain: DomainRow, evaluated: DnsRe
   const before = await tx
     .selectFrom("domain")
     .select(["verified_at", "lost_at"])
-    .where("id", "=", domain.id)
-    .where("org_id", "=", domain.org_id)
+    .where(({ and }) => and({ id: domain.id, org_id: domain.org_id }))
     .forUpdate()
     .executeTakeFirst();
   if (before === undefined) return "none";
@@ -56,8 +55,7 @@ export async function writeDnsResult(tx: Tx, domain: DomainRow, evaluated: DnsRe
       ...(verdict === "serve" ? { verified_at: sql<string>`coalesce(verified_at, now())`, lost_at: null } : {}),
       ...(verdict === "lost" && before.verified_at !== null ? { lost_at: sql<string>`coalesce(lost_at, now())` } : {}),
     })
-    .where("id", "=", domain.id)
-    .where("org_id", "=", domain.org_id)
+    .where(({ and }) => and({ id: domain.id, org_id: domain.org_id }))
     .execute();
   return changeOf(before, verdict);
 }
@@ -77,8 +75,7 @@ export async function markClaimVerified(tx: Tx, { org_id, hostname }: DomainRow)
   await tx
     .updateTable("domain_claim")
     .set({ verified_at: sql<string>`now()` })
-    .where("org_id", "=", org_id)
-    .where("hostname", "=", hostname)
+    .where(({ and }) => and({ org_id, hostname }))
     .where("verified_at", "is", null)
     .execute();
 }

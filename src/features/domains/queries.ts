@@ -12,8 +12,7 @@ export type DomainRow = Awaited<ReturnType<typeof domainsOf>>[number];
 /** Returns the project's hostnames, newest first. `ownZones`: zones in which the platform itself has names. */
 export async function domainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey, ownZones: readonly string[]) {
   return shown(db, ownZones)
-    .where("domain.org_id", "=", org_id)
-    .where("domain.project_id", "=", project_id)
+    .where(({ and }) => and({ "domain.org_id": org_id, "domain.project_id": project_id }))
     .orderBy("domain.id", "desc")
     .execute();
 }
@@ -24,9 +23,9 @@ export async function domainOf(
   domain: { readonly hostname: string; readonly ownZones: readonly string[] },
 ): Promise<DomainRow | undefined> {
   return shown(db, domain.ownZones)
-    .where("domain.org_id", "=", org_id)
-    .where("domain.project_id", "=", project_id)
-    .where("domain.hostname", "=", domain.hostname)
+    .where(({ and }) =>
+      and({ "domain.org_id": org_id, "domain.project_id": project_id, "domain.hostname": domain.hostname }),
+    )
     .executeTakeFirst();
 }
 
@@ -97,8 +96,7 @@ export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number |
   const { count } = await tx
     .selectFrom("domain")
     .select(sql<number>`count(*)`.as("count"))
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .executeTakeFirstOrThrow();
   return count;
 }
@@ -173,9 +171,7 @@ export async function deleteDomain(
 ): Promise<string | undefined> {
   const done = await tx
     .deleteFrom("domain")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("hostname", "=", hostname)
+    .where(({ and }) => and({ org_id, project_id, hostname }))
     .returning("id")
     .executeTakeFirst();
   return done?.id;

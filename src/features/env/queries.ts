@@ -7,8 +7,7 @@ export async function selectVariables(db: Db | Tx, { org_id, project_id }: Proje
   return db
     .selectFrom("project_variable")
     .select(["key", "sealed_value", "size_bytes", "updated_at"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .orderBy("key")
     .execute();
 }
@@ -34,9 +33,7 @@ export async function upsertVariable(tx: Tx, variable: SealedVariable): Promise<
 export async function deleteVariable(tx: Tx, { org_id, project_id }: ProjectKey, key: string): Promise<boolean> {
   const done = await tx
     .deleteFrom("project_variable")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("key", "=", key)
+    .where(({ and }) => and({ org_id, project_id, key }))
     .executeTakeFirst();
   return done.numDeletedRows === 1n;
 }
@@ -46,8 +43,7 @@ export async function setVariablesMark(tx: Tx, { org_id, project_id }: ProjectKe
   const done = await tx
     .updateTable("project")
     .set({ variables_changed_at: sql`now()` })
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
+    .where(({ and }) => and({ org_id, id: project_id }))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom("deployment")

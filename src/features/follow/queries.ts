@@ -121,8 +121,7 @@ export async function requestFetch(tx: Tx | Db, id: string, by: "hook" | "person
 export async function countManual(tx: Tx, followId: string): Promise<number> {
   const query = tx.selectFrom("follow_delivery").select((of) => of.fn.countAll<number>().as("count"));
   const recent = query
-    .where("follow_id", "=", followId)
-    .where("source", "=", "manual")
+    .where(({ and }) => and({ follow_id: followId, source: "manual" }))
     .where("received_at", ">", sql<string>`now() - interval '1 minute'`);
   return Number((await recent.executeTakeFirstOrThrow()).count);
 }
@@ -184,8 +183,7 @@ export async function waitingDeliveries(db: Db, followId: string) {
   return db
     .selectFrom("follow_delivery")
     .select(["id", "source", "commit"])
-    .where("follow_id", "=", followId)
-    .where("status", "=", "waiting")
+    .where(({ and }) => and({ follow_id: followId, status: "waiting" }))
     .orderBy("id", "desc")
     .execute();
 }

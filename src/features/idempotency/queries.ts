@@ -49,9 +49,7 @@ export async function selectKey(db: Db, owner: KeyOwner) {
   return db
     .selectFrom("idempotency_key")
     .select(["request_hash", "status_code", "sealed_answer"])
-    .where("org_id", "=", owner.org_id)
-    .where("token_id", "=", owner.token_id)
-    .where("key", "=", owner.key)
+    .where(({ and }) => and({ org_id: owner.org_id, token_id: owner.token_id, key: owner.key }))
     .executeTakeFirst();
 }
 
@@ -62,9 +60,7 @@ export interface Hold extends KeyOwner {
 const held = (db: Db | Tx, hold: Hold) =>
   db
     .updateTable("idempotency_key")
-    .where("org_id", "=", hold.org_id)
-    .where("token_id", "=", hold.token_id)
-    .where("key", "=", hold.key)
+    .where(({ and }) => and({ org_id: hold.org_id, token_id: hold.token_id, key: hold.key }))
     .where("attempt", "=", hold.attempt);
 
 /**

@@ -5,8 +5,7 @@ export async function selectNewestBuild(db: Db | Tx, orgId: string, projectId: s
   return db
     .selectFrom("build")
     .select("id")
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
     .orderBy("number", "desc")
     .limit(1)
     .executeTakeFirst();
@@ -17,8 +16,6 @@ export async function selectBuildOf(db: Db | Tx, orgId: string, projectId: strin
   return db
     .selectFrom("build")
     .select(["id", "status"])
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, id }))
     .executeTakeFirst();
 }

@@ -47,9 +47,7 @@ export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promis
       "memory_bytes_most",
       "processes_most",
     ])
-    .where("org_id", "=", key.org_id)
-    .where("project_id", "=", key.project_id)
-    .where("bucket_seconds", "=", key.bucket_seconds)
+    .where(({ and }) => and({ org_id: key.org_id, project_id: key.project_id, bucket_seconds: key.bucket_seconds }))
     .where(sql<boolean>`at >= ${key.from}`)
     .execute();
 }
@@ -93,8 +91,7 @@ export async function selectMarkers(db: Db | Tx, key: Omit<MetricsKey, "bucket_s
     .selectFrom("deployment")
     .select(["id", "number", "trigger", "commit"])
     .select(sql<string>`activated_at`.as("at"))
-    .where("org_id", "=", key.org_id)
-    .where("project_id", "=", key.project_id)
+    .where(({ and }) => and({ org_id: key.org_id, project_id: key.project_id }))
     .where(sql<boolean>`finished_at >= ${key.from} and activated_at >= ${key.from}`)
     .orderBy("activated_at")
     .execute();
@@ -105,8 +102,7 @@ export async function selectPage(db: Db | Tx, orgId: string, projectId: string) 
   return db
     .selectFrom("page_look")
     .select(["looked_at", "http_status", "failure", "dns_ms", "connect_ms", "tls_ms", "first_byte_ms", "total_ms"])
-    .where("org_id", "=", orgId)
-    .where("project_id", "=", projectId)
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId }))
     .where("looked_at", "is not", null)
     .executeTakeFirst();
 }
@@ -119,9 +115,7 @@ export async function countRequests(
   const { sum } = await db
     .selectFrom("project_metric")
     .select(sql<number>`coalesce(sum(requests), 0)::bigint`.as("sum"))
-    .where("org_id", "=", project.org_id)
-    .where("project_id", "=", project.project_id)
-    .where("bucket_seconds", "=", 60)
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, bucket_seconds: 60 }))
     .where(sql<boolean>`at >= ${since}`)
     .executeTakeFirstOrThrow();
   return sum;

@@ -172,9 +172,7 @@ export async function activeImage(db: Db | Tx, { org_id, project_id }: ProjectKe
   return db
     .selectFrom("deployment")
     .select([sql<string | null>`image ->> 'runtime'`.as("runtime"), "commit"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("status", "=", "active")
+    .where(({ and }) => and({ org_id, project_id, status: "active" }))
     .executeTakeFirst();
 }
 
@@ -190,8 +188,7 @@ export async function newestMove(db: Db | Tx, { org_id, project_id }: ProjectKey
         sql<Failure | null>`b.failure`.as("build_failure"),
         sql<Failure | null>`d.failure`.as("deployment_failure"),
       ])
-      .where("b.org_id", "=", org_id)
-      .where("b.project_id", "=", project_id)
+      .where(({ and }) => and({ "b.org_id": org_id, "b.project_id": project_id }))
       .where("b.runtime", "is not", null)
       // Builds of ready images name a runtime too, but are not redeploys.
       .where("b.origin", "=", "redeploy")

@@ -93,8 +93,7 @@ async function findBySlug<Found>(
     .selectFrom("earlier_name")
     .innerJoin("project", "project.id", "earlier_name.project_id")
     .select("project.slug")
-    .where("earlier_name.org_id", "=", orgId)
-    .where("earlier_name.slug", "=", slug)
+    .where(({ and }) => and({ "earlier_name.org_id": orgId, "earlier_name.slug": slug }))
     .executeTakeFirst();
   return now && find(now.slug);
 }
@@ -227,9 +226,7 @@ export async function takeBackName(
 ): Promise<string | undefined> {
   const row = await tx
     .deleteFrom("earlier_name")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("slug", "=", slug)
+    .where(({ and }) => and({ org_id, project_id, slug }))
     .returning("hostname")
     .executeTakeFirst();
   return row?.hostname;
@@ -239,8 +236,7 @@ export async function countEarlierNames(tx: Tx, { org_id, project_id }: ProjectK
   const row = await tx
     .selectFrom("earlier_name")
     .select(sql<number>`count(*)::integer`.as("count"))
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .executeTakeFirstOrThrow();
   return row.count;
 }

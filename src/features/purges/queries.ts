@@ -17,9 +17,7 @@ export async function runningPurge(db: Db | Tx, { org_id, project_id }: ProjectK
   const row = await db
     .selectFrom("project_purge")
     .select("id")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("status", "=", "running")
+    .where(({ and }) => and({ org_id, project_id, status: "running" }))
     .executeTakeFirst();
   return row?.id;
 }
@@ -28,8 +26,7 @@ export async function purgeState(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("project_purge")
     .select(["status", "backup_id", "problem"])
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .executeTakeFirst();
 }
 
@@ -37,8 +34,7 @@ export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey):
   const row = await db
     .selectFrom("project")
     .select("purged_at")
-    .where("org_id", "=", org_id)
-    .where("id", "=", project_id)
+    .where(({ and }) => and({ org_id, id: project_id }))
     .executeTakeFirst();
   return row !== undefined && row.purged_at !== null;
 }
@@ -113,8 +109,7 @@ export async function historyOf(db: Db, { org_id, project_id }: ProjectKey) {
       await db
         .selectFrom(table)
         .select("id")
-        .where("org_id", "=", org_id)
-        .where("project_id", "=", project_id)
+        .where(({ and }) => and({ org_id, project_id }))
         .execute()
     ).map(({ id }) => id);
   return { deployments: await idsOf("deployment"), builds: await idsOf("build") };

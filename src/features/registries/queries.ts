@@ -20,8 +20,7 @@ export async function selectRegistry(db: Db | Tx, orgId: string, host: string) {
   return db
     .selectFrom("registry")
     .select("host")
-    .where("org_id", "=", orgId)
-    .where("host", "=", host)
+    .where(({ and }) => and({ org_id: orgId, host }))
     .executeTakeFirst();
 }
 
@@ -49,8 +48,7 @@ export async function setRegistry(tx: Tx, registry: NewRegistry) {
 export async function deleteRegistry(tx: Tx, orgId: string, host: string): Promise<boolean> {
   const deleted = await tx
     .deleteFrom("registry")
-    .where("org_id", "=", orgId)
-    .where("host", "=", host)
+    .where(({ and }) => and({ org_id: orgId, host }))
     .returning("host")
     .executeTakeFirst();
   return deleted !== undefined;

@@ -28,9 +28,7 @@ export async function getRun(db: Db | Tx, { org_id, project_id }: ProjectKey, nu
   return db
     .selectFrom("run")
     .select(shown)
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("number", "=", number)
+    .where(({ and }) => and({ org_id, project_id, number }))
     .executeTakeFirst();
 }
 
@@ -51,10 +49,7 @@ export async function terminalOwner(db: Db | Tx, { org_id, project_id }: Project
   return db
     .selectFrom("run")
     .select("token_id")
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
-    .where("number", "=", number)
-    .where("terminal", "=", true)
+    .where(({ and }) => and({ org_id, project_id, number, terminal: true }))
     .executeTakeFirst();
 }
 
@@ -79,8 +74,7 @@ export async function openRuns(tx: Tx, { org_id, project_id }: ProjectKey): Prom
   const { count } = await tx
     .selectFrom("run")
     .select(sql<number>`count(*)::integer`.as("count"))
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .where("status", "in", ["queued", "running"])
     .where("token_id", "is not", null)
     .executeTakeFirstOrThrow();
@@ -92,8 +86,7 @@ export async function runnableDeployment(tx: Tx, { org_id, project_id }: Project
   const query = tx
     .selectFrom("deployment")
     .select(["id", "number"])
-    .where("org_id", "=", org_id)
-    .where("project_id", "=", project_id)
+    .where(({ and }) => and({ org_id, project_id }))
     .where("image_pruned_at", "is", null);
   return (
     number === undefined ? query.where("status", "=", "active") : query.where("number", "=", number)

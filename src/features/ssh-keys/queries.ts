@@ -96,8 +96,7 @@ export async function lockKeyCount(tx: Tx, orgId: string): Promise<number> {
 export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
   return withToken(tx)
     .select(["api_token.role", "api_token.platform_admin", isActive.as("active")])
-    .where("ssh_key.org_id", "=", orgId)
-    .where("ssh_key.id", "=", id)
+    .where(({ and }) => and({ "ssh_key.org_id": orgId, "ssh_key.id": id }))
     .executeTakeFirst();
 }
 
@@ -105,8 +104,7 @@ export async function selectRegistrant(tx: Tx, orgId: string, id: string) {
 export async function deleteKey(tx: Tx, orgId: string, id: string) {
   return tx
     .deleteFrom("ssh_key")
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .returning(["name", "fingerprint"])
     .executeTakeFirst();
 }

@@ -61,8 +61,7 @@ export async function selectToken(db: Db | Tx, orgId: string, id: string) {
   return db
     .selectFrom("api_token")
     .select([...columns, projectsOf])
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .where("revoked_at", "is", null)
     .executeTakeFirst();
 }
@@ -129,8 +128,7 @@ export async function revokeToken(tx: Tx, orgId: string, id: string): Promise<bo
   const done = await tx
     .updateTable("api_token")
     .set({ revoked_at: sql`now()` })
-    .where("org_id", "=", orgId)
-    .where("id", "=", id)
+    .where(({ and }) => and({ org_id: orgId, id }))
     .where("revoked_at", "is", null)
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;

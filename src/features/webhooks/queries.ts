@@ -68,8 +68,7 @@ export async function updateWebhook(tx: Tx, key: { org_id: string; id: string },
   return tx
     .updateTable("webhook")
     .set({ id: key.id, ...columns, ...state })
-    .where("org_id", "=", key.org_id)
-    .where("id", "=", key.id)
+    .where(({ and }) => and({ org_id: key.org_id, id: key.id }))
     .returning(shown)
     .executeTakeFirst();
 }
@@ -78,8 +77,7 @@ async function endQueued(tx: Tx | Db, webhookId: string): Promise<void> {
   await tx
     .updateTable("webhook_delivery")
     .set({ status: "failed", finished_at: sql`now()`, lease_until: null, fence: sql`fence + 1` })
-    .where("webhook_id", "=", webhookId)
-    .where("status", "=", "queued")
+    .where(({ and }) => and({ webhook_id: webhookId, status: "queued" }))
     .execute();
 }
 
@@ -103,8 +101,7 @@ export async function listDeliveries(
   return db
     .selectFrom("webhook_delivery")
     .select(shownDelivery)
-    .where("org_id", "=", of.org_id)
-    .where("webhook_id", "=", of.webhook_id)
+    .where(({ and }) => and({ org_id: of.org_id, webhook_id: of.webhook_id }))
     .$if(cursor !== undefined, (query) => query.where("id", "<", cursor ?? ""))
     .orderBy("id", "desc")
     .limit(limit + 1)
@@ -217,8 +214,7 @@ export async function markWorking(tx: Tx, webhookId: string): Promise<void> {
   await tx
     .updateTable("webhook_delivery")
     .set({ next_attempt_at: sql`now()` })
-    .where("webhook_id", "=", webhookId)
-    .where("status", "=", "queued")
+    .where(({ and }) => and({ webhook_id: webhookId, status: "queued" }))
     .execute();
 }
 
