@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
-import { platformDouble } from "./support/platform-double.ts";
-import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
-import { testFolder } from "./support/test-folder.ts";
 import { before, mock, test } from "node:test";
 import { createDiskLogStore } from "../src/adapters/log-store-disk/disk-log-store.ts";
 import { newId } from "../src/kit/ids.ts";
-import { redactor } from "../src/kit/redact.ts";
 import { readLineBytes } from "../src/kit/log-lines.ts";
+import { redactor } from "../src/kit/redact.ts";
 import type { LogStore } from "../src/ports/log-store.ts";
 import type { Runtime } from "../src/ports/runtime.ts";
-import type { LineRate } from "../src/reconcile/logs/line-budget.ts";
-import { createIngest } from "../src/reconcile/logs/ingest.ts";
+import { createIngest, type LineRate } from "../src/reconcile/logs/ingest.ts";
+import { platformDouble } from "./support/platform-double.ts";
+import { instanceDouble, runtimeDouble } from "./support/port-doubles.ts";
+import { testFolder } from "./support/test-folder.ts";
 
 const folder = testFolder("ingest");
 let logStore: LogStore;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
-import { deleteOldAlerts } from "../src/features/alerts/queries.ts";
 import {
   deleteOldActivity,
   deleteOldBuilds,
   deleteOldChanges,
   deleteOldDeployments,
-} from "../src/features/activity/retention.ts";
+} from "../src/features/activity/activity.ts";
+import { deleteOldAlerts } from "../src/features/alerts/queries.ts";
 import { expireApprovals } from "../src/features/approvals/queries.ts";
 import { takeOperation } from "../src/features/backups/operations.ts";
 import { closeInterrupted, interrupted, takeQueued } from "../src/features/builds/builds.ts";
@@ -17,6 +17,7 @@ import {
   createEdgeCertificates,
 } from "../src/features/certificates/certificates.ts";
 import { claimDue, plannedRenewals, recentOrders, servingCertificates } from "../src/features/certificates/queries.ts";
+import type { HandlerPlatform } from "../src/features/context.ts";
 import {
   activeDeployments,
   adoptRuns,
@@ -26,7 +27,6 @@ import {
 } from "../src/features/cron/lifecycle-queries.ts";
 import { wantedDatabases } from "../src/features/database/queries.ts";
 import { deadTunnels, deleteOldTunnels } from "../src/features/database/tunnel-queries.ts";
-import { claimPruning } from "../src/features/deployments/images.ts";
 import {
   changedRoutes,
   changedWorkloads,
@@ -35,29 +35,29 @@ import {
   pushedDeployments,
   takeDeployment,
 } from "../src/features/deployments/deployments.ts";
+import { claimPruning } from "../src/features/deployments/images.ts";
 import { takeDueProject } from "../src/features/disk/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { deleteOldFollowDeliveries, nextFetchMs, takeFollow, takeStatus } from "../src/features/follow/queries.ts";
+import { selectHealthFacts, selectTraffic } from "../src/features/health/queries.ts";
 import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
-import { schedulePageProbes, claimDuePageProbes } from "../src/features/metrics/metrics.ts";
+import { claimDuePageProbes, schedulePageProbes } from "../src/features/metrics/metrics.ts";
 import { pruneMetrics } from "../src/features/metrics/sampling.ts";
 import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
-import { takePurge } from "../src/features/purges/purges.ts";
 import { deleteExpiredNames } from "../src/features/projects/projects.ts";
-import { selectHealthFacts, selectTraffic } from "../src/features/health/queries.ts";
-import { backupAges, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
+import { takePurge } from "../src/features/purges/purges.ts";
 import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
+import { backupAges, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
 import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";
 import type { Db, Tx } from "../src/store/database.ts";
 import { releaseDeadLeases } from "../src/store/leases.ts";
-import { nothingInProgress } from "./support/nothing-in-progress.ts";
 import type { Vault } from "../src/store/vault.ts";
-import type { HandlerPlatform } from "../src/features/context.ts";
 import { testDatabase, type TestDatabase } from "./support/database.ts";
 import { runsAll } from "./support/draw-cases.ts";
 import { eventually } from "./support/eventually.ts";
-import { testOrganization } from "./support/test-platform.ts";
 import { testBuild, testDeployment, testProject } from "./support/fixtures.ts";
+import { nothingInProgress } from "./support/nothing-in-progress.ts";
+import { testOrganization } from "./support/test-platform.ts";
 
 const history = runsAll ? 100_000 : 10_000;
 /** Far more rows than one project needs, far fewer than its history. */

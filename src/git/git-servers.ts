@@ -1,14 +1,17 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import ssh2 from "ssh2";
 import { findPrlimit } from "../kit/bounded-command.ts";
-import { until } from "../kit/until.ts";
 import type { Log } from "../kit/log.ts";
+import { until } from "../kit/until.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import { unconfined, type Confinement } from "../sandbox/confine.ts";
+import { fingerprintOf } from "./authenticate.ts";
 import type { GitGate } from "./gate.ts";
 import { writeGitFiles } from "./git-files.ts";
 import type { GitHost } from "./git-process.ts";
-import { hostKeyFingerprint, readHostKey } from "./host-key.ts";
 import { createGitHttpHandler, type GitHttpHandler } from "./http-handler.ts";
 import { defaultGitLimits, type GitLimits } from "./limits.ts";
 import { createSshServer } from "./ssh-server.ts";
@@ -104,4 +107,42 @@ async function endProcesses({ running }: GitHost, graceMs: number): Promise<void
   if (await areOver(refusedMs)) return;
   for (const process of running) process.kill();
   await areOver(killedMs);
+}
+
+/**
+ * Reads this host's ed25519 key (OpenSSH format, mode 0600); creates it if missing. Two processes that start at once end up with the same
+ * key, and a crash never leaves a partial file.
+ */
+export async function readHostKey(file: string): Promise<string> {
+  const found = await readFile(file, "utf8").catch(() => null);
+  if (found !== null) return found;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
+  const key = newKey();
+  await writeFile(draft, key.private, { mode: 0o600 });
+  try {
+    await link(draft, file);
+    await writeFile(`${file}.pub`, `${key.public}\n`, { mode: 0o644 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return readFile(file, "utf8");
+}
+
+// Generates keys until ssh2 can read one: of 3000 keys that ssh2 wrote, it could not read 9, and storing such a key would make every start
+// fail.
+function newKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
+  for (;;) {
+    const key = ssh2.utils.generateKeyPairSync("ed25519", { comment: "berth" });
+    if (!(ssh2.utils.parseKey(key.private) instanceof Error)) return key;
+  }
+}
+
+/** Returns the fingerprint that OpenSSH shows for an unknown host key: `SHA256:…`. */
+export function hostKeyFingerprint(hostKey: string): string {
+  const key = ssh2.utils.parseKey(hostKey);
+  if (key instanceof Error) throw key;
+  return fingerprintOf(key.getPublicSSH());
 }

@@ -1,10 +1,13 @@
+import { useIsFetching, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useParams, useRouterState } from "@tanstack/react-router";
 import { Menu } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { ConnectionError } from "../../contract/client.ts";
+import { loadPart } from "../data/load-part.ts";
 import { Brand } from "../ui/brand.tsx";
 import { IconButton } from "../ui/button.tsx";
-import { Connection } from "./connection.tsx";
-import { Palette } from "./palette.tsx";
+import type { Asked } from "./actions.ts";
+import { onOpenPalette, type PaletteScope } from "./open-palette.ts";
 import { projectTabs, sections } from "./places.ts";
 import { Sidebar } from "./sidebar.tsx";
 
@@ -95,4 +98,85 @@ function useKeys(): void {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, [navigate, slug]);
+}
+
+const preloadMs = 2000;
+
+// Loaded after the first page, which need not wait for it, but before a user is likely to open it.
+const loadPalette = () => import("./opened-palette.tsx");
+const OpenedPalette = lazy(async () => ({ default: (await loadPart(loadPalette)).OpenedPalette }));
+const ActionFor = lazy(async () => ({ default: (await loadPart(() => import("./action-for.tsx"))).ActionFor }));
+
+const KeysDialog = lazy(async () => ({ default: (await loadPart(() => import("./keys-dialog.tsx"))).KeysDialog }));
+
+/** Listens for Ctrl-K, which opens a search for projects, pages and actions, and for `?`, which shows the keys. */
+function Palette() {
+  const [open, setOpen] = useState<PaletteScope>();
+  const [asked, setAsked] = useState<Asked>();
+  const [showsKeys, setShowsKeys] = useState(false);
+  useEffect(() => {
+    const waiting = setTimeout(() => void loadPalette().catch(() => {}), preloadMs);
+    return () => clearTimeout(waiting);
+  }, []);
+  // A layout effect runs before the page's first frame, so no key is lost.
+  useLayoutEffect(() => {
+    const onKey = (event: globalThis.KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setOpen((before) => (before === undefined ? "all" : undefined));
+    };
+    const onKeys = () => setShowsKeys(true);
+    addEventListener("keydown", onKey);
+    const stopOpening = onOpenPalette(setOpen);
+    addEventListener("berth-keys", onKeys);
+    return () => {
+      removeEventListener("berth-keys", onKeys);
+      removeEventListener("keydown", onKey);
+      stopOpening();
+    };
+  }, []);
+  return (
+    <Suspense>
+      {open !== undefined && <OpenedPalette scope={open} onClose={() => setOpen(undefined)} onAsk={setAsked} />}
+      {asked !== undefined && <ActionFor asked={asked} onClose={() => setAsked(undefined)} />}
+      {showsKeys && <KeysDialog onClose={() => setShowsKeys(false)} />}
+    </Suspense>
+  );
+}
+
+const againMs = 3000;
+
+const isLost = (error: Error | null) => error instanceof ConnectionError;
+
+/** Shows a line while the platform does not respond. */
+function Connection() {
+  const queries = useQueryClient();
+  const fetching = useIsFetching();
+  const [lost, setLost] = useState(false);
+  useEffect(() => {
+    const seen = queries
+      .getQueryCache()
+      .getAll()
+      .filter((query) => query.isActive());
+    setLost(seen.some(({ state }) => isLost(state.error) || isLost(state.fetchFailureReason)));
+  }, [fetching, queries]);
+  useEffect(() => {
+    if (!lost) return;
+    const again = () => void queries.refetchQueries({ type: "active", predicate: ({ state }) => isLost(state.error) });
+    const timer = setInterval(again, againMs);
+    return () => clearInterval(timer);
+  }, [lost, queries]);
+  return (
+    <div
+      role="status"
+      className={lost ? "border-b border-warn/40 bg-warn/10 px-4 py-1 text-center text-xs text-warn" : "sr-only"}
+    >
+      {lost && (
+        <>
+          The platform does not answer; what is shown may be old.
+          <span className="max-sm:sr-only"> Trying again …</span>
+        </>
+      )}
+    </div>
+  );
 }

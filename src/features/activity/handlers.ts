@@ -1,6 +1,9 @@
-import type { Handlers } from "../context.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Result } from "../../contract/routes.ts";
+import { linkSignals } from "../../kit/link-signals.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import type { Handlers, ServerEvent } from "../context.ts";
 import { readEntries } from "./activity.ts";
-import { followChanges } from "./follow-changes.ts";
 import { selectChanges } from "./queries.ts";
 
 export const activity: Handlers<"activity"> = {
@@ -17,3 +20,44 @@ export const activity: Handlers<"activity"> = {
     return ctx.stream(followChanges({ read, after, org_id, wakeups: ctx.platform.wakeups, signal: ctx.signal }));
   },
 };
+
+type Changes = Result<"activity.changes">;
+
+interface FollowingChanges {
+  readonly read: (after: string | undefined) => Promise<Changes>;
+  readonly after: string | undefined;
+  readonly org_id: string;
+  readonly wakeups: Wakeups;
+  readonly signal: AbortSignal;
+}
+
+// Changes come in bursts, and pages reload once per event; waiting this long merges a burst into one event.
+const burstMs = 150;
+// A change hidden by an older open transaction becomes visible without another wake-up, so poll as well.
+const pollEveryMs = 2000;
+
+/**
+ * Streams the organization's changes as an endless series of events. Each event's id is the cursor after it, so a client that reconnects
+ * misses nothing.
+ */
+async function* followChanges(options: FollowingChanges): AsyncGenerator<ServerEvent> {
+  const { read, org_id, wakeups, signal } = options;
+  let cursor = options.after;
+  let wake = new AbortController();
+  const stop = wakeups.on("changes", (id) => (id === org_id || id === "") && wake.abort());
+  try {
+    while (!signal.aborted) {
+      wake = new AbortController();
+      const found = await read(cursor);
+      if (cursor === undefined || found.reset || found.changes.length > 0)
+        yield { event: "changes", data: found, id: found.next_cursor };
+      cursor = found.next_cursor;
+      const either = linkSignals(signal, wake.signal);
+      await sleep(pollEveryMs, undefined, { signal: either.signal }).catch(() => {});
+      either.release();
+      await sleep(burstMs, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    stop();
+  }
+}

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
-import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "./retention.ts";
+import { deleteOldActivity, deleteOldBuilds, deleteOldDeployments } from "./activity.ts";
 
 const kept = { days: 400, perProject: 2 };
 const api = await sharedApi();

@@ -1,11 +1,22 @@
-import type { Query } from "../../contract/routes.ts";
-import type { Context, Handlers } from "../context.ts";
-import { livingProject } from "../projects/projects.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Query, Result } from "../../contract/routes.ts";
+import type { LogStore } from "../../ports/log-store.ts";
 import { isLogFinished } from "../builds/builds.ts";
+import type { Context, Handlers, ServerEvent } from "../context.ts";
+import { livingProject } from "../projects/projects.ts";
 import { selectBuildOf, selectNewestBuild } from "./queries.ts";
-import { followLog } from "./follow.ts";
-import { readFirstLines, readNewestLines, type Part, type Wanted } from "./read-build.ts";
-import { formatCursor, instantOf, isCursorOf, lineFilter, parseCursor, type BuildCursor } from "./rules.ts";
+import {
+  bytesOf,
+  firstWithin,
+  formatCursor,
+  instantOf,
+  isCursorOf,
+  lineFilter,
+  linesOf,
+  newestWithin,
+  parseCursor,
+  type BuildCursor,
+} from "./rules.ts";
 
 export const logs: Handlers<"logs"> = {
   async list(ctx, { params, query }) {
@@ -94,4 +105,102 @@ function pageOf(build_id: string, { lines, offset }: Part) {
     lines: lines.map((text) => ({ at: null, deployment: null, process: null, replica: null, text })),
     next_cursor,
   };
+}
+
+type LogPage = Result<"logs.list">;
+
+interface Following {
+  /** Reads the newest lines, or the first ones after a cursor. */
+  readonly read: (after: string | undefined, limit: number) => Promise<LogPage>;
+  readonly after: string | undefined;
+  /** How many of the newest lines to send first when there is no cursor. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+  /** Throws a refusal when the log may no longer be followed. */
+  readonly check: () => Promise<void>;
+}
+
+// An event must fit into memory once for every slow client: at most 200 lines of 10 kB.
+const linesAtOnce = 200;
+const pausesMs = { first: 200, most: 1000 };
+const checkEveryMs = 10_000;
+// The cursor before the first line: every line of a log that does not exist yet is new.
+const beginning = "0";
+
+/**
+ * Streams a log as an endless series of events. Each event is a page, and its id the cursor after it, so a client that reconnects with its
+ * last id misses nothing and gets nothing twice. No page is read ahead of a slow client, so each client costs one page of memory.
+ */
+async function* followLog({ read, after, limit, signal, check }: Following): AsyncGenerator<ServerEvent> {
+  let cursor = after;
+  let pauseMs: number = pausesMs.first;
+  let checkedAtMs = performance.now();
+  while (!signal.aborted) {
+    const page = await read(cursor, cursor === undefined ? limit : linesAtOnce);
+    const isNews = page.lines.length > 0 || cursor === undefined;
+    if (isNews) yield* eventsOf(page);
+    cursor = page.next_cursor ?? cursor ?? beginning;
+    pauseMs = page.lines.length > 0 ? pausesMs.first : Math.min(pauseMs * 1.5, pausesMs.most);
+    if (performance.now() - checkedAtMs > checkEveryMs) {
+      await check();
+      checkedAtMs = performance.now();
+    }
+    // A full page means that more lines are already available.
+    if (page.lines.length < linesAtOnce) await sleep(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/**
+ * Splits a page into events; only the first page can be larger than one event. The page's cursor points after its end, so only the last
+ * event has an id.
+ */
+function* eventsOf(page: LogPage): Generator<ServerEvent> {
+  const last = Math.max(0, Math.ceil(page.lines.length / linesAtOnce) - 1) * linesAtOnce;
+  for (let from = 0; from < last; from += linesAtOnce) {
+    const lines = page.lines.slice(from, from + linesAtOnce);
+    yield { event: "lines", data: { ...page, lines, next_cursor: null } };
+  }
+  const data = { ...page, lines: page.lines.slice(last) };
+  yield { event: "lines", data, ...(page.next_cursor === null ? {} : { id: page.next_cursor }) };
+}
+
+const chunkBytes = 1024 * 1024;
+
+/** How many lines of a build's log to read, and which. */
+interface Wanted {
+  readonly limit: number;
+  readonly isWanted: (line: string) => boolean;
+}
+
+interface Part {
+  readonly lines: readonly string[];
+  /** The byte offset after the last line. */
+  readonly offset: number;
+}
+
+/** Returns the last lines of a build's log. Reads chunk by chunk, because a log may be much larger than the response. */
+async function readNewestLines(logStore: LogStore, buildId: string, { limit, isWanted }: Wanted): Promise<Part> {
+  let lines: readonly string[] = [];
+  for (let offset = 0; ;) {
+    const { text, next_offset } = await logStore.readBuild(buildId, offset, chunkBytes);
+    if (next_offset === offset) return { lines, offset };
+    lines = newestWithin([...lines, ...linesOf(text).filter(isWanted)], limit);
+    offset = next_offset;
+  }
+}
+
+/** Returns the first lines after a position, so that a client that continues from there misses none. */
+async function readFirstLines(logStore: LogStore, from: BuildCursor, { limit, isWanted }: Wanted): Promise<Part> {
+  let lines: readonly string[] = [];
+  for (let { offset } = from; ;) {
+    const { text, next_offset } = await logStore.readBuild(from.build_id, offset, chunkBytes);
+    if (next_offset === offset) return { lines, offset };
+    const read = linesOf(text);
+    const places = read.flatMap((line, place) => (isWanted(line) ? [place] : []));
+    const taken = firstWithin([...lines, ...places.map((place) => read[place] as string)], limit);
+    const excess = places[taken.length - lines.length];
+    if (excess !== undefined) return { lines: taken, offset: offset + bytesOf(read.slice(0, excess)) };
+    lines = taken;
+    offset = next_offset;
+  }
 }

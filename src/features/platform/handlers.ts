@@ -1,11 +1,15 @@
 import type { Result } from "../../contract/routes.ts";
+import type { MachinePool } from "../../ports/machines.ts";
+import { recordEvent } from "../activity/activity.ts";
 import { countOpen } from "../alerts/alerts.ts";
-import type { Handlers } from "../context.ts";
+import { newestSource, requestBuild } from "../builds/builds.ts";
+import type { Context, Handlers, Waiting } from "../context.ts";
 import { liveControlPlanes } from "../control-planes/control-planes.ts";
+import { comingDeployment } from "../deployments/deployments.ts";
+import { requireRoomForBuild } from "../disk/disk.ts";
+import { markVariablesChanged } from "../env/env.ts";
 import { overallStatus } from "../status/status.ts";
-import { admitMachine, joinMachine, removeMachine, showMachines } from "./machines.ts";
 import * as queries from "./queries.ts";
-import { moveProject, showRuntime } from "./runtimes.ts";
 
 export const platform: Handlers<"platform"> = {
   runtime: (ctx) => showRuntime(ctx),
@@ -85,4 +89,130 @@ function present(
     missing: [...missing],
     disk: { ...disk, used_bytes },
   };
+}
+
+async function showMachines({ platform }: Context<"platform.machines">): Promise<Result<"platform.machines">> {
+  return { machines: [...((await platform.ports.runtime.machines?.list()) ?? [])] };
+}
+
+async function joinMachine(ctx: Context<"platform.join">): Promise<Result<"platform.join">> {
+  return { script: await poolOf(ctx).joinScript() };
+}
+
+/**
+ * Sets whether a machine accepts new replicas. A draining machine keeps its replicas until each of their projects is restarted,
+ * health-checked like a deployment, so no request is lost.
+ */
+async function admitMachine(
+  ctx: Context<"platform.drain">,
+  id: string,
+  takesReplicas: boolean,
+): Promise<Waiting<Result<"platform.drain">>> {
+  const pool = poolOf(ctx);
+  const { name } = await machineOf(ctx, pool, id);
+  const { db, wakeups } = ctx.platform;
+  ctx.note({ target: name, resource: id, detail: { takes_replicas: takesReplicas } });
+  const outcome = async () => {
+    if (!(await pool.admit(id, takesReplicas))) return ctx.fail("not_found");
+    const ids = takesReplicas ? [] : await pool.projectsOn(id);
+    const projects = await queries.projectsNamed(db, ids);
+    await db.transaction().execute(async (tx) => {
+      for (const project of projects) await markVariablesChanged(wakeups, tx, project);
+    });
+    return { moving: projects.length };
+  };
+  return { changesLate: true, outcome };
+}
+
+/** Removes a machine. A dry run and the approval show which projects the swarm still counts on it. */
+async function removeMachine(ctx: Context<"platform.dismiss">, id: string): Promise<Waiting<undefined>> {
+  const pool = poolOf(ctx);
+  const { name, replicas, state, takes_replicas, role } = await machineOf(ctx, pool, id);
+  if (role === "manager")
+    return ctx.fail("conflict", {
+      error: `${name} is a manager of the swarm, so it cannot be removed.`,
+      hint: "`docker node demote` makes it a worker. The machine that Berth itself uses must stay a manager.",
+    });
+  if (state === "ready" && (takes_replicas || replicas > 0))
+    return ctx.fail("conflict", {
+      error: `${name} is not drained: ${replicas} replicas run on it.`,
+      hint: "Drain it first, and wait until `berth machines` shows no replicas on it.",
+    });
+  const projects = await queries.projectsNamed(ctx.tx, await pool.projectsOn(id));
+  const detail = { state, replicas, projects: projects.map((each) => `${each.org}/${each.slug}`) };
+  ctx.note({ target: name, resource: id, detail });
+  return { changesLate: true, outcome: async () => void (await pool.remove(id)) };
+}
+
+type Changing = Context<"platform.join"> | Context<"platform.drain"> | Context<"platform.dismiss">;
+
+function poolOf(ctx: Changing): MachinePool {
+  const oneMachine = {
+    error: "This platform runs applications on one machine.",
+    hint: "With the setting BERTH_RUNTIME=swarm it runs them on the machines of a Docker Swarm.",
+  };
+  return ctx.platform.ports.runtime.machines ?? ctx.fail("conflict", oneMachine);
+}
+
+async function machineOf(ctx: Changing, pool: MachinePool, id: string) {
+  return (await pool.list()).find((machine) => machine.id === id) ?? ctx.fail("not_found");
+}
+
+type Shown = Result<"platform.runtime">;
+
+/** Returns the runtime of `ctx.project`, and the state of its newest move. */
+async function showRuntime(ctx: Context<"platform.runtime"> | Context<"platform.move">): Promise<Shown> {
+  const { tx, project, platform } = ctx;
+  const available = (await platform.ports.runtime.describe()).name.split(",");
+  const active = await queries.activeImage(tx, project.key);
+  const move = await queries.newestMove(tx, project.key);
+  return {
+    runtime: active === undefined ? null : (active.runtime ?? available[0] ?? null),
+    available,
+    move: move === undefined ? null : presentMove(move),
+  };
+}
+
+type Move = NonNullable<Awaited<ReturnType<typeof queries.newestMove>>>;
+
+function presentMove({ runtime, build_id, created_at, build, deployment, ...failures }: Move): Shown["move"] {
+  const failure = failures.deployment_failure ?? failures.build_failure;
+  return { to: runtime, build_id, requested_at: created_at, status: statusOf(build, deployment), failure };
+}
+
+function statusOf(build: string, deployment: string | null): NonNullable<Shown["move"]>["status"] {
+  if (build === "queued" || build === "running") return "building";
+  if (build !== "succeeded" || deployment === "failed" || deployment === "superseded") return "failed";
+  return deployment === "active" || deployment === "retired" ? "done" : "deploying";
+}
+
+/**
+ * Queues a build of the live commit for another runtime. Only the image determines where it runs, so nothing else changes before that
+ * deployment is healthy, and a rollback returns to the earlier image's runtime.
+ */
+async function moveProject(ctx: Context<"platform.move">, runtime: string): Promise<Shown> {
+  const { tx, project, platform, caller } = ctx;
+  const now = await showRuntime(ctx);
+  if (!now.available.includes(runtime))
+    return ctx.fail("conflict", {
+      error: `This platform does not have the runtime ${runtime}: it has ${now.available.join(" and ")}.`,
+      hint: "The setting BERTH_RUNTIME names all runtimes of a platform, as in BERTH_RUNTIME=process,docker.",
+    });
+  if (now.runtime === runtime)
+    return ctx.fail("conflict", { error: `The project already runs in ${runtime}.`, hint: "No action is needed." });
+  await requireRoomForBuild(ctx);
+  const { org_id, project_id } = project.key;
+  const active = await queries.activeImage(tx, project.key);
+  const source = active && (await newestSource(tx, org_id, project_id, active.commit));
+  if (source === undefined) return ctx.fail("nothing_to_deploy");
+  if (await comingDeployment(tx, org_id, project_id)) return ctx.fail("deploy_in_progress");
+  const { commit, branch, message, author } = source;
+  await requestBuild(tx, platform.wakeups, {
+    ...{ ...project.key, origin: "redeploy", commit, branch, message, author, old_commit: null, lease_owner: null },
+    ...{ runtime, requested_by: caller.token_name, copies_data: caller.approval_mode, token_id: caller.token_id },
+  });
+  const event = { action: "project.moved", target: project.slug, detail: { runtime } } as const;
+  if (org_id !== caller.org_id) await recordEvent(tx, { org_id, project_id, ...event });
+  ctx.note({ target: event.target, detail: event.detail });
+  return showRuntime(ctx);
 }

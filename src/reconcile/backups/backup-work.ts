@@ -9,10 +9,12 @@ import {
   newestSize,
   packArchive,
   recordVerdict,
+  setProgress,
   setStorageKey,
   unpackArchive,
   type ArchiveFile,
   type Problem,
+  type Progress,
   type TakenOperation,
   type Verdict,
 } from "../../features/backups/backups.ts";
@@ -20,9 +22,8 @@ import { databaseOf, specOf } from "../../features/database/database.ts";
 import { until } from "../../kit/until.ts";
 import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
-import type { Tx } from "../../store/database.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
-import { createBackupProgress, type BackupProgress } from "./backup-progress.ts";
 import type { Platform } from "../platform.ts";
 
 interface Work {
@@ -256,4 +257,43 @@ function problemOf(error: unknown): Problem | undefined {
     case "missing":
       return { code: "unavailable", summary: error.message };
   }
+}
+
+/** Stores the progress of an operation, at most twice a second. */
+interface BackupProgress {
+  /** Records a change; the next periodic write stores it. */
+  tell(change: Partial<Progress>): void;
+  /** Stores a new phase at once. */
+  enter(phase: Progress["phase"]): Promise<void>;
+  /** Stops; nothing is written after this resolves. */
+  close(): Promise<void>;
+}
+
+const pauseMs = 500;
+
+function createBackupProgress(db: Db, lease: Lease): BackupProgress {
+  let now: Progress = { phase: "waiting", bytes_done: 0, tables_done: 0, tables_total: null };
+  let written = now;
+  let writing: Promise<void> = Promise.resolve();
+  // Progress is informational: a failed write must not fail the operation.
+  const write = () => {
+    if (written === now) return writing;
+    const next = (written = now);
+    writing = writing.then(() => setProgress(db, lease, next)).catch(() => {});
+    return writing;
+  };
+  const timer = setInterval(() => void write(), pauseMs);
+  return {
+    tell(change) {
+      now = { ...now, ...change };
+    },
+    async enter(phase) {
+      now = { ...now, phase };
+      await write();
+    },
+    async close() {
+      clearInterval(timer);
+      await writing;
+    },
+  };
 }

@@ -1,13 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "../../contract/limits.ts";
-import type { RunEnd, StartedRun } from "../../features/cron/cron.ts";
-import { createRedactors } from "../redactors.ts";
+import { activeDeployments, type RunEnd, type StartedRun } from "../../features/cron/cron.ts";
+import { requestCommand, runById } from "../../features/runs/runs.ts";
+import type { Redact } from "../../kit/redact.ts";
 import { until } from "../../kit/until.ts";
 import type { InstanceAddress } from "../../ports/runtime.ts";
-import type { Redact } from "../../kit/redact.ts";
 import type { Platform } from "../platform.ts";
+import { createRedactors } from "../redactors.ts";
 import { callCron } from "./cron-call.ts";
-import { runCommand, type Outcome } from "./run-command.ts";
-import { createCronTargets } from "./cron-targets.ts";
 
 export interface CronCaller {
   /**
@@ -95,4 +95,89 @@ function keptText(excerpt: Buffer, redact: Redact): string {
 function rotated<T>(items: readonly T[]): T[] {
   const start = Math.floor(Math.random() * items.length);
   return [...items.slice(start), ...items.slice(0, start)];
+}
+
+/** The addresses of projects' applications, cached for a second because many jobs are due at the same time. */
+interface CronTargets {
+  /** Looks up those projects that are not cached, in one query. */
+  prepare(projectIds: readonly string[]): Promise<void>;
+  /** Resolves to the ready replicas of a deployment; empty if it has none or no longer serves. */
+  of(projectId: string, deploymentId: string): Promise<readonly InstanceAddress[]>;
+}
+
+const keptMs = 1000;
+
+function createCronTargets(platform: Platform): CronTargets {
+  const targets = new Map<string, readonly InstanceAddress[]>();
+  const known = new Set<string>();
+  let forgottenAt = -Infinity;
+
+  async function lookUp(projectIds: readonly string[]): Promise<void> {
+    const deployments = await activeDeployments(platform.db, projectIds);
+    for (const { id, targets: found } of deployments) targets.set(id, found);
+    for (const id of projectIds) known.add(id);
+  }
+
+  return {
+    async prepare(projectIds) {
+      if (performance.now() - forgottenAt > keptMs) {
+        forgottenAt = performance.now();
+        targets.clear();
+        known.clear();
+      }
+      const unknown = projectIds.filter((id) => !known.has(id));
+      if (unknown.length > 0) await lookUp(unknown);
+    },
+    async of(projectId, deploymentId) {
+      // The deployment may have become active since the last look-up.
+      if (!targets.has(deploymentId)) await lookUp([projectId]);
+      return targets.get(deploymentId) ?? [];
+    },
+  };
+}
+
+const commandPollMs = 500;
+
+type EndedRun = NonNullable<Awaited<ReturnType<typeof runById>>>;
+
+/** Runs a job's command as a one-off command with the id of the cron run, once, and returns how it ended. */
+async function runCommand(
+  platform: Platform,
+  { id, org_id, project_id, deployment_id, deployment, name, command }: StartedRun & { readonly command: string },
+  signal: AbortSignal,
+): Promise<{ outcome: Outcome; excerpt: Buffer }> {
+  const { db, wakeups } = platform;
+  const owner = { org_id, project_id, deployment_id, deployment };
+  const timeout_seconds = limits.cron_command_seconds;
+  const requested_by = `cron job ${name}`;
+  await requestCommand(db, wakeups, { ...owner, id, command, timeout_seconds, requested_by });
+  for (;;) {
+    const run = await runById(db, id);
+    // Purged with its project.
+    if (run === undefined) return { outcome: ends.interrupted, excerpt: Buffer.alloc(0) };
+    if (run.finished_at !== null) return { outcome: outcomeOf(run), excerpt: await outputOf(platform, id) };
+    await sleep(commandPollMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return { outcome: ends.interrupted, excerpt: Buffer.alloc(0) };
+  }
+}
+
+type Outcome = Omit<RunEnd, "id" | "duration_ms">;
+
+const plain = { http_status: null, response_excerpt: null } as const;
+const ends = {
+  succeeded: { ...plain, status: "succeeded", reason: null },
+  failed: { ...plain, status: "failed", reason: null },
+  timed_out: { ...plain, status: "timeout", reason: null },
+  cancelled: { ...plain, status: "failed", reason: "cancelled" },
+  interrupted: { ...plain, status: "unknown", reason: "interrupted" },
+} as const;
+
+function outcomeOf({ status, exit_code }: EndedRun): Outcome {
+  return { ...(ends[status as keyof typeof ends] ?? ends.interrupted), exit_code };
+}
+
+async function outputOf({ ports }: Platform, id: string): Promise<Buffer> {
+  // Only the process with the logs can read them; elsewhere `berth runs` shows the output.
+  const read = await ports.logStore.readBuild(id, 0, limits.cron_response_bytes).catch(() => ({ text: "" }));
+  return Buffer.from(read.text);
 }

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { guardMs } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
-import { testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
+import { platformDouble } from "../../../test/support/platform-double.ts";
+import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
+import { emptyDisk, testOrganization, type TestOrganization } from "../../../test/support/test-platform.ts";
 import { requestDatabase } from "../../features/database/database.ts";
 import { newId } from "../../kit/ids.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -11,11 +14,7 @@ import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost 
 import type { Db } from "../../store/database.ts";
 import type { Vault } from "../../store/vault.ts";
 import { openWakeups, type Wakeups } from "../../store/wakeups.ts";
-import { databasesTask } from "./databases-task.ts";
-import { createResting, type Resting } from "./resting.ts";
-import { guardMs } from "../../../test/support/eventually.ts";
-import { platformDouble } from "../../../test/support/platform-double.ts";
-import { postgresHostDouble } from "../../../test/support/port-doubles.ts";
+import { createResting, databasesTask, type Resting } from "./databases-task.ts";
 
 let database: TestDatabase;
 let wakeups: Wakeups;
@@ -262,4 +261,37 @@ test("the database of a deleted project rests, and runs for a backup and again o
   assert.equal(await isStarted(), false);
   await setDeleted(null);
   assert.equal(await isStarted(), true);
+});
+
+const mib = 1024 ** 2;
+let nowMs = 0;
+const resting = createResting(() => nowMs);
+const small = { bytes: 10 * mib, limitBytes: 100 * mib };
+const disk = (available: number) => ({
+  ...emptyDisk,
+  observe: async () => ({ total_bytes: 9000 * mib, available_bytes: available, is_short: false, is_full: false }),
+});
+
+test("a database in order rests for half a minute, unless it is near its limit", () => {
+  assert.equal(resting.isResting("one"), false);
+  resting.rest("one", small);
+  resting.rest("large", { bytes: 60 * mib, limitBytes: 100 * mib });
+  assert.deepEqual([resting.isResting("one"), resting.isResting("large")], [true, false]);
+  nowMs += 31_000;
+  assert.equal(resting.isResting("one"), false);
+  resting.rest("one", small);
+  resting.wake("one");
+  assert.equal(resting.isResting("one"), false);
+});
+
+test("when much was written to the disk, by many small writes too, no database rests", async () => {
+  await resting.begin(disk(1000 * mib));
+  resting.rest("one", small);
+  await resting.begin(disk(960 * mib));
+  assert.equal(resting.isResting("one"), true);
+  await resting.begin(disk(930 * mib));
+  assert.equal(resting.isResting("one"), false);
+  resting.rest("one", small);
+  await resting.begin(disk(920 * mib));
+  assert.equal(resting.isResting("one"), true);
 });

@@ -11,16 +11,16 @@ import {
 import { diskUseOf, saveDatabaseSize } from "../../features/disk/disk.ts";
 import { markVariablesChanged } from "../../features/env/env.ts";
 import { lockProject } from "../../features/projects/projects.ts";
-import { PartMissing } from "../../kit/part-missing.ts";
-import { settlesWithin } from "../../kit/settles-within.ts";
-import type { ServerAddress } from "../../kit/server-address.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
+import { PartMissing } from "../../kit/part-missing.ts";
+import type { ServerAddress } from "../../kit/server-address.ts";
+import { settlesWithin } from "../../kit/settles-within.ts";
+import type { DataDisk } from "../../ports/data-disk.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
 import { holdLease, releaseDeadLeases, type Lease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
-import { createResting, type Resting } from "./resting.ts";
 
 const maxConcurrency = 4;
 // How long a run waits for one database. A recovery takes minutes; it then continues in the background while other databases are checked.
@@ -174,4 +174,43 @@ async function markDatabaseReady(
     if (isReached && (row.status === "ready" || isSamePlace(before, endpoint))) return;
     await markVariablesChanged(platform.wakeups, tx, row);
   });
+}
+
+/**
+ * Tracks which databases can skip a full check. A check opens connections and reads sizes, which would cost too much for many idle
+ * databases.
+ */
+export interface Resting {
+  /**
+   * Starts a round. If much was written to the disk since the last full check, all databases are checked, to find the one that wrote it.
+   */
+  begin(disk: DataDisk): Promise<void>;
+  isResting(id: string): boolean;
+  /** Call after a check that found no problem. */
+  rest(id: string, seen: { readonly bytes: number; readonly limitBytes: number }): void;
+  wake(id: string): void;
+}
+
+const restMs = 30_000;
+const muchWrittenBytes = 64 * 1024 ** 2;
+
+export function createResting(now: () => number = () => performance.now()): Resting {
+  const until = new Map<string, number>();
+  let mostAvailable = 0;
+  return {
+    async begin(disk) {
+      const { available_bytes } = await disk.observe();
+      if (available_bytes < mostAvailable - muchWrittenBytes) {
+        until.clear();
+        mostAvailable = available_bytes;
+      }
+      mostAvailable = Math.max(mostAvailable, available_bytes);
+    },
+    isResting: (id) => (until.get(id) ?? -Infinity) > now(),
+    rest(id, { bytes, limitBytes }) {
+      // A database that uses half of its limit or more is checked in every round.
+      if (bytes * 2 < limitBytes) until.set(id, now() + restMs);
+    },
+    wake: (id) => void until.delete(id),
+  };
 }

@@ -1,12 +1,20 @@
-import { statfs } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { readFile, statfs } from "node:fs/promises";
+import { availableParallelism, loadavg } from "node:os";
 import { saveMachine, type MachineDescription } from "../../features/platform/platform.ts";
-import { recordReports, retireMachine } from "../../features/status/status.ts";
+import { ownDatabase, recordReports, retireMachine } from "../../features/status/status.ts";
 import { run } from "../../kit/exec.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 import { runCheck, type Check } from "./check.ts";
-import { machineChecks, readMemory } from "./machine-checks.ts";
+import {
+  evaluateClock,
+  evaluateDisk,
+  evaluateInodes,
+  evaluateLoad,
+  evaluateMemory,
+  parseMeminfo,
+  type MemoryUse,
+} from "./evaluate-machine.ts";
 import { partChecks, type Probes } from "./part-checks.ts";
 import { projectChecks } from "./project-checks.ts";
 
@@ -135,4 +143,62 @@ export async function folderSizes(
     result.stdout.split("\n").map((line) => [line.slice(line.indexOf("\t") + 1), Number(line.split("\t")[0])]),
   );
   return Object.fromEntries(Object.entries(folders).map(([name, folder]) => [name, sizes.get(folder) ?? 0]));
+}
+
+const minuteMs = 60_000;
+
+function machineChecks({ db, settings: { monitors } }: Platform): readonly Check[] {
+  const { dataDir, disk, memory } = monitors;
+  const scope = "machine";
+  return [
+    {
+      name: "disk",
+      scope,
+      patience: { warnMs: 5 * minuteMs, failMs: 0 },
+      async look() {
+        const { bsize, blocks, bfree, bavail } = await statfs(dataDir);
+        return [evaluateDisk({ total: blocks * bsize, free: bfree * bsize, available: bavail * bsize }, disk)];
+      },
+    },
+    {
+      name: "inodes",
+      scope,
+      patience: { warnMs: 5 * minuteMs, failMs: 0 },
+      async look() {
+        const { files, ffree } = await statfs(dataDir);
+        return [evaluateInodes({ total: files, free: ffree }, disk)];
+      },
+    },
+    {
+      name: "memory",
+      scope,
+      patience: { warnMs: 10 * minuteMs, failMs: 2 * minuteMs },
+      look: async () => [evaluateMemory(await readMemory(), memory)],
+    },
+    {
+      name: "load",
+      scope,
+      patience: { warnMs: 15 * minuteMs, failMs: null },
+      look: async () => [evaluateLoad(loadavg()[1] ?? 0, availableParallelism(), monitors.loadWarn)],
+    },
+    {
+      name: "clock",
+      scope,
+      patience: { warnMs: 5 * minuteMs, failMs: minuteMs },
+      async look() {
+        const before = Date.now();
+        const { now } = await ownDatabase(db);
+        const after = Date.now();
+        return [evaluateClock(Date.parse(now) - (before + after) / 2, (after - before) / 2)];
+      },
+    },
+  ];
+}
+
+/** Reads the memory of the machine, or of the container in which the control plane runs. */
+async function readMemory(): Promise<MemoryUse> {
+  const machine = parseMeminfo(await readFile("/proc/meminfo", "utf8"));
+  const limit = process.constrainedMemory();
+  if (limit === 0 || limit >= machine.total) return machine;
+  return { total: limit, available: Math.min(machine.available, process.availableMemory()) };
 }

@@ -1,15 +1,16 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ArrowUp } from "lucide-react";
+import type { ReactNode } from "react";
 import { limits } from "../../../contract/limits.ts";
-import { useProject, useSlug } from "../../data/project.ts";
+import { useCall } from "../../data/api.ts";
+import { useProject, useSlug, type Project } from "../../data/project.ts";
 import { useLog } from "../../data/use-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
-import { EmptyLog } from "./empty-log.tsx";
-import { OriginSelect, type Origin } from "./origin-select.tsx";
+import { HowToDeploy } from "../projects/how-to-deploy.tsx";
 import { TimeRangeControl, type TimeRange } from "./time-range.tsx";
 
 const route = getRouteApi("/projects/$slug/logs");
@@ -92,4 +93,88 @@ export function LogsPage() {
       />
     </Page>
   );
+}
+
+interface EmptyLogProps {
+  readonly project: Project;
+  readonly isBuild: boolean;
+  /** Whether only one process or replica is shown. */
+  readonly isFiltered: boolean;
+  readonly isRange: boolean;
+  readonly onShowAll: () => void;
+}
+
+/** Says why a log has no lines, and what to do next. */
+function EmptyLog({ project, isBuild, isFiltered, isRange, onShowAll }: EmptyLogProps) {
+  if (isBuild) return <Reason text="There is no build log yet. The next push writes one." />;
+  if (isFiltered || isRange)
+    return (
+      <Reason text={isRange ? "Nothing was printed in this time." : "This process or replica printed nothing."}>
+        <Button onClick={onShowAll}>{isFiltered ? "Show all processes" : "Show the newest lines"}</Button>
+      </Reason>
+    );
+  if (project.active_deployment === null)
+    return (
+      <Reason text="No deployment is live, so nothing is printed.">
+        <HowToDeploy slug={project.slug} />
+      </Reason>
+    );
+  return (
+    <Reason
+      text={`Deployment #${project.active_deployment.number} has printed nothing. What it writes to standard output and error appears here at once.`}
+    />
+  );
+}
+
+function Reason({ text, children }: { readonly text: string; readonly children?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-start gap-3">
+      <p className="max-w-[64ch]">{text}</p>
+      {children}
+    </div>
+  );
+}
+
+/** The process whose lines a log shows; all processes if it is empty. */
+interface Origin {
+  readonly process?: string;
+  readonly replica?: number;
+}
+
+interface OriginSelectProps {
+  readonly slug: string;
+  readonly origin: Origin;
+  readonly onOrigin: (origin: Origin) => void;
+}
+
+/** A choice of process types, and of each replica of types that have several. */
+function OriginSelect({ slug, origin, onOrigin }: OriginSelectProps) {
+  const { data } = useCall("processes.list", { params: { slug } });
+  const known = (data?.processes ?? []).flatMap(({ type, replicas }) => [
+    { process: type },
+    ...(replicas < 2 ? [] : Array.from({ length: replicas }, (_, replica) => ({ process: type, replica }))),
+  ]);
+  const present = nameOf(origin);
+  // The address may name a process that no longer runs.
+  const all = present === "" || known.some((each) => nameOf(each) === present) ? known : [origin, ...known];
+  return (
+    <Select
+      aria-label="Process"
+      className="max-w-36"
+      value={present}
+      onChange={(event) => onOrigin(all.find((each) => nameOf(each) === event.target.value) ?? {})}
+    >
+      <option value="">All processes</option>
+      {all.map((each) => (
+        <option key={nameOf(each)} value={nameOf(each)}>
+          {nameOf(each)}
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+function nameOf({ process, replica }: Origin): string {
+  if (process === undefined && replica === undefined) return "";
+  return replica === undefined ? (process ?? "") : `${process ?? "any"}.${replica}`;
 }

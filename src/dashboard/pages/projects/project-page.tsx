@@ -10,11 +10,11 @@ import { Page, Section } from "../../ui/page.tsx";
 import { State } from "../../ui/status.tsx";
 import { Ago, Fact, Mono, Plain } from "../../ui/text.tsx";
 import { Empty, View } from "../../ui/view.tsx";
+import { FailureBox } from "../builds/failure-box.tsx";
 import { Findings } from "../diagnosis/findings.tsx";
 import { DiskUse } from "../disk/disk-use.tsx";
 import { Latest } from "../timeline/latest.tsx";
 import { FirstDeployment } from "./first-deployment.tsx";
-import { LastFailure } from "./last-failure.tsx";
 
 /** The overview of a project, or how to create its first deployment. */
 export function ProjectPage() {
@@ -206,5 +206,41 @@ function Running({ slug }: { readonly slug: string }) {
         </Link>
       )}
     </div>
+  );
+}
+
+/** Shows why the newest push or deployment failed; nothing if it did not. */
+function LastFailure({ project }: { readonly project: Project }) {
+  const { slug, active_deployment: active } = project;
+  const builds = useCall("builds.list", { params: { slug } });
+  const deployments = useCall("deployments.list", { params: { slug } });
+  const build = builds.data?.builds[0];
+  const deployment = deployments.data?.deployments[0];
+  if (build === undefined || deployments.data === undefined) return null;
+  const isNewer = deployment === undefined || build.created_at > deployment.created_at;
+  const failure = isNewer ? build.failure : deployment.failure;
+  if (failure === null) return null;
+  const id = isNewer ? build.id : deployment.build_id;
+  const message = builds.data?.builds.find((each) => each.id === id)?.message;
+  return (
+    <FailureBox failure={{ ...failure, log_tail: [] }}>
+      <p className="text-sm">
+        {isNewer ? `Build ${build.number}` : `Deployment #${deployment.number}`}
+        {message !== undefined && (
+          <>
+            {" "}
+            “<Plain>{firstLine(message)}</Plain>”
+          </>
+        )}
+        {active === null ? ". " : `; #${active.number} still serves. `}
+        <Link
+          to="/projects/$slug/builds/$id"
+          params={{ slug, id }}
+          className="font-medium text-accent underline underline-offset-2"
+        >
+          Log and details
+        </Link>
+      </p>
+    </FailureBox>
   );
 }

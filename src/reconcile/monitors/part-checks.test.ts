@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { evaluatePool } from "./evaluate-pool.ts";
+import { evaluatePool } from "./part-checks.ts";
 
 const fit = {
   name: "a",

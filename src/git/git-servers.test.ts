@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { mock, test } from "node:test";
 import ssh2 from "ssh2";
 import { runOk } from "../kit/exec.ts";
-import { hostKeyFingerprint, readHostKey } from "./host-key.ts";
+import { hostKeyFingerprint, readHostKey } from "./git-servers.ts";
 
 test("a key that ssh2 can't read is never stored; the key is private and stays", async () => {
   const dir = await mkdtemp(join(tmpdir(), "berth-host-key-"));
