@@ -6,16 +6,16 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { removeEdge } from "../src/features/deployments/deployments.ts";
+import { removeEdge } from "../src/features/routes/routes.ts";
 import { silentLog } from "../src/kit/log.ts";
 import { until } from "../src/kit/until.ts";
 import type { CertificateTable, Edge, RouteTable } from "../src/ports/edge.ts";
 import { createDriver } from "../src/reconcile/driver.ts";
 import { edgeId, edgeTask } from "../src/reconcile/edge/edge-task.ts";
 import { createTestEdge, edgePid, servingPid, withoutHaproxy } from "./support/edges.ts";
+import { guardMs } from "./support/eventually.ts";
 import { freePort } from "./support/free-port.ts";
 import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from "./support/releases.ts";
-import { guardMs } from "./support/eventually.ts";
 
 // A real edge process that fails at the instant of the switch. Applications answer with the id of their deployment.
 const agreeWithinMs = 30_000;

@@ -27,25 +27,20 @@ import {
 } from "../src/features/cron/lifecycle-queries.ts";
 import { wantedDatabases } from "../src/features/database/queries.ts";
 import { deadTunnels, deleteOldTunnels } from "../src/features/database/tunnel-queries.ts";
-import {
-  changedRoutes,
-  changedWorkloads,
-  hasOpenRequests,
-  projectsToRestart,
-  pushedDeployments,
-  takeDeployment,
-} from "../src/features/deployments/deployments.ts";
-import { claimPruning } from "../src/features/deployments/images.ts";
+import { projectsToRestart, pushedDeployments, takeDeployment } from "../src/features/deployments/deployments.ts";
 import { takeDueProject } from "../src/features/disk/queries.ts";
 import { takeDueChecks } from "../src/features/domains/check-queries.ts";
 import { deleteOldFollowDeliveries, nextFetchMs, takeFollow, takeStatus } from "../src/features/follow/queries.ts";
 import { selectHealthFacts, selectTraffic } from "../src/features/health/queries.ts";
 import { deleteEndedKeys } from "../src/features/idempotency/idempotency.ts";
+import { claimPruning } from "../src/features/images/images.ts";
 import { claimDuePageProbes, schedulePageProbes } from "../src/features/metrics/metrics.ts";
 import { pruneMetrics } from "../src/features/metrics/sampling.ts";
 import { endNotifications, nextDueMs, takeNotification } from "../src/features/notifications/queries.ts";
 import { deleteExpiredNames } from "../src/features/projects/projects.ts";
 import { takePurge } from "../src/features/purges/purges.ts";
+import { changedWorkloads } from "../src/features/replicas/replicas.ts";
+import { changedRoutes, hasOpenRequests } from "../src/features/routes/routes.ts";
 import { closeUnopened, deleteOldRuns, takeRun } from "../src/features/runs/queries.ts";
 import { backupAges, cronLateness, lateNotifications, openWork } from "../src/features/status/evidence.ts";
 import { deleteOldDeliveries, nextDeliveryMs, takeDelivery } from "../src/features/webhooks/webhooks.ts";

@@ -1,4 +1,4 @@
-import { removeEdge } from "../features/deployments/deployments.ts";
+import { removeEdge } from "../features/routes/routes.ts";
 import { settlesWithin } from "../kit/settles-within.ts";
 import { throwTogether } from "../kit/throw-together.ts";
 import { endApplications } from "../reconcile/apps/apps-task.ts";

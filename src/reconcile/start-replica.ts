@@ -1,4 +1,4 @@
-import { claimAttempt, markRunning, type ReplicaKey } from "../features/deployments/deployments.ts";
+import { claimAttempt, markRunning, type ReplicaKey } from "../features/replicas/replicas.ts";
 import type { Instance, Workload } from "../ports/runtime.ts";
 import type { Platform } from "./platform.ts";
 

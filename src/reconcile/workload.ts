@@ -1,6 +1,7 @@
-import { storageOf } from "../features/disk/disk.ts";
 import { databaseFor } from "../features/database/database.ts";
-import { openVariables, web, workloadId, type WorkloadSource } from "../features/deployments/deployments.ts";
+import { openVariables, type WorkloadSource } from "../features/deployments/deployments.ts";
+import { storageOf } from "../features/disk/disk.ts";
+import { web, workloadId } from "../features/replicas/replicas.ts";
 import { redactor, type Redact } from "../kit/redact.ts";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { Workload } from "../ports/runtime.ts";

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { sql } from "kysely";
 import type { HandlerPlatform } from "../../src/features/context.ts";
-import { insertKey } from "../../src/features/ssh-keys/queries.ts";
 import { sealFollow } from "../../src/features/follow/follow.ts";
+import { markReady, markRunning } from "../../src/features/replicas/replicas.ts";
+import { insertKey } from "../../src/features/ssh-keys/queries.ts";
 import { sealSecret, sealUrl } from "../../src/features/webhooks/webhooks.ts";
 import { newId } from "../../src/kit/ids.ts";
 import type { Image } from "../../src/ports/builder.ts";
-import type { TestOrganization } from "./test-platform.ts";
-import { testToken } from "./test-platform.ts";
-import { markReady, markRunning } from "../../src/features/deployments/deployments.ts";
 import type { Db } from "../../src/store/database.ts";
+import { testToken, type TestOrganization } from "./test-platform.ts";
 
 /** The parts of the platform that fixtures need. */
 type Store = Pick<HandlerPlatform, "db" | "vault">;

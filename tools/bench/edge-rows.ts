@@ -1,10 +1,10 @@
 import { sql } from "kysely";
-import { awaitEdges } from "../../src/features/deployments/deployments.ts";
+import { awaitEdges } from "../../src/features/routes/routes.ts";
 import { until } from "../../src/kit/until.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { median, timeRow, type BenchRow } from "./row.ts";
-import { addedDeployment, addProjects } from "./scale-rows.ts";
+import { addProjects, addedDeployment } from "./scale-rows.ts";
 import { benchSize } from "./size.ts";
 
 const hosts = benchSize("hosts", 10_000);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
+import { awaitEdges } from "../../src/features/routes/routes.ts";
 import { until } from "../../src/kit/until.ts";
-import { awaitEdges } from "../../src/features/deployments/deployments.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { ask } from "../../test/e2e/traffic.ts";
 import type { VisitedPlatform } from "../../test/e2e/ways.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { processorSeconds } from "./processor-time.ts";
-import { countRow, median, usageRow, timeRow, type BenchRow } from "./row.ts";
+import { countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
 import { benchSize } from "./size.ts";
 
 const few = 10;

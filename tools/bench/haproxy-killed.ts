@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { awaitEdges } from "../../src/features/deployments/deployments.ts";
+import { awaitEdges } from "../../src/features/routes/routes.ts";
 import { mapWithConcurrency } from "../../src/kit/map-with-concurrency.ts";
 import { until } from "../../src/kit/until.ts";
 import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
@@ -15,7 +15,7 @@ import { edgePid, servingPid, withoutHaproxy } from "../../test/support/edges.ts
 import { freePort } from "../../test/support/free-port.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { countRow, median, timeRow, type BenchRow } from "./row.ts";
-import { addedHostname, addProjects } from "./scale-rows.ts";
+import { addProjects, addedHostname } from "./scale-rows.ts";
 import { benchSizes } from "./size.ts";
 
 const sizes = benchSizes("hosts", [1, 1000]);

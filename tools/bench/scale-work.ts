@@ -6,20 +6,14 @@ import {
 } from "../../src/features/certificates/certificates.ts";
 import { saveControlPlane } from "../../src/features/control-planes/control-planes.ts";
 import { nextMinute } from "../../src/features/cron/lifecycle-queries.ts";
-import {
-  changedRoutes,
-  changedWorkloads,
-  nextRouteVersion,
-  projectsToRestart,
-  pushedDeployments,
-  saveEdge,
-  takeDeployment,
-} from "../../src/features/deployments/deployments.ts";
+import { projectsToRestart, pushedDeployments, takeDeployment } from "../../src/features/deployments/deployments.ts";
 import { addPageProbe, addReplicaSamples, addTraffic, schedulePageProbes } from "../../src/features/metrics/metrics.ts";
+import { changedWorkloads } from "../../src/features/replicas/replicas.ts";
+import { changedRoutes, nextRouteVersion, saveEdge } from "../../src/features/routes/routes.ts";
 import type { Db } from "../../src/store/database.ts";
-import { addedDeployment, addedProject } from "./scale-rows.ts";
-import { usageOf } from "./scale-processes.ts";
 import { nothingInProgress } from "../../test/support/nothing-in-progress.ts";
+import { usageOf } from "./scale-processes.ts";
+import { addedDeployment, addedProject } from "./scale-rows.ts";
 
 /** The parameters of an installation in the model. */
 export interface Installation {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
-import { edgesConfirm } from "../../src/features/deployments/deployments.ts";
+import { edgesConfirm } from "../../src/features/routes/routes.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { openDatabase, type Db } from "../../src/store/database.ts";
@@ -8,7 +8,7 @@ import { startReleasePlatform, type ReleasePlatform, type ReleaseProject } from 
 import { scheduledSeconds } from "./processor-time.ts";
 import { countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
 import { startMetrics, startProcess } from "./scale-processes.ts";
-import { addedInstance, addProjects } from "./scale-rows.ts";
+import { addProjects, addedInstance } from "./scale-rows.ts";
 import { periodicWork, reconcilers, visitedShare, type Installation } from "./scale-work.ts";
 import { benchSize } from "./size.ts";
 

@@ -1,4 +1,7 @@
+import { sql } from "kysely";
+import { triggersOfBuilds } from "../../contract/states.ts";
 import type { Failure } from "../../ports/failure.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context } from "../context.ts";
 import { getDeployment, isSwitching } from "./queries.ts";
@@ -50,4 +53,28 @@ function refuse(fail: Fail, failure: Failure, unhealthy: "previous_unhealthy" | 
   if (code === "edge_unavailable") return fail(code, { error, hint });
   if (isOwnFault(failure)) return fail(unhealthy, { error, hint, foreign: true });
   return fail("unavailable", { error, hint });
+}
+
+/**
+ * Fails the build's deployment that is in progress; raising the fence takes it away from its worker. Returns undefined when there is none.
+ */
+export async function endComing(
+  db: Db | Tx,
+  build: { readonly org_id: string; readonly id: string },
+  failure: Failure,
+): Promise<{ readonly id: string; readonly project_id: string } | undefined> {
+  return db
+    .updateTable("deployment")
+    .set({
+      status: "failed",
+      failure: JSON.stringify(failure),
+      finished_at: sql`now()`,
+      lease_until: null,
+      fence: sql`fence + 1`,
+    })
+    .where(({ and }) => and({ org_id: build.org_id, build_id: build.id }))
+    .where("trigger", "in", triggersOfBuilds)
+    .where("status", "in", ["pending", "starting"])
+    .returning(["id", "project_id"])
+    .executeTakeFirst();
 }

@@ -5,6 +5,7 @@ import type { Db, Tx } from "../../store/database.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { Vault } from "../../store/vault.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
+import type { Context } from "../context.ts";
 import { sealVariables, variablesOf } from "../env/env.ts";
 import {
   activeOf,
@@ -20,15 +21,16 @@ import {
   numberOf,
   setActive,
   setFailed,
+  setReplicas,
   setSwitching,
   setTakingOver,
   type DeploymentRow,
   type TakenDeployment,
 } from "./queries.ts";
-import { restoreVariables, setRestoredVariables, settleVariables, variablesOfNumber } from "./variable-queries.ts";
 import { isOwnFault } from "./rules.ts";
+import { restoreVariables, setRestoredVariables, settleVariables, variablesOfNumber } from "./variable-queries.ts";
 
-export { endComing } from "./end-coming.ts";
+export { endComing } from "./deployment-outcome.ts";
 export {
   activeOf,
   comingDeployment,
@@ -43,29 +45,9 @@ export {
   type ProcessRow,
   type TakenDeployment,
 } from "./queries.ts";
-export { parseWorkloadId, web, workloadId } from "./workload-id.ts";
 
 export { deploymentOutcome } from "./deployment-outcome.ts";
-export { isDatabaseUsed, keepDatabase } from "./kept-databases.ts";
-export { scaleProject } from "./scale-project.ts";
-export { claimPruning, endPruning, missingImages, projectsWithImages, rebuilder, type ListedImages } from "./images.ts";
-export {
-  changedWorkloads,
-  claimAttempt,
-  markCrashed,
-  markDraining,
-  markKept,
-  markReady,
-  markRunning,
-  markStopped,
-  releasedReplicas,
-  type ReplicaKey,
-  type ReplicaRow,
-  type WorkloadRow,
-} from "./replicas.ts";
-export { awaitEdges } from "./edges.ts";
-export { changedRoutes, nextRouteVersion, raiseRouteVersion, type ProjectRoutes } from "./routes.ts";
-export { edgesConfirm, hasOpenRequests, removeEdge, saveEdge } from "./edges.ts";
+export { isDatabaseUsed, keepDatabase } from "./serving.ts";
 export { outputOwners, pushedDeployments, sealedSecretsOf, workloadSource, type WorkloadSource } from "./serving.ts";
 
 export interface DeployDependencies {
@@ -311,4 +293,13 @@ async function createDeployment(
 function pick(source: Source): Source {
   const { org_id, project_id, build_id, commit, image } = source;
   return { org_id, project_id, build_id, commit, image };
+}
+
+/** Sets how many replicas of `ctx.project` run; the reconciler starts and stops them. */
+export async function scaleProject(ctx: Context<"deployments.scale"> | Context<"orgs.scale">, replicas: number) {
+  const { key, slug: target } = ctx.project;
+  await setReplicas(ctx.tx, key, replicas);
+  await ctx.platform.wakeups.send(ctx.tx, "apps", key.project_id);
+  ctx.note({ target, detail: { replicas } });
+  return { replicas };
 }

@@ -1,7 +1,8 @@
 import type { Result } from "../../contract/routes.ts";
 import { awaitOutcome } from "../await-outcome.ts";
 import type { Context, Handlers } from "../context.ts";
-import { deploymentOutcome, restartDeployment, setReplicas, web, workloadId } from "../deployments/deployments.ts";
+import { deploymentOutcome, restartDeployment, setReplicas } from "../deployments/deployments.ts";
+import { web, workloadId } from "../replicas/replicas.ts";
 import * as queries from "./queries.ts";
 
 export const processes: Handlers<"processes"> = {

@@ -5,7 +5,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { newId } from "../../kit/ids.ts";
 import type { Tx } from "../../store/database.ts";
-import { changedRoutes } from "../deployments/deployments.ts";
+import { changedRoutes } from "../routes/routes.ts";
 import { deleteExpiredNames, lockProject } from "./projects.ts";
 import { isHostnameTaken } from "./queries.ts";
 

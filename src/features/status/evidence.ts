@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Db } from "../../store/database.ts";
-import { rebuilder } from "../deployments/deployments.ts";
 import type { DiskLimits } from "../disk/disk.ts";
+import { rebuilder } from "../images/images.ts";
 
 /** The age of a timestamp by the database's clock, in seconds. */
 const age = (moment: string) => sql`extract(epoch from clock_timestamp() - ${sql.raw(moment)})::double precision`;

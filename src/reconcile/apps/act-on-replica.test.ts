@@ -5,7 +5,8 @@ import { deployedProject } from "../../../test/support/cron-platform.ts";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { instanceDouble, runtimeDouble } from "../../../test/support/port-doubles.ts";
-import { changedWorkloads, saveEdge } from "../../features/deployments/deployments.ts";
+import { changedWorkloads } from "../../features/replicas/replicas.ts";
+import { saveEdge } from "../../features/routes/routes.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import { actOnReplica } from "./act-on-replica.ts";
 

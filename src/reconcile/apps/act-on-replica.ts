@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { recordCrash } from "../../features/activity/activity.ts";
+import { workloadSource } from "../../features/deployments/deployments.ts";
 import {
-  awaitEdges,
   markCrashed,
   markKept,
   markReady,
   web,
-  workloadSource,
   type ReplicaRow,
   type WorkloadRow,
-} from "../../features/deployments/deployments.ts";
+} from "../../features/replicas/replicas.ts";
+import { awaitEdges } from "../../features/routes/routes.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { Platform } from "../platform.ts";
 import { probeInstance } from "../probe-health.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ReplicaRow } from "../../features/replicas/replicas.ts";
 import type { Instance } from "../../ports/runtime.ts";
-import type { ReplicaRow } from "../../features/deployments/deployments.ts";
 import { crashOf, desiredReplicas, isForGood, nextAction, replicaToRestart } from "./apps-rules.ts";
 
 const state = (status: string, more: { deleted_at?: string; suspended_at?: string } = {}) => ({

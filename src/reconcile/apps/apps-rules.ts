@@ -1,5 +1,5 @@
 import { deploymentStates, type DeploymentStatus } from "../../contract/states.ts";
-import type { ReplicaRow, WorkloadRow } from "../../features/deployments/deployments.ts";
+import type { ReplicaRow, WorkloadRow } from "../../features/replicas/replicas.ts";
 import type { Instance } from "../../ports/runtime.ts";
 
 /** The columns that decide the desired state of a deployment's process type. */

@@ -21,7 +21,7 @@ import {
   markReady,
   markRunning,
   markStopped,
-} from "../../features/deployments/deployments.ts";
+} from "../../features/replicas/replicas.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
 import type { DatabaseObservation, DatabaseSpec } from "../../ports/postgres-host.ts";

@@ -1,5 +1,5 @@
 import { specOf, wantedDatabases } from "../../features/database/database.ts";
-import { changedWorkloads, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import { changedWorkloads, type WorkloadRow } from "../../features/replicas/replicas.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { settlesWithin } from "../../kit/settles-within.ts";
 import type { Edge } from "../../ports/edge.ts";

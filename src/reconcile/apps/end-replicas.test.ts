@@ -6,7 +6,8 @@ import { testDatabase } from "../../../test/support/database.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { platformDouble } from "../../../test/support/platform-double.ts";
 import { runtimeDouble } from "../../../test/support/port-doubles.ts";
-import { changedWorkloads, saveEdge } from "../../features/deployments/deployments.ts";
+import { changedWorkloads } from "../../features/replicas/replicas.ts";
+import { saveEdge } from "../../features/routes/routes.ts";
 import { endReplicas } from "./end-replicas.ts";
 
 const { db, vault, drop } = await testDatabase();

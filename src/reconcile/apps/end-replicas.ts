@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isCalled } from "../../features/cron/cron.ts";
 import {
-  awaitEdges,
   changedWorkloads,
-  hasOpenRequests,
   markDraining,
   markStopped,
   parseWorkloadId,
   type WorkloadRow,
-} from "../../features/deployments/deployments.ts";
+} from "../../features/replicas/replicas.ts";
+import { awaitEdges, hasOpenRequests } from "../../features/routes/routes.ts";
 import type { Platform } from "../platform.ts";
 import { desiredReplicas, isForGood } from "./apps-rules.ts";
 import { outputOf } from "./output-of.ts";

@@ -1,8 +1,9 @@
-import { workloadSource, type WorkloadRow } from "../../features/deployments/deployments.ts";
+import { workloadSource } from "../../features/deployments/deployments.ts";
+import type { WorkloadRow } from "../../features/replicas/replicas.ts";
 import type { Instance } from "../../ports/runtime.ts";
 import type { OutputSource } from "../logs/output-source.ts";
-import { redactorOf, workloadOf } from "../workload.ts";
 import type { Platform } from "../platform.ts";
+import { redactorOf, workloadOf } from "../workload.ts";
 
 /** Returns the output of these instances of a deployment's process type, or of all that are there, for the project's log. */
 export async function outputOf(

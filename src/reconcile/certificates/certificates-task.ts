@@ -25,8 +25,8 @@ import {
   type DueCertificate,
   type WantedName,
 } from "../../features/certificates/certificates.ts";
-import { awaitEdges } from "../../features/deployments/deployments.ts";
 import { zoneOf } from "../../features/domains/domains.ts";
+import { awaitEdges } from "../../features/routes/routes.ts";
 import type { CertificateIssuer, ChallengePublisher, OrderOutcome } from "../../ports/certificate-issuer.ts";
 import type { EdgeCertificate } from "../../ports/edge.ts";
 import type { Lease } from "../../store/leases.ts";

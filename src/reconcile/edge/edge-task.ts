@@ -1,10 +1,5 @@
 import { certificatesMark, createEdgeCertificates } from "../../features/certificates/certificates.ts";
-import {
-  changedRoutes,
-  nextRouteVersion,
-  saveEdge,
-  type ProjectRoutes,
-} from "../../features/deployments/deployments.ts";
+import { changedRoutes, nextRouteVersion, saveEdge, type ProjectRoutes } from "../../features/routes/routes.ts";
 import type { Edge, Route } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";

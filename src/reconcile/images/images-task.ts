@@ -6,7 +6,7 @@ import {
   projectsWithImages,
   rebuilder,
   type ListedImages,
-} from "../../features/deployments/deployments.ts";
+} from "../../features/images/images.ts";
 import { lockProject } from "../../features/projects/projects.ts";
 import { holdLease, releaseDeadLeases, renewLease } from "../../store/leases.ts";
 import type { Task } from "../driver.ts";

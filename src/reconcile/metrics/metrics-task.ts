@@ -1,6 +1,6 @@
 import { evaluateTraffic } from "../../features/health/health.ts";
 import { addReplicaSamples, addTraffic, pruneMetrics, type ReplicaSample } from "../../features/metrics/metrics.ts";
-import { parseWorkloadId } from "../../features/deployments/deployments.ts";
+import { parseWorkloadId } from "../../features/replicas/replicas.ts";
 import type { EdgeUsage } from "../../ports/edge.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";

@@ -5,20 +5,19 @@ import { databaseOfDeployment, specOf } from "../../features/database/database.t
 import {
   activate,
   activeOf,
-  awaitEdges,
   endSwitch,
-  hasTokenEnded,
   failDeployment,
+  hasTokenEnded,
   processesOf,
   projectsToRestart,
   restartDeployment,
   routeTo,
   takeDeployment,
-  web,
-  workloadId,
   type Switched,
   type TakenDeployment,
 } from "../../features/deployments/deployments.ts";
+import { web, workloadId } from "../../features/replicas/replicas.ts";
+import { awaitEdges } from "../../features/routes/routes.ts";
 import { createLineSplitter } from "../../kit/log-lines.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { Tx } from "../../store/database.ts";

@@ -1,13 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  markReady,
-  othersRun,
-  releasedReplicas,
-  takeOver,
-  web,
-  workloadId,
-  type ProcessRow,
-} from "../../features/deployments/deployments.ts";
+import { othersRun, takeOver, type ProcessRow } from "../../features/deployments/deployments.ts";
+import { markReady, releasedReplicas, web, workloadId } from "../../features/replicas/replicas.ts";
 import type { Failure } from "../../ports/failure.ts";
 import type { ListeningPort, Workload } from "../../ports/runtime.ts";
 import type { BuildLog } from "../build-log.ts";

@@ -1,4 +1,5 @@
-import { workloadSource, web } from "../../features/deployments/deployments.ts";
+import { workloadSource } from "../../features/deployments/deployments.ts";
+import { web } from "../../features/replicas/replicas.ts";
 import {
   closeUnopened,
   endRun,

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
-import type { Db } from "../../store/database.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
-import { parseWorkloadId } from "./workload-id.ts";
+import type { Db } from "../../store/database.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
 
@@ -239,4 +238,17 @@ export async function markCrashed(db: Db, crash: CrashRow): Promise<boolean> {
     .where("state", "<>", "exited")
     .executeTakeFirst();
   return done.numUpdatedRows === 1n;
+}
+
+/** Returns the runtime's name for a process type of a deployment. */
+export function workloadId({ deployment_id, process }: { deployment_id: string; process: string }): string {
+  return process === web ? deployment_id : `${deployment_id}.${process}`;
+}
+
+/** The process type that receives requests. */
+export const web = "web";
+
+export function parseWorkloadId(id: string): { readonly deployment_id: string; readonly process: string } {
+  const [deployment_id = "", process = web] = id.split(".");
+  return { deployment_id, process };
 }

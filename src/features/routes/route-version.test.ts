@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { sharedApi } from "../../../test/support/test-platform.ts";
-import { nextRouteVersion, raiseRouteVersion } from "./deployments.ts";
+import { nextRouteVersion, raiseRouteVersion } from "./routes.ts";
 
 const api = await sharedApi();
 const db = api.database.db;

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { readyReplica, testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { changeProject } from "../projects/projects.ts";
+import { markReady, markRunning } from "../replicas/replicas.ts";
 import { changedRoutes } from "./routes.ts";
-import { markReady, markRunning } from "./replicas.ts";
 
 const api = await sharedApi();
 const { db } = api.database;
