@@ -1,9 +1,12 @@
+import { newId } from "../../kit/ids.ts";
 import type { LogStore } from "../../ports/log-store.ts";
+import type { Quarantine, RefChange, Repositories } from "../../ports/repositories.ts";
 import type { Db } from "../../store/database.ts";
 import { createSignal, type Signal } from "../../store/signal.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { cancelWork, pushEnded } from "./cancel.ts";
-import { progressOf, renewWaiting } from "./lifecycle-queries.ts";
+import { progressOf, renewWaiting, type NewBuild } from "./lifecycle-queries.ts";
+import { requestBuild } from "./request.ts";
 
 /** The dependencies of `followBuild`; `owner` identifies this control plane. */
 export interface Following {
@@ -32,6 +35,51 @@ const readLogEveryMs = 40;
 const askEveryMs = 500;
 const usualRenewEveryMs = 5000;
 const readBytes = 256 * 1024;
+
+interface FollowedPush extends Pick<FollowedBuild, "org_id" | "signal"> {
+  readonly project_id: string;
+  readonly actor: string;
+  readonly copies_data: boolean;
+  readonly token_id: string | null;
+  readonly quarantine: Quarantine | null;
+}
+
+/** The branch that deploys, with its new commit and the lines that its log begins with. */
+interface PushedBranch extends Pick<NewBuild, "message" | "author" | "branch"> {
+  readonly ref: RefChange & { new: string };
+  readonly notes: readonly string[];
+}
+
+export interface PushVerdict {
+  readonly accepted: boolean;
+  /** The build created for the push, if any. Its commit stays pinned until git has moved the ref. */
+  readonly build: { readonly id: string; readonly branch: string } | null;
+}
+
+/** Queues the build of a pushed commit and follows it until it is live or refused. */
+export async function buildPush(
+  receiving: Following & { readonly repositories: Pick<Repositories, "pin" | "unpin"> },
+  push: FollowedPush,
+  target: PushedBranch,
+  onLine: (line: string) => void,
+): Promise<PushVerdict> {
+  const { db, repositories, owner } = receiving;
+  const id = newId("bld");
+  await repositories.pin(push.project_id, id, target.ref.new, push.quarantine);
+  await addToLog(receiving.logStore, id, target.notes, onLine);
+  const { org_id, project_id, copies_data, token_id } = push;
+  const { ref, branch, message, author } = target;
+  const source = { commit: ref.new, old_commit: ref.old, branch, message, author };
+  const request = { id, org_id, project_id, copies_data, token_id, requested_by: push.actor, lease_owner: owner };
+  await db
+    .transaction()
+    .execute((tx) => requestBuild(tx, receiving.wakeups, { ...request, ...source, origin: "push" }));
+  const verdict = await followBuild(receiving, { org_id: push.org_id, id, signal: push.signal }, onLine);
+  // Unpin a refused push's commit, so that it leaves no objects behind. The commit of an accepted push is unpinned once git has moved the
+  // ref.
+  if (!verdict.accepted) await repositories.unpin(push.project_id, id);
+  return { ...verdict, build: { id, branch: target.branch } };
+}
 
 /**
  * Streams the log of a build and its deployment as it is stored, and resolves with whether the deployment went live. Renews the build's

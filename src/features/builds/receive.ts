@@ -1,5 +1,4 @@
 import { planLines } from "../../contract/plan-lines.ts";
-import { newId } from "../../kit/ids.ts";
 import type { Inspection, Quarantine, RefChange, Repositories, TreeLimits } from "../../ports/repositories.ts";
 import type { DataDisk } from "../../ports/data-disk.ts";
 import type { LogStore } from "../../ports/log-store.ts";
@@ -7,10 +6,9 @@ import type { Db } from "../../store/database.ts";
 import type { Wakeups } from "../../store/wakeups.ts";
 import { diskUseOf, imagesOverLimit, type DiskLimits } from "../disk/disk.ts";
 import { aheadOf } from "./ahead.ts";
-import { addToLog, followBuild } from "./follow-build.ts";
+import { buildPush, type PushVerdict } from "./follow-build.ts";
 import { planSource, type Planning } from "./plan.ts";
 import { hasWorkInProgress } from "./queries.ts";
-import { requestBuild } from "./request.ts";
 import { deployRef } from "./rules.ts";
 import { watchedButUntouched } from "./watched.ts";
 
@@ -30,12 +28,6 @@ export interface Push {
   readonly isPlan: boolean;
   /** Aborts when git has ended or the right to push was lost; no branch may move afterwards. */
   readonly signal: AbortSignal;
-}
-
-export interface PushVerdict {
-  readonly accepted: boolean;
-  /** The build created for the push, if any. Its commit stays pinned until git has moved the ref. */
-  readonly build: { readonly id: string; readonly branch: string } | null;
 }
 
 export interface Receiving {
@@ -90,27 +82,19 @@ export async function receivePush(
   const inspection = await inspect(receiving, push, target.ref.new);
   if (inspection.outcome === "refused") return refuse(onLine, inspection.summary, inspection.hint);
   const notes = [...target.notes, ...(inspection.notes ?? []).map((note) => `       ${note}`)];
-  const pushed = { ...push, commit: target.ref.new, branch: target.branch };
-  const ahead = push.isPlan ? null : await aheadOf(receiving, pushed, pushed);
-  if (ahead !== null) notes.push(`       ${ahead.text}`);
   if (push.isPlan) return showPlan(receiving, push, { ...target, notes }, onLine);
-  const untouched = await watchedButUntouched(receiving, push, {
-    ...project,
-    branch: target.branch,
-    commit: target.ref.new,
-  });
+  const { ref, branch } = target;
+  const pushed = { ...push, commit: ref.new, branch };
+  const ahead = await aheadOf(receiving, pushed, pushed);
+  if (ahead !== null) notes.push(`       ${ahead.text}`);
+  const untouched = await watchedButUntouched(receiving, push, { ...project, branch, commit: ref.new });
   // A push in progress may go live first, and then git would no longer accept this one.
   if (untouched !== null && !(await hasWorkInProgress(receiving.db, push))) {
     for (const line of [`-----> Nothing to deploy: no file changed in ${untouched.join(", ")}`, ...notes]) onLine(line);
     return { accepted: true, build: null };
   }
-  const { ref, branch } = target;
-  return buildAndFollow(
-    receiving,
-    push,
-    { ref, branch, notes, message: inspection.message, author: inspection.author },
-    onLine,
-  );
+  const { message, author } = inspection;
+  return buildPush(receiving, push, { ref, branch, notes, message, author }, onLine);
 }
 
 /** Returns why git would refuse the refs after the build, or why this pusher may not change them; null when both are fine. */
@@ -200,46 +184,6 @@ const tooMany = {
 async function commitOf(receiving: Receiving, push: Push, ref: { name: string; new: string }): Promise<string | null> {
   if (!ref.name.startsWith("refs/tags/")) return ref.new;
   return receiving.repositories.peel(push.project_id, ref.new, push.quarantine);
-}
-
-async function buildAndFollow(
-  receiving: Receiving,
-  push: Push,
-  target: {
-    ref: RefChange & { new: string };
-    branch: string;
-    message: string;
-    author: string;
-    notes: readonly string[];
-  },
-  onLine: (line: string) => void,
-): Promise<PushVerdict> {
-  const { db, repositories, owner } = receiving;
-  const id = newId("bld");
-  await repositories.pin(push.project_id, id, target.ref.new, push.quarantine);
-  await addToLog(receiving.logStore, id, target.notes, onLine);
-  await db.transaction().execute((tx) =>
-    requestBuild(tx, receiving.wakeups, {
-      id,
-      org_id: push.org_id,
-      project_id: push.project_id,
-      origin: "push",
-      commit: target.ref.new,
-      branch: target.branch,
-      message: target.message,
-      author: target.author,
-      old_commit: target.ref.old,
-      requested_by: push.actor,
-      copies_data: push.copies_data,
-      token_id: push.token_id,
-      lease_owner: owner,
-    }),
-  );
-  const verdict = await followBuild(receiving, { org_id: push.org_id, id, signal: push.signal }, onLine);
-  // Unpin a refused push's commit, so that it leaves no objects behind. The commit of an accepted push is unpinned once git has moved the
-  // ref.
-  if (!verdict.accepted) await repositories.unpin(push.project_id, id);
-  return { ...verdict, build: { id, branch: target.branch } };
 }
 
 function refuse(onLine: (line: string) => void, summary: string, hint: string): PushVerdict {
