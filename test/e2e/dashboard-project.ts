@@ -292,6 +292,19 @@ test("a backup is downloaded, restored beside the live database, and promoted", 
   await looksRight(page);
 });
 
+test('the header\'s "Roll back" opens its form with the deployment to go back to', { skip }, async () => {
+  await page.goto(at("/projects/demo/variables"));
+  await press("Actions");
+  const find = page.getByRole("combobox", { name: "Actions" });
+  await find.fill("roll back");
+  await page.getByRole("option", { name: /^Roll back …/, selected: true }).waitFor();
+  await find.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Roll back" });
+  await dialog.getByRole("button", { name: /^Roll back to #\d+$/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+});
+
 test("a failed push shows an explanation, and the rollback dialog shows what changes", { skip }, async () => {
   await app.commit({ "server.js": `${server}\nprocess.exit(3);` }, script);
   assert.notEqual((await app.push(branch)).exitCode, 0);

@@ -57,21 +57,23 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.match((await platform.visit("live")).body, /^v1/);
   });
 
-  test("the command of a Dockerfile serves requests and reaches the project's database", async () => {
+  test("the command of a Dockerfile serves requests, and it and the build reach the project's database", async () => {
     const app = await createApp(platform, "dockered", {
-      Dockerfile: `FROM ${nodeImage}\nWORKDIR /srv/site\nCOPY server.js .\nEXPOSE 3000\nCMD ["node", "server.js"]\n`,
+      Dockerfile: `FROM ${nodeImage}\nWORKDIR /srv/site\nCOPY server.js build.js ./\nARG PGHOST PGPORT\nRUN node build.js > said\nEXPOSE 3000\nCMD ["node", "server.js"]\n`,
+      "build.js": `const socket = require("node:net").connect(Number(process.env.PGPORT), process.env.PGHOST, () => socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])));
+        socket.once("data", (data) => { process.stdout.write("and to its build " + data.toString()); socket.destroy(); });`,
       // Responds with the first byte of PostgreSQL's reply to a TLS request.
       "server.js": `const net = require("node:net");
         require("node:http").createServer((request, response) => {
           const socket = net.connect(Number(process.env.PGPORT), process.env.PGHOST, () => socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])));
-          socket.once("data", (data) => { response.end("database said " + data.toString()); socket.destroy(); });
+          socket.once("data", (data) => { response.end("database said " + data.toString() + " " + require("node:fs").readFileSync("said")); socket.destroy(); });
           socket.once("error", (error) => response.end(error.message));
         }).listen(process.env.PORT);`,
     });
     assert.equal((await platform.call("POST", "/v1/projects/dockered/database")).status, 201);
     const pushed = await app.push();
     assert.equal(pushed.exitCode, 0, pushed.stderr);
-    assert.match((await platform.visit("dockered")).body, /^database said [SN]$/);
+    assert.match((await platform.visit("dockered")).body, /^database said [SN] and to its build [SN]$/);
   });
 
   test("an image of a private registry goes live at the port that it exposes", { skip: withoutRegistry }, async () => {
@@ -197,6 +199,57 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.equal((await platform.call("DELETE", "/v1/projects/flood")).status, 200);
   });
 
+  test("a push and a restart that are made while the engine is down wait for it", async (t) => {
+    const { body: before } = await platform.call<Listed>("GET", "/v1/projects/live/deployments");
+    await engine.end();
+    let isDown = true;
+    t.after(() => (isDown ? engine.begin() : undefined));
+    const restarting = platform.call("POST", "/v1/projects/dockered/restart", {});
+    await live.commit(liveApp({ version: "v1 after the engine was down" }));
+    const pushing = live.push();
+    const states = async (slug: string) =>
+      (await platform.call<Listed>("GET", `/v1/projects/${slug}/deployments`)).body.deployments[0]?.status;
+    await eventually(async () => (await states("dockered")) === "starting", "the restart waits");
+    const waits = async () => {
+      const { builds } = (
+        await platform.call<{ builds: { id: string; status: string }[] }>("GET", "/v1/projects/live/builds")
+      ).body;
+      const [build] = builds;
+      if (build?.status !== "running") return false;
+      const { body } = await platform.call<{ log: string }>("GET", `/v1/builds/${build.id}/logs`);
+      return body.log.includes("Waiting: ");
+    };
+    await eventually(waits, "the push's build waits and says so");
+    await engine.begin();
+    isDown = false;
+    const pushed = await pushing;
+    assert.equal(pushed.exitCode, 0, pushed.stderr);
+    assert.doesNotMatch(pushed.stderr, /internal error/);
+    const restarted = await restarting;
+    assert.equal(restarted.status, 200, JSON.stringify(restarted.body));
+    assert.match((await platform.visit("live")).body, /^v1 after/);
+    const { body: now } = await platform.call<Listed>("GET", "/v1/projects/live/deployments");
+    assert.deepEqual(
+      now.deployments.slice(1).map(({ id, status }) => [id, status === "failed"]),
+      before.deployments.map(({ id, status }) => [id, status === "failed"]),
+    );
+  });
+
+  test("a rollback to a deployment whose image was removed from the engine says that the image is gone, and changes nothing", async () => {
+    await live.commit(liveApp({ version: "v1 whose image stays" }));
+    assert.equal((await live.push()).exitCode, 0);
+    const { deployments } = (await platform.call<Listed>("GET", "/v1/projects/live/deployments")).body;
+    const target = deployments.find(({ status }) => status === "retired");
+    await engine.api.call({ method: "DELETE", path: `/images/${target?.image_ref ?? ""}`, query: { force: true } });
+    const rolled = await platform.call("POST", "/v1/projects/live/rollback");
+    assert.equal(rolled.status, 503, JSON.stringify(rolled.body));
+    assert.match(
+      String(rolled.body["error"]),
+      /The image of commit [0-9a-f]{8} is gone from this machine; nothing was switched/,
+    );
+    assert.match((await platform.visit("live")).body, /^v1 whose image stays/);
+  });
+
   test("no request is lost during a push, a rollback, and kills of the control plane and the engine", async (t) => {
     const traffic = startTraffic(platform.edgePort, ["live"], 20);
     t.after(() => traffic.stop());
@@ -220,6 +273,10 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.deepEqual(failures(answers, versions).slice(0, 3), []);
   });
 });
+
+interface Listed {
+  readonly deployments: readonly { readonly id: string; readonly status: string; readonly image_ref: string }[];
+}
 
 interface Moved {
   readonly runtime: string | null;
