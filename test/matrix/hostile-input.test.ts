@@ -4,12 +4,20 @@ import { test } from "node:test";
 import { routes } from "../../src/contract/routes.ts";
 import { errorsOf, type Row } from "../../src/contract/table.ts";
 import type { ErrorCode } from "../../src/contract/errors.ts";
+import { DatabaseWorkFailed } from "../../src/ports/postgres-host.ts";
 import { drawCases } from "../support/draw-cases.ts";
+import { testThings } from "../support/fixtures.ts";
+import { postgresHostDouble } from "../support/port-doubles.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { sharedApi, testOrganization } from "../support/test-platform.ts";
 
-const api = await sharedApi();
+const none = () => Promise.reject(new DatabaseWorkFailed("refused", "There is no such database."));
+const stopped = async () => ({ state: "stopped" as const });
+const api = await sharedApi({ ports: { postgresHost: postgresHostDouble({ observe: stopped, readerLogin: none }) } });
 const org = await testOrganization(api.database.db, "hostile");
+const made = await testThings(api.platform, org);
+const { project, org: other, variable: key, cron: name, domain: hostname, registry: host } = made;
+const ids = { build: made.build, backup: made.backup, webhook: made.webhook, approval: made.approval } as const;
 
 const random = seededRandom();
 const allSegments = [
@@ -46,8 +54,7 @@ for (const row of routes as readonly Row[]) {
     for (const path of pathsOf(row))
       assertHarmless(row, await api.call(row.method, path, { token: org.operator, ...bodyOf(row, "x") }));
     if (row.body === null) return;
-    // Nothing does the work that such a row waits for.
-    const path = `${row.path.replaceAll(/:\w+/g, "x")}${row.waits ? "?dry_run=true" : ""}`;
+    const path = placesOf(row);
     for (const value of values) {
       for (const body of bodiesWith(row, value))
         assertHarmless(row, await api.call(row.method, path, { token: org.operator, body }));
@@ -55,11 +62,20 @@ for (const row of routes as readonly Row[]) {
   });
 }
 
+/** Returns the row's path with names of things that exist, so that hostile queries and bodies reach the handler; of none that it deletes. */
+function placesOf({ method, path, names }: Row): string {
+  const named: Readonly<Record<string, string>> = {
+    ...{ org: org.slug, slug: names === "organization" ? other : project.slug, key, name, hostname, host },
+    ...(names !== null && names in ids ? { id: ids[names as keyof typeof ids] } : {}),
+  };
+  return path.replaceAll(/:(\w+)/g, (_, parameter: string) => (method === "DELETE" ? "x" : (named[parameter] ?? "x")));
+}
+
 function* pathsOf(row: Row): Generator<string> {
   for (const segment of segments) {
     const encoded = segment.startsWith("%") ? segment : encodeURIComponent(segment);
     yield row.path.replaceAll(/:\w+/g, () => encoded);
-    const path = row.path.replaceAll(/:\w+/g, "x");
+    const path = placesOf(row);
     for (const key of Object.keys(row.query.shape)) {
       yield `${path}?${key}=${encoded}`;
       yield `${path}?${key}=${encoded}&${key}=${encoded}`;

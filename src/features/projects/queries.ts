@@ -127,6 +127,7 @@ export async function changeProject(
   { org_id, project_id }: ProjectKey,
   change: UpdateObject<Tables, "project">,
 ): Promise<void> {
+  if (Object.keys(change).length === 0) return;
   await tx.updateTable("project").set(change).where("org_id", "=", org_id).where("id", "=", project_id).execute();
 }
 
