@@ -47,18 +47,31 @@ async function tool(name: string, given: Record<string, unknown>, fails = false)
 }
 
 async function push(remote: string): Promise<void> {
-  const git = (...args: string[]) =>
-    runOk({ file: "git", args }, { cwd: home, env: { PATH: systemPath, HOME: home, GIT_CONFIG_NOSYSTEM: "1" } });
-  const author = ["-c", "user.name=agent", "-c", "user.email=agent@example.org"];
-  writeFileSync(join(home, "package.json"), JSON.stringify({ name: "shop", scripts: { start: "node server.js" } }));
   const answer = `res.end(process.env.GREETING + " " + (process.env.DATABASE_URL ? "with" : "without") + " database")`;
-  const server = `require("http").createServer((req, res) => ${answer}).listen(process.env.PORT);`;
-  writeFileSync(join(home, "server.js"), server);
+  await pushFiles(
+    home,
+    { remote, token: platform.token },
+    {
+      "package.json": JSON.stringify({ name: "shop", scripts: { start: "node server.js" } }),
+      "server.js": `require("http").createServer((req, res) => ${answer}).listen(process.env.PORT);`,
+    },
+  );
+}
+
+/** Commits the files in a folder, which becomes a repository, and pushes them with the token. Returns what git printed. */
+async function pushFiles(
+  dir: string,
+  { remote, token }: { readonly remote: string; readonly token: string },
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
+  const git = (...args: string[]) =>
+    runOk({ file: "git", args }, { cwd: dir, env: { PATH: systemPath, HOME: home, GIT_CONFIG_NOSYSTEM: "1" } });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
   await git("init", "--initial-branch", "main");
-  await git("add", "package.json", "server.js");
-  await git(...author, "commit", "--message", "First");
-  const login = Buffer.from(`agent:${platform.token}`).toString("base64");
-  await git("-c", `http.extraHeader=Authorization: Basic ${login}`, "push", remote, "main");
+  await git("add", ...Object.keys(files));
+  await git("-c", "user.name=agent", "-c", "user.email=agent@example.org", "commit", "--message", "Change");
+  const login = Buffer.from(`agent:${token}`).toString("base64");
+  return (await git("-c", `http.extraHeader=Authorization: Basic ${login}`, "push", remote, "main")).stderr;
 }
 
 test("an agent deploys a new project with a database, a cron job and a verified backup in few calls", async () => {
@@ -133,6 +146,69 @@ test("an agent without git deploys a new project with a database and a worker, b
   assert.match(JSON.stringify(logs.content), /works with postgres/);
   assert.ok(calls - callsBefore <= 12, `${calls - callsBefore} calls`);
 });
+
+test("what a release command drops is in a backup that was complete before, when a token in approval mode pushed or deployed it", async () => {
+  const at = "/v1/projects/guarded";
+  const { body: project } = await platform.call<{ git: { https: string } }>("POST", "/v1/projects", {
+    ...{ slug: "guarded", name: "Guarded" },
+  });
+  assert.equal((await platform.call("POST", `${at}/database`)).status, 201);
+  const made = await platform.call<{ token: string }>("POST", "/v1/api-tokens", {
+    name: "careful",
+    approval_mode: true,
+  });
+  const careful = made.body.token;
+  const remote = project.git.https.replace("localhost", "127.0.0.1");
+  const dir = mkdtempSync(join(home, "guarded-"));
+  const release = (
+    sql: string,
+  ) => `const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+    client.connect().then(() => client.query(${JSON.stringify(sql)})).then(() => client.end());`;
+  const backups = async () =>
+    (await platform.call<{ backups: Backup[] }>("GET", `${at}/backups`)).body.backups.filter(
+      ({ origin }) => origin === "release",
+    );
+  await pushFiles(
+    dir,
+    { remote, token: platform.token },
+    {
+      "package.json": JSON.stringify({ name: "guarded", private: true, dependencies: { pg: "8.23.1" } }),
+      Procfile: "web: node server.js\nrelease: node release.js\n",
+      "server.js": `require("http").createServer((req, res) => res.end("here")).listen(process.env.PORT);`,
+      "release.js": release("create table note (id int); insert into note values (1), (2)"),
+    },
+  );
+  assert.deepEqual(await backups(), []);
+  const told = await pushFiles(dir, { remote, token: careful }, { "release.js": release("drop table if exists note") });
+  const [backup] = await backups();
+  assert.equal(backup?.status, "completed");
+  assert.ok(told.includes(`Backup of the database: ${backup.id}`), told);
+  const restored = await platform.call<{ database: string }>("POST", `${at}/restore`, { backup_id: backup.id });
+  assert.equal(restored.status, 201, JSON.stringify(restored.body));
+  const rowsIn = async (database?: string) =>
+    (
+      await platform.call<{ rows?: unknown[][] }>("POST", `${at}/database/query`, {
+        sql: "select count(*)::int from pg_class join pg_namespace n on n.oid = relnamespace where nspname = 'public' and relname = 'note'",
+        ...(database === undefined ? {} : { database }),
+      })
+    ).body.rows;
+  assert.deepEqual([await rowsIn(), await rowsIn(restored.body.database)], [[[0]], [[1]]]);
+  const deployed = await fetch(`${platform.api}${at}/deployments`, {
+    ...{ method: "POST", body: "{}" },
+    headers: { authorization: `Bearer ${careful}`, "content-type": "application/json" },
+  });
+  assert.equal(deployed.status, 201, await deployed.text());
+  await eventually(
+    async () => (await backups()).filter(({ status }) => status === "completed").length === 2,
+    "the deploy made a backup, too",
+  );
+});
+
+interface Backup {
+  readonly id: string;
+  readonly origin: string;
+  readonly status: string;
+}
 
 interface Outcome {
   readonly status: string;

@@ -8,7 +8,7 @@ export { closeInterrupted, endBuild, takeQueued, type TakenBuild } from "./lifec
 export { readSourceSettings, type DeploymentSettings } from "./read-source-settings.ts";
 export { requestBuild } from "./request.ts";
 export { keepSource } from "./keep-source.ts";
-export { buildUpload, placeOf, requireUpload } from "./source.ts";
+export { buildUpload, placeOf, releaseReach, requireUpload } from "./source.ts";
 export { receivePush, type Receiving } from "./receive.ts";
 export { buildCommandsOf, invalidFile, missingFolder, overruled, winning } from "./source-settings.ts";
 export { watchedButUntouched } from "./watched.ts";

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { sql } from "kysely";
 import { builderDouble } from "../../../test/support/port-doubles.ts";
 import { tarOf } from "../../../test/support/tar.ts";
 import { testDeployment, testProject } from "../../../test/support/fixtures.ts";
@@ -97,6 +98,31 @@ test("an upload is admitted before its body is read, and a dry run reads none", 
   const dry = await put(body, "?dry_run=true");
   assert.deepEqual([dry.status, dry.body["would_answer"]], [200, 201]);
   assert.deepEqual(await builds(), []);
+});
+
+test("a dry run of every way to deploy over the API names the release command and what it may reach", async () => {
+  const { project, put } = await fresh();
+  assert.equal((await put(archive())).status, 201);
+  const { db } = api.database;
+  const owner = { org_id: org.id, project_id: project.id };
+  const [build] = await db.selectFrom("build").selectAll().where("project_id", "=", project.id).execute();
+  await db.updateTable("build").set({ status: "succeeded" }).where("project_id", "=", project.id).execute();
+  const id = await testDeployment(api.platform, owner, { build_id: build?.id ?? "", number: 1, status: "active" });
+  await sql`update deployment set commit = ${build?.commit}, image = image || '{"release_command": "./migrate"}' where id = ${id}`.execute(
+    db,
+  );
+  const token = org.owner;
+  const at = `/v1/projects/${project.slug}`;
+  const ways = [
+    await api.call("POST", `${at}/deployments?dry_run=true`, { token, body: {} }),
+    await api.call("PUT", `${at}/source?dry_run=true`, { token, body: archive() }),
+    await api.call("PATCH", `${at}/source?dry_run=true`, { token, body: { files: [{ path: "a.txt", text: "3" }] } }),
+  ];
+  for (const { status, body, text } of ways) {
+    assert.equal(status, 200, text);
+    const { detail } = body["would_change"] as { detail: Record<string, unknown> };
+    assert.deepEqual([detail["release_command"], detail["release_reaches"]], ["./migrate", ["database", "storage"]]);
+  }
 });
 
 interface PlanBody {

@@ -6,7 +6,7 @@ import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { activeOf, deployedCommit } from "../deployments/deployments.ts";
 import { aheadOf } from "./ahead.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
-import type { Db } from "../../store/database.ts";
+import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { planSource, type PlannedSource } from "./plan.ts";
 import { hasDeployed, hasWorkInProgress } from "./queries.ts";
@@ -64,6 +64,19 @@ export async function requireUpload(ctx: UploadContext): Promise<void> {
       hint: "Ask the platform's operator to set up isolation.",
     });
   await requireRoomForBuild(ctx);
+  ctx.note({ detail: await releaseReach(ctx.tx, ctx.project.key) });
+}
+
+/**
+ * Returns the release command of what serves and what it may reach, for a person or an agent that asks with `dry_run`; the source that is
+ * deployed may name another command.
+ */
+export async function releaseReach(
+  tx: Tx,
+  { org_id, project_id }: ProjectKey,
+): Promise<Readonly<Record<string, unknown>>> {
+  const release_command = (await activeOf(tx, org_id, project_id))?.image.release_command ?? null;
+  return release_command === null ? {} : { release_command, release_reaches: ["database", "storage"] };
 }
 
 export interface Uploaded {

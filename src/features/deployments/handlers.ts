@@ -1,13 +1,13 @@
 import { registryOf } from "../../contract/image-name.ts";
 import { pageOf } from "../../kit/page.ts";
 import type { Tx } from "../../store/database.ts";
-import { buildUpload, newestSource, requestBuild, requireUpload } from "../builds/builds.ts";
+import { buildUpload, newestSource, releaseReach, requestBuild, requireUpload } from "../builds/builds.ts";
 import type { Context, Handlers, RefusalText } from "../context.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { privateHostProblem } from "../registries/registries.ts";
 import { compareDeployments } from "./compare.ts";
 import { deploymentOutcome, rollBack, scaleProject } from "./deployments.ts";
-import { activeOf, comingDeployment, deployedCommit, getDeployment, listDeployments } from "./queries.ts";
+import { comingDeployment, deployedCommit, getDeployment, listDeployments } from "./queries.ts";
 
 export const deployments: Handlers<"deployments"> = {
   async list(ctx, { query }) {
@@ -40,10 +40,7 @@ export const deployments: Handlers<"deployments"> = {
     } as const;
     const { token_id, token_name: requested_by, approval_mode: copies_data } = ctx.caller;
     const build = await requestBuild(ctx.tx, ctx.platform.wakeups, { ...wanted, requested_by, token_id, copies_data });
-    // For a person or an agent that asks with `dry_run`; the commit itself may name another command.
-    const release_command = (await activeOf(ctx.tx, org_id, project_id))?.image.release_command ?? null;
-    const release = release_command === null ? {} : { release_command, release_reaches: ["database", "storage"] };
-    ctx.note({ target: build.id, detail: { commit, ...release } });
+    ctx.note({ target: build.id, detail: { commit, ...(await releaseReach(ctx.tx, ctx.project.key)) } });
     return { outcome: async () => ({ build_id: build.id, commit }) };
   },
 
