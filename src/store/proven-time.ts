@@ -24,3 +24,27 @@ export async function proveTime(db: Db, { now, passedMs }: { readonly now: Date;
     on conflict (key) do update set updated_at = now(), value = to_jsonb(greatest(${stored},
       least(${now}::timestamptz, ${stored} + make_interval(secs => ${(speed * passedMs) / 1000}))))`.execute(db);
 }
+
+// Longer than any pause that these columns are set to; only the pauses of deliveries reach ten hours.
+const pauses = [
+  ["replica", "next_start_at", 2],
+  ["page_look", "next_at", 2],
+  ["disk_use", "next_at", 2],
+  ["project_follow", "next_fetch_at", 2],
+  ["commit_status", "next_attempt_at", 2],
+  ["domain", "next_check_at", 2],
+  ["notification", "next_attempt_at", 2],
+  ["webhook_delivery", "next_attempt_at", 11],
+] as const;
+
+/** Makes work due that was put off while the clock was ahead: it would wait until that time comes again. */
+export async function endLongPauses(db: Db): Promise<void> {
+  for (const [table, column, hours] of pauses)
+    await sql`update ${sql.table(table)} set ${sql.ref(column)} = now()
+      where ${sql.ref(column)} > now() + make_interval(hours => ${hours})`.execute(db);
+  // A certificate in use waits for its renewal.
+  await sql`update certificate set next_attempt_at = now()
+    where next_attempt_at > not_after or (status <> 'active' and next_attempt_at > now() + interval '2 hours')`.execute(
+    db,
+  );
+}

@@ -11,10 +11,18 @@ import { listProcesses, processesNaming } from "./processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingCluster, startTestCluster, type ClusterServer, type TestCluster } from "../support/postgres-cluster.ts";
 
-// A typical application: npm's `pg`, a migration in the release phase, a connection through DATABASE_URL.
+// A typical application: npm's `pg`, a build that reads the database, a migration in the release phase, a connection through DATABASE_URL.
 const visits: Record<string, string> = {
-  "package.json": JSON.stringify({ name: "visits", private: true, dependencies: { pg: "8.23.1" } }),
+  "package.json": JSON.stringify({
+    name: "visits",
+    private: true,
+    scripts: { build: "node read.js" },
+    dependencies: { pg: "8.23.1" },
+  }),
   Procfile: "web: node server.js\nrelease: node migrate.js\n",
+  "read.js": `const client = new (require("pg").Client)({ connectionString: process.env.DATABASE_URL });
+client.connect().then(() => client.query("select 6 * 7 as n")).then(({ rows }) => console.log("the build read", rows[0].n)).then(() => client.end());
+`,
   "migrate.js": `const { Client } = require("pg");
 (async () => {
   const client = new Client({ connectionString: process.env.DATABASE_URL });
@@ -151,6 +159,7 @@ async function assertDatabaseWorks(platform: TestPlatform): Promise<void> {
   assert.equal(made.status, 201, JSON.stringify(made.body));
   const pushed = await app.push();
   assert.equal(pushed.exitCode, 0, pushed.stderr);
+  assert.match(pushed.stderr, /the build read 42/);
   assert.match(pushed.stderr, /migrated as \d+ characters/);
   assert.deepEqual(await ask(platform, "/visit"), "200 1");
   assert.equal(

@@ -1,18 +1,27 @@
-import { proveTime } from "../../store/proven-time.ts";
+import { endLongPauses, proveTime } from "../../store/proven-time.ts";
 import type { Task } from "../driver.ts";
 import type { Platform } from "../platform.ts";
 
-/** Advances the time that deletions go by. Runs in one process only: each would add its own time. */
+// Smaller steps back are corrections, as of cron's schedules.
+const setBackMs = 1000;
+
+/**
+ * Advances the time that deletions go by, and lets nothing wait for a time that the clock has been set back from. Runs in one process only:
+ * each would add its own time.
+ */
 export function provenTimeTask({ db, clock }: Platform, monotonicMs: () => number = () => performance.now()): Task {
   let lastMs: number | undefined;
+  let lastNowMs = Infinity;
   return {
     name: "proven-time",
     periodMs: 10_000,
     topics: [],
     async run() {
-      const tickMs = monotonicMs();
-      await proveTime(db, { now: clock.now(), passedMs: tickMs - (lastMs ?? tickMs) });
+      const [tickMs, now] = [monotonicMs(), clock.now()];
+      await proveTime(db, { now, passedMs: tickMs - (lastMs ?? tickMs) });
       lastMs = tickMs;
+      if (now.getTime() < lastNowMs - setBackMs) await endLongPauses(db);
+      lastNowMs = now.getTime();
       return { detail: "" };
     },
   };

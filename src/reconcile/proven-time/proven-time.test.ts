@@ -180,3 +180,63 @@ test("nothing is deleted for good by a jump of the clock, only by time in which 
   const tables = made.map(([insert]) => insert.split(" ", 1)[0]);
   assert.deepEqual(await lost(), [...tables, "project"]);
 });
+
+/** Work that waits, of each kind; `later` is the time that it was put off to while the clock was ahead. */
+const waiting: readonly string[] = [
+  `replica (org_id, project_id, deployment_id, ordinal, attempt, machine, next_start_at) select p.org_id, p.id, 'dep_x', 0, 1, 'm', later`,
+  `page_look (project_id, org_id, next_at) select p.id, p.org_id, later`,
+  `disk_use (project_id, org_id, next_at) select p.id, p.org_id, later`,
+  `project_follow (id, org_id, project_id, url, branch, provider, sealed_secret, next_fetch_at)
+    select 'fol_x', p.org_id, p.id, 'https://git.test/a.git', 'main', 'other', '', later`,
+  `commit_status (build_id, follow_id, next_attempt_at) select 'bld_x', 'fol_x', later`,
+  `domain (id, org_id, project_id, hostname, zone, dns_detail, next_check_at) select 'dom_x', p.org_id, p.id, 'x.test', 'test', '', later`,
+  `notification (id, org_id, notifier, kind, status, sealed_message, attempts, expires_at, next_attempt_at)
+    select 'ntf_x', p.org_id, 'outbox', 'alert', 'queued', 'x', 0, later, later`,
+  `certificate (id, hostname, zone, challenge, wanted, status, not_after, next_attempt_at)
+    select 'crt_x', 'x.test', 'test', 'http-01', true, 'pending', null::timestamptz, later
+    union all select 'crt_y', 'y.test', 'test', 'http-01', true, 'active', now() + interval '60 days', later`,
+  `webhook_delivery (id, org_id, webhook_id, event, data, status, next_attempt_at)
+    select 'whd_x', p.org_id, 'whk_1', 'deployment.live', '{}', 'queued', later`,
+];
+
+test("nothing waits for a time that the clock was set back from", async () => {
+  const { id } = await testProject(api.platform, await testOrganization(db, "back"));
+  await db.transaction().execute(async (tx) => {
+    await sql`set local session_replication_role = replica`.execute(tx);
+    for (const insert of waiting)
+      await sql`insert into ${sql.raw(insert.replaceAll("later", "now() + interval '1 year'"))} from project p where p.id = ${id}`.execute(
+        tx,
+      );
+  });
+  const due = async () => {
+    const found: boolean[] = [];
+    for (const insert of waiting) {
+      const [table = "", columns = ""] = insert.split(/\s\(|\)\s/);
+      const column = columns.split(", ").at(-1) ?? "";
+      const { rows } = await sql<{ due: boolean }>`
+        select bool_and(${sql.ref(column)} <= now()) as due from ${sql.table(table)} where ${sql.ref(column)} is not null`.execute(
+        db,
+      );
+      found.push(rows[0]?.due === true);
+    }
+    return found;
+  };
+  let clockMs = Date.now() + yearMs;
+  const task = provenTimeTask({ ...platformBeside(api), clock: { now: () => new Date(clockMs) } });
+  const run = () => task.run(new AbortController().signal);
+  // The first round of a process does not know where the clock was.
+  await run();
+  assert.deepEqual(
+    await due(),
+    waiting.map(() => true),
+  );
+  await sql`update replica set next_start_at = now() + interval '1 year'`.execute(db);
+  await run();
+  assert.equal((await due())[0], false);
+  clockMs -= yearMs;
+  await run();
+  assert.deepEqual(
+    await due(),
+    waiting.map(() => true),
+  );
+});
