@@ -56,6 +56,24 @@ export interface PushVerdict {
   readonly build: { readonly id: string; readonly branch: string } | null;
 }
 
+/**
+ * Streams the log of a build and its deployment as it is stored, and resolves with whether the deployment went live. Renews the build's
+ * lease meanwhile.
+ */
+export async function followBuild(
+  following: Following,
+  build: FollowedBuild,
+  onLine: (line: string) => void,
+): Promise<{ accepted: boolean }> {
+  // Wake up on every outcome, because the id of the build's deployment is not known yet.
+  const wakeup = createSignal(following.wakeups, ["outcomes"]);
+  try {
+    return await untilDecided(following, build, { wakeup, onLine });
+  } finally {
+    wakeup.stop();
+  }
+}
+
 /** Queues the build of a pushed commit and follows it until it is live or refused. */
 export async function buildPush(
   receiving: Following & { readonly repositories: Pick<Repositories, "pin" | "unpin"> },
@@ -79,24 +97,6 @@ export async function buildPush(
   // ref.
   if (!verdict.accepted) await repositories.unpin(push.project_id, id);
   return { ...verdict, build: { id, branch: target.branch } };
-}
-
-/**
- * Streams the log of a build and its deployment as it is stored, and resolves with whether the deployment went live. Renews the build's
- * lease meanwhile.
- */
-export async function followBuild(
-  following: Following,
-  build: FollowedBuild,
-  onLine: (line: string) => void,
-): Promise<{ accepted: boolean }> {
-  // Wake up on every outcome, because the id of the build's deployment is not known yet.
-  const wakeup = createSignal(following.wakeups, ["outcomes"]);
-  try {
-    return await untilDecided(following, build, { wakeup, onLine });
-  } finally {
-    wakeup.stop();
-  }
 }
 
 interface Watching {
