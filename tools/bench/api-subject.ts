@@ -1,6 +1,6 @@
+import { Session } from "node:inspector/promises";
 import fastify from "fastify";
 import pg from "pg";
-import { profileFor } from "./profile-parts.ts";
 import type { HandlerPlatform } from "../../src/features/context.ts";
 import { testProject } from "../../test/support/fixtures.ts";
 import { testApi, testOrganization, type TestOrganization } from "../../test/support/test-platform.ts";
@@ -66,4 +66,33 @@ async function startBare(): Promise<Started> {
 async function makeProjects(platform: HandlerPlatform, org: TestOrganization): Promise<void> {
   if (!isList) return void (await testProject(platform, org, "demo"));
   for (let number = 0; number < listedProjects; number += 1) await testProject(platform, org, `p-${number}`);
+}
+
+/**
+ * Returns where a process spends its busy time, as fractions of 1: by package for foreign code, by folder for Berth's own, largest first.
+ */
+async function profileFor(milliseconds: number): Promise<[string, number][]> {
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.start");
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const { profile } = await session.post("Profiler.stop");
+  session.disconnect();
+  const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, partOf(callFrame)]));
+  const times = new Map<string, number>();
+  profile.samples?.forEach((id, index) => {
+    const name = names.get(id) ?? "";
+    if (name !== "") times.set(name, (times.get(name) ?? 0) + (profile.timeDeltas?.[index] ?? 0));
+  });
+  const busy = [...times.values()].reduce((sum, each) => sum + each, 0);
+  return [...times].map(([name, time]): [string, number] => [name, time / busy]).sort(([, a], [, b]) => b - a);
+}
+
+function partOf({ url, functionName }: { url: string; functionName: string }): string {
+  if (["(idle)", "(root)"].includes(functionName)) return "";
+  if (functionName === "(garbage collector)") return "garbage collection";
+  if (functionName === "(program)" || url === "") return "native code and system calls";
+  if (url.startsWith("node:")) return "Node.js";
+  return /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? `src/${/\/src\/([^/]+)/.exec(url)?.[1] ?? "…"}`;
 }

@@ -1,25 +1,17 @@
 import { apiBenchLacks, measureApi } from "./api.ts";
 import { backupBenchLacks, measureBackups } from "./backup.ts";
-import { crashBenchLacks, measureCrashes } from "./crashes.ts";
 import { measureCombinedAttack } from "./combined-attack.ts";
-import { measureCron } from "./cron.ts";
 import { haproxyBenchLacks, measureHaproxy } from "./edge-haproxy.ts";
 import { haproxyRulesLack, measureHaproxyRules } from "./haproxy-rules.ts";
 import { measureEdgeRows } from "./edge-rows.ts";
-import { haproxyKilledLacks, measureKilledHaproxy } from "./haproxy-killed.ts";
-import { measureFrozenEdge } from "./edge-frozen.ts";
 import { dashboardBenchLacks, measureDashboard } from "./dashboard.ts";
-import { dataBenchLacks, measureData } from "./data.ts";
 import { measureDeploys } from "./deploy.ts";
 import { dockerBenchLacks, measureDockerDeploys } from "./deploy-docker.ts";
-import { measureFairness } from "./fairness.ts";
 import { measureGitPush } from "./git.ts";
 import { measureGrowth, measureRows } from "./growth.ts";
-import { measureHugeBuild } from "./huge-build.ts";
 import { measureMemory } from "./memory.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
 import { formatRow, type BenchRow } from "./row.ts";
-import { measureScale } from "./scale.ts";
 
 interface Bench {
   readonly name: string;
@@ -37,20 +29,12 @@ const benches: readonly Bench[] = [
   { name: "edge-haproxy", lacks: haproxyBenchLacks, measure: measureHaproxy },
   { name: "haproxy-rules", lacks: haproxyRulesLack, measure: measureHaproxyRules },
   { name: "edge-rows", measure: measureEdgeRows },
-  { name: "haproxy-killed", lacks: haproxyKilledLacks, measure: measureKilledHaproxy },
-  { name: "edge-frozen", measure: measureFrozenEdge },
   { name: "combined-attack", measure: measureCombinedAttack },
   { name: "api", lacks: apiBenchLacks, measure: measureApi },
   { name: "backup", lacks: backupBenchLacks, measure: measureBackups },
-  { name: "crashes", lacks: crashBenchLacks, measure: measureCrashes },
-  { name: "cron", measure: measureCron },
   { name: "dashboard", lacks: dashboardBenchLacks, measure: measureDashboard },
-  { name: "data", lacks: dataBenchLacks, measure: measureData },
-  { name: "fairness", measure: measureFairness },
-  { name: "huge-build", measure: measureHugeBuild },
   { name: "memory", measure: async () => [await measureMemory()] },
   { name: "growth", measure: measureGrowth },
-  { name: "scale", measure: measureScale },
   { name: "git", measure: async () => [await measureGitPush()] },
 ];
 

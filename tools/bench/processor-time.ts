@@ -22,7 +22,7 @@ export function secondsOfTree(pid: number): number {
 }
 
 /** Returns the CPU seconds of all threads (proc(5): the first field, in nanoseconds). */
-export function scheduledSeconds(pid: number): number {
+function scheduledSeconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const times = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
   return times.reduce((sum, time) => sum + Number(time) / 1e9, 0);

@@ -31,75 +31,36 @@ export interface BenchStep {
   readonly theirs: number | null;
 }
 
-/** Compares rates; higher is better. */
-export function rateRow(
-  name: string,
-  against: string,
-  rates: { ours: number; theirs: number; goal: number | null },
-): BenchRow {
-  return {
-    name,
-    against,
-    ours: rates.ours,
-    theirs: rates.theirs,
-    unit: "requests/s",
-    ratio: rates.ours / rates.theirs,
-    goal: rates.goal,
-  };
+interface Compared {
+  readonly ours: number;
+  readonly theirs: number;
+  readonly goal?: number | null;
 }
 
-/** Compares times; lower is better. */
-export function timeRow(
-  name: string,
-  against: string,
-  times: { ours: number; theirs: number; goal: number | null },
-): BenchRow {
-  return {
-    name,
-    against,
-    ours: times.ours,
-    theirs: times.theirs,
-    unit: "ms",
-    ratio: times.ours / times.theirs,
-    goal: times.goal,
+const comparing =
+  (unit: BenchRow["unit"]) =>
+  (name: string, against: string, { ours, theirs, goal = null }: Compared): BenchRow => {
+    return { name, against, ours, theirs, unit, ratio: ours / theirs, goal };
   };
-}
 
-/** Compares the CPU time of one request; lower is better. Other load on the machine hardly changes it. */
+/** Of rates, higher is better; of everything else, lower. */
+export const rateRow = comparing("requests/s");
+export const timeRow = comparing("ms");
+export const memoryRow = comparing("MB");
+export const instructionsRow = comparing("instructions");
+
+/** Compares the CPU time of one request. Other load on the machine hardly changes it. */
 export function costRow(name: string, against: string, seconds: { ours: number; theirs: number }): BenchRow {
-  const [ours, theirs] = [seconds.ours * 1e6, seconds.theirs * 1e6];
-  return { name, against, ours, theirs, unit: "µs", ratio: ours / theirs, goal: null };
+  return comparing("µs")(name, against, { ours: seconds.ours * 1e6, theirs: seconds.theirs * 1e6 });
 }
 
-/** Compares executed instructions; lower is better. */
-export function instructionsRow(name: string, against: string, counts: { ours: number; theirs: number }): BenchRow {
-  return { name, against, ...counts, unit: "instructions", ratio: counts.ours / counts.theirs, goal: null };
-}
-
-/** Compares memory; lower is better. */
-export function memoryRow(
-  name: string,
-  against: string,
-  megabytes: { ours: number; theirs: number; goal: number | null },
-): BenchRow {
-  return {
-    name,
-    against,
-    ours: megabytes.ours,
-    theirs: megabytes.theirs,
-    unit: "MB",
-    ratio: megabytes.ours / megabytes.theirs,
-    goal: megabytes.goal,
-  };
-}
-
-/** Compares the use of something; lower is better. */
+/** Compares the use of something. */
 export function usageRow(
   name: string,
   against: string,
-  used: { ours: number; theirs: number; unit: "s a minute" | "a second" | "a minute"; goal: number | null },
+  { unit, ...used }: Compared & { unit: "s a minute" | "a second" | "a minute" },
 ): BenchRow {
-  return { name, against, ...used, ratio: used.ours / used.theirs };
+  return comparing(unit)(name, against, used);
 }
 
 /** Compares a value with an absolute goal: frames a second at least, everything else at most. */
