@@ -73,8 +73,7 @@ export const entriesQuery = z.object({
 export const rows = [
   row({
     name: "activity.list",
-    method: "GET",
-    path: "/v1/activity",
+    request: "GET /v1/activity",
     access: "member",
     scope: "activity:read",
     within_projects: true,
@@ -84,8 +83,7 @@ export const rows = [
   }),
   row({
     name: "activity.changes",
-    method: "GET",
-    path: "/v1/activity/changes",
+    request: "GET /v1/activity/changes",
     access: "member",
     scope: "activity:read",
     within_projects: true,

@@ -23,8 +23,7 @@ const alert = z.object({
 export const rows = [
   row({
     name: "alerts.list",
-    method: "GET",
-    path: "/v1/alerts",
+    request: "GET /v1/alerts",
     access: "operator",
     scope: "platform:read",
     query: z.object({ all: queryFlag, ...pageQuery(idCursor, limits.alerts_listed) }),

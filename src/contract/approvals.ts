@@ -26,8 +26,7 @@ export const approval = z.object({
 export const rows = [
   row({
     name: "approvals.list",
-    method: "GET",
-    path: "/v1/approvals",
+    request: "GET /v1/approvals",
     access: "member",
     scope: "approvals:read",
     within_projects: true,
@@ -40,8 +39,7 @@ export const rows = [
   }),
   row({
     name: "approvals.get",
-    method: "GET",
-    path: "/v1/approvals/:id",
+    request: "GET /v1/approvals/:id",
     names: "approval",
     access: "member",
     // A token that waits for an approval may read that approval, whatever its scopes.
@@ -55,8 +53,7 @@ export const rows = [
   }),
   row({
     name: "approvals.withdraw",
-    method: "DELETE",
-    path: "/v1/approvals/:id",
+    request: "DELETE /v1/approvals/:id",
     names: "approval",
     access: "member",
     // Like reading it: the token that made the request, whatever its scopes.

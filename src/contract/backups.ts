@@ -65,8 +65,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.create",
-    method: "POST",
-    path: "/v1/projects/:slug/backups",
+    request: "POST /v1/projects/:slug/backups",
     access: "member",
     scope: "backups:write",
     result: z.object({ id, status }),
@@ -79,8 +78,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.list",
-    method: "GET",
-    path: "/v1/projects/:slug/backups",
+    request: "GET /v1/projects/:slug/backups",
     access: "member",
     scope: "backups:read",
     query: z.object(pageQuery(idCursor, limits.backups_listed)),
@@ -89,8 +87,7 @@ export const rows = [
   }),
   row({
     name: "backups.get",
-    method: "GET",
-    path: "/v1/backups/:id",
+    request: "GET /v1/backups/:id",
     names: "backup",
     access: "member",
     scope: "backups:read",
@@ -101,8 +98,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.restore",
-    method: "POST",
-    path: "/v1/projects/:slug/restore",
+    request: "POST /v1/projects/:slug/restore",
     access: "member",
     scope: "backups:write",
     approval: true,
@@ -123,8 +119,7 @@ export const rows = [
   }),
   row({
     name: "backups.verify",
-    method: "POST",
-    path: "/v1/backups/:id/verify",
+    request: "POST /v1/backups/:id/verify",
     names: "backup",
     access: "member",
     scope: "backups:write",
@@ -139,8 +134,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.restored",
-    method: "GET",
-    path: "/v1/projects/:slug/database/restored",
+    request: "GET /v1/projects/:slug/database/restored",
     access: "member",
     scope: "backups:read",
     result: z.object({ databases: z.array(furtherDatabase) }),
@@ -150,8 +144,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.promote",
-    method: "POST",
-    path: "/v1/projects/:slug/database/promote",
+    request: "POST /v1/projects/:slug/database/promote",
     access: "owner",
     scope: "backups:write",
     approval: true,
@@ -166,8 +159,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "backups.drop",
-    method: "DELETE",
-    path: "/v1/projects/:slug/database/restored/:database",
+    request: "DELETE /v1/projects/:slug/database/restored/:database",
     access: "owner",
     scope: "backups:write",
     approval: true,

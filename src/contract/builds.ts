@@ -132,8 +132,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.list",
-    method: "GET",
-    path: "/v1/projects/:slug/builds",
+    request: "GET /v1/projects/:slug/builds",
     access: "member",
     scope: "deployments:read",
     query: z.object(pageQuery(numberCursor, limits.builds_listed)),
@@ -142,8 +141,7 @@ export const rows = [
   }),
   row({
     name: "builds.get",
-    method: "GET",
-    path: "/v1/builds/:id",
+    request: "GET /v1/builds/:id",
     names: "build",
     access: "member",
     scope: "deployments:read",
@@ -153,8 +151,7 @@ export const rows = [
   }),
   row({
     name: "builds.cancel",
-    method: "POST",
-    path: "/v1/builds/:id/cancel",
+    request: "POST /v1/builds/:id/cancel",
     names: "build",
     access: "member",
     scope: "deployments:write",
@@ -166,8 +163,7 @@ export const rows = [
   }),
   row({
     name: "builds.logs",
-    method: "GET",
-    path: "/v1/builds/:id/logs",
+    request: "GET /v1/builds/:id/logs",
     names: "build",
     access: "member",
     scope: "logs:read",
@@ -191,8 +187,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.source",
-    method: "GET",
-    path: "/v1/projects/:slug/source",
+    request: "GET /v1/projects/:slug/source",
     access: "member",
     scope: "projects:read",
     query: z.object({
@@ -218,8 +213,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.upload",
-    method: "PUT",
-    path: "/v1/projects/:slug/source",
+    request: "PUT /v1/projects/:slug/source",
     access: "member",
     scope: "deployments:write",
     query: z.object({ message }),
@@ -235,8 +229,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.change",
-    method: "PATCH",
-    path: "/v1/projects/:slug/source",
+    request: "PATCH /v1/projects/:slug/source",
     access: "member",
     scope: "deployments:write",
     body: z.strictObject({
@@ -261,8 +254,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.plan",
-    method: "POST",
-    path: "/v1/projects/:slug/plan",
+    request: "POST /v1/projects/:slug/plan",
     access: "member",
     scope: "deployments:read",
     body: z.strictObject({
@@ -282,8 +274,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "builds.plan-upload",
-    method: "PUT",
-    path: "/v1/projects/:slug/plan",
+    request: "PUT /v1/projects/:slug/plan",
     access: "member",
     scope: "deployments:read",
     upload: true,

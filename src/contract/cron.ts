@@ -101,8 +101,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.list",
-    method: "GET",
-    path: "/v1/projects/:slug/cron",
+    request: "GET /v1/projects/:slug/cron",
     access: "member",
     scope: "cron:read",
     query: z.object(pageQuery(idCursor, limits.cron_jobs_listed)),
@@ -112,8 +111,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.set",
-    method: "PUT",
-    path: "/v1/projects/:slug/cron/:name",
+    request: "PUT /v1/projects/:slug/cron/:name",
     access: "member",
     scope: "cron:write",
     // A new command is a one-off command. Everything else of a job can be restored.
@@ -130,8 +128,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.restore",
-    method: "POST",
-    path: "/v1/projects/:slug/cron/:name/restore",
+    request: "POST /v1/projects/:slug/cron/:name/restore",
     access: "member",
     scope: "cron:write",
     params,
@@ -143,8 +140,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.import",
-    method: "POST",
-    path: "/v1/projects/:slug/cron/import",
+    request: "POST /v1/projects/:slug/cron/import",
     access: "member",
     scope: "cron:write",
     approval: true,
@@ -159,8 +155,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.runs",
-    method: "GET",
-    path: "/v1/projects/:slug/cron/:name/runs",
+    request: "GET /v1/projects/:slug/cron/:name/runs",
     access: "member",
     scope: "cron:read",
     params,
@@ -172,8 +167,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.run",
-    method: "POST",
-    path: "/v1/projects/:slug/cron/:name/run",
+    request: "POST /v1/projects/:slug/cron/:name/run",
     access: "member",
     scope: "cron:write",
     params,
@@ -186,8 +180,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "cron.delete",
-    method: "DELETE",
-    path: "/v1/projects/:slug/cron/:name",
+    request: "DELETE /v1/projects/:slug/cron/:name",
     access: "member",
     scope: "cron:write",
     approval: true,

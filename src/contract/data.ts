@@ -62,8 +62,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "data.tables",
-    method: "GET",
-    path: "/v1/projects/:slug/data/tables",
+    request: "GET /v1/projects/:slug/data/tables",
     access: "member",
     scope: "data:read",
     query: z.object({
@@ -81,8 +80,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "data.rows",
-    method: "GET",
-    path: "/v1/projects/:slug/data/tables/:schema/:table",
+    request: "GET /v1/projects/:slug/data/tables/:schema/:table",
     access: "member",
     scope: "data:read",
     params: tableParams,
@@ -108,8 +106,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "data.query",
-    method: "POST",
-    path: "/v1/projects/:slug/database/query",
+    request: "POST /v1/projects/:slug/database/query",
     access: "member",
     scope: "data:read",
     body: z.strictObject({
@@ -138,8 +135,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "data.insert",
-    method: "POST",
-    path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
+    request: "POST /v1/projects/:slug/data/tables/:schema/:table/rows",
     access: "owner",
     scope: "data:write",
     params: tableParams,
@@ -155,8 +151,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "data.delete",
-    method: "DELETE",
-    path: "/v1/projects/:slug/data/tables/:schema/:table/rows",
+    request: "DELETE /v1/projects/:slug/data/tables/:schema/:table/rows",
     access: "owner",
     scope: "data:write",
     approval: true,

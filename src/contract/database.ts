@@ -51,8 +51,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "database.get",
-    method: "GET",
-    path: "/v1/projects/:slug/database",
+    request: "GET /v1/projects/:slug/database",
     access: "member",
     scope: "database:read",
     result: database,
@@ -63,8 +62,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "database.create",
-    method: "POST",
-    path: "/v1/projects/:slug/database",
+    request: "POST /v1/projects/:slug/database",
     access: "member",
     scope: "database:write",
     body: z.strictObject({
@@ -81,8 +79,7 @@ export const rows = [
   row({
     ...ofTunnel,
     name: "database.connect",
-    method: "POST",
-    path: "/v1/projects/:slug/database/sessions",
+    request: "POST /v1/projects/:slug/database/sessions",
     approval: true,
     body: z.strictObject({ database: databaseName }),
     errors: ["no_database", "conflict"],
@@ -92,8 +89,7 @@ export const rows = [
   row({
     ...ofTunnel,
     name: "database.dump",
-    method: "POST",
-    path: "/v1/projects/:slug/database/dump",
+    request: "POST /v1/projects/:slug/database/dump",
     // With `backup_id`, exports the content of that backup instead of a database's present content.
     body: z.strictObject({ format, database: databaseName, backup_id: backupId.optional() }),
     errors: ["no_database", "conflict"],
@@ -103,8 +99,7 @@ export const rows = [
   row({
     ...ofTunnel,
     name: "database.import",
-    method: "POST",
-    path: "/v1/projects/:slug/database/import",
+    request: "POST /v1/projects/:slug/database/import",
     approval: true,
     body: z.strictObject({ format }),
     errors: ["no_database", "conflict", "disk_limit_reached"],
@@ -114,8 +109,7 @@ export const rows = [
   row({
     ...ofTunnel,
     name: "database.tunnel",
-    method: "GET",
-    path: "/v1/projects/:slug/database/tunnels/:id",
+    request: "GET /v1/projects/:slug/database/tunnels/:id",
     params: slugParam.extend({ id: z.string().max(100) }),
     // `connection`: an additional connection for a client in an open session.
     query: z.object({ connection: z.enum(["true", "false"]).default("false") }),

@@ -42,8 +42,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "deployments.list",
-    method: "GET",
-    path: "/v1/projects/:slug/deployments",
+    request: "GET /v1/projects/:slug/deployments",
     access: "member",
     scope: "deployments:read",
     query: z.object(pageQuery(numberCursor, limits.deployments_listed)),
@@ -53,8 +52,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "deployments.compare",
-    method: "GET",
-    path: "/v1/projects/:slug/compare",
+    request: "GET /v1/projects/:slug/compare",
     access: "member",
     scope: "deployments:read",
     // The result contains names of variables.
@@ -86,8 +84,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "deployments.create",
-    method: "POST",
-    path: "/v1/projects/:slug/deployments",
+    request: "POST /v1/projects/:slug/deployments",
     access: "member",
     scope: "deployments:write",
     body: z.strictObject({
@@ -111,8 +108,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "deployments.rollback",
-    method: "POST",
-    path: "/v1/projects/:slug/rollback",
+    request: "POST /v1/projects/:slug/rollback",
     access: "member",
     scope: "deployments:write",
     body: z.strictObject({
@@ -139,8 +135,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "deployments.scale",
-    method: "PUT",
-    path: "/v1/projects/:slug/scale",
+    request: "PUT /v1/projects/:slug/scale",
     access: "operator",
     scope: "deployments:write",
     body: replicasBody,

@@ -26,8 +26,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "diagnosis.get",
-    method: "GET",
-    path: "/v1/projects/:slug/diagnosis",
+    request: "GET /v1/projects/:slug/diagnosis",
     access: "member",
     scope: "projects:read",
     result: z.object({

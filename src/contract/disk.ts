@@ -40,8 +40,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "disk.get",
-    method: "GET",
-    path: "/v1/projects/:slug/disk",
+    request: "GET /v1/projects/:slug/disk",
     access: "member",
     scope: "projects:read",
     result: disk,
@@ -50,8 +49,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "disk.remove",
-    method: "DELETE",
-    path: "/v1/projects/:slug/disk/storage",
+    request: "DELETE /v1/projects/:slug/disk/storage",
     access: "member",
     scope: "projects:write",
     approval: true,
@@ -64,8 +62,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "disk.limits",
-    method: "PUT",
-    path: "/v1/orgs/:org/projects/:slug/disk",
+    request: "PUT /v1/orgs/:org/projects/:slug/disk",
     access: "operator",
     scope: "orgs:write",
     // A lower limit of backups deletes the oldest.

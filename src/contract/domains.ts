@@ -49,8 +49,7 @@ const domain = z.object({
 export const rows = [
   row({
     name: "domains.attach",
-    method: "POST",
-    path: "/v1/projects/:slug/domains",
+    request: "POST /v1/projects/:slug/domains",
     names: "project",
     access: "member",
     scope: "domains:write",
@@ -66,8 +65,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "domains.list",
-    method: "GET",
-    path: "/v1/projects/:slug/domains",
+    request: "GET /v1/projects/:slug/domains",
     access: "member",
     scope: "domains:read",
     result: z.object({ domains: z.array(domain) }),
@@ -77,8 +75,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "domains.detach",
-    method: "DELETE",
-    path: "/v1/projects/:slug/domains/:hostname",
+    request: "DELETE /v1/projects/:slug/domains/:hostname",
     access: "member",
     scope: "domains:write",
     approval: true,

@@ -59,8 +59,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "env.list",
-    method: "GET",
-    path: "/v1/projects/:slug/env",
+    request: "GET /v1/projects/:slug/env",
     access: "member",
     scope: "env:read",
     result: z.object({
@@ -73,8 +72,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "env.set",
-    method: "PUT",
-    path: "/v1/projects/:slug/env/:key",
+    request: "PUT /v1/projects/:slug/env/:key",
     access: "member",
     scope: "env:write",
     params,
@@ -96,8 +94,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "env.import",
-    method: "PATCH",
-    path: "/v1/projects/:slug/env",
+    request: "PATCH /v1/projects/:slug/env",
     access: "member",
     scope: "env:write",
     body: z
@@ -123,8 +120,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "env.delete",
-    method: "DELETE",
-    path: "/v1/projects/:slug/env/:key",
+    request: "DELETE /v1/projects/:slug/env/:key",
     access: "member",
     scope: "env:write",
     approval: true,

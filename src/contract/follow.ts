@@ -92,8 +92,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "follow.set",
-    method: "PUT",
-    path: "/v1/projects/:slug/follow",
+    request: "PUT /v1/projects/:slug/follow",
     access: "owner",
     scope: "projects:write",
     further_scopes: ["deployments:write"],
@@ -129,8 +128,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "follow.get",
-    method: "GET",
-    path: "/v1/projects/:slug/follow",
+    request: "GET /v1/projects/:slug/follow",
     access: "member",
     scope: "projects:read",
     result: follow,
@@ -139,8 +137,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "follow.delete",
-    method: "DELETE",
-    path: "/v1/projects/:slug/follow",
+    request: "DELETE /v1/projects/:slug/follow",
     access: "owner",
     scope: "projects:write",
     approval: true,
@@ -151,8 +148,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "follow.fetch",
-    method: "POST",
-    path: "/v1/projects/:slug/follow/fetch",
+    request: "POST /v1/projects/:slug/follow/fetch",
     access: "member",
     scope: "deployments:write",
     result: delivery,
@@ -164,8 +160,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "follow.deliveries",
-    method: "GET",
-    path: "/v1/projects/:slug/follow/deliveries",
+    request: "GET /v1/projects/:slug/follow/deliveries",
     access: "member",
     scope: "deployments:read",
     query: z.object(pageQuery(idCursor, limits.follow_deliveries_listed)),

@@ -24,8 +24,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "logs.list",
-    method: "GET",
-    path: "/v1/projects/:slug/logs",
+    request: "GET /v1/projects/:slug/logs",
     access: "member",
     scope: "logs:read",
     query: z.object({

@@ -8,8 +8,7 @@ const missingPart = z.object({ part: z.string(), effect: z.string(), remedy: z.s
 export const rows = [
   row({
     name: "me.get",
-    method: "GET",
-    path: "/v1/me",
+    request: "GET /v1/me",
     access: "member",
     scope: null,
     within_projects: true,

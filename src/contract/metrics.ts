@@ -74,8 +74,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "metrics.get",
-    method: "GET",
-    path: "/v1/projects/:slug/metrics",
+    request: "GET /v1/projects/:slug/metrics",
     access: "member",
     scope: "metrics:read",
     query: z.object({ range: z.enum(metricsRanges).default("1h") }),

@@ -21,8 +21,7 @@ const maxProjects = z.number().int().min(0).max(100_000);
 export const rows = [
   row({
     name: "orgs.create",
-    method: "POST",
-    path: "/v1/orgs",
+    request: "POST /v1/orgs",
     access: "operator",
     scope: "orgs:write",
     // It creates a token.
@@ -37,8 +36,7 @@ export const rows = [
   }),
   row({
     name: "orgs.list",
-    method: "GET",
-    path: "/v1/orgs",
+    request: "GET /v1/orgs",
     access: "operator",
     scope: "orgs:read",
     result: z.object({ orgs: z.array(organization) }),
@@ -46,8 +44,7 @@ export const rows = [
   }),
   row({
     name: "orgs.update",
-    method: "PATCH",
-    path: "/v1/orgs/:slug",
+    request: "PATCH /v1/orgs/:slug",
     names: "organization",
     access: "operator",
     scope: "orgs:write",
@@ -61,8 +58,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "orgs.scale",
-    method: "PUT",
-    path: "/v1/orgs/:org/projects/:slug/scale",
+    request: "PUT /v1/orgs/:org/projects/:slug/scale",
     access: "operator",
     scope: "deployments:write",
     params: slugParam.extend({ org: z.string().max(100) }),
@@ -73,8 +69,7 @@ export const rows = [
   }),
   row({
     name: "orgs.disable",
-    method: "POST",
-    path: "/v1/orgs/:slug/disable",
+    request: "POST /v1/orgs/:slug/disable",
     names: "organization",
     access: "operator",
     scope: "orgs:write",
@@ -88,8 +83,7 @@ export const rows = [
   }),
   row({
     name: "orgs.enable",
-    method: "POST",
-    path: "/v1/orgs/:slug/enable",
+    request: "POST /v1/orgs/:slug/enable",
     names: "organization",
     access: "operator",
     scope: "orgs:write",
@@ -101,8 +95,7 @@ export const rows = [
   }),
   row({
     name: "orgs.rescue",
-    method: "POST",
-    path: "/v1/orgs/:slug/owner-token",
+    request: "POST /v1/orgs/:slug/owner-token",
     names: "organization",
     access: "operator",
     scope: "orgs:write",

@@ -65,8 +65,7 @@ const project = z.object({
 export const rows = [
   row({
     name: "overview.get",
-    method: "GET",
-    path: "/v1/overview",
+    request: "GET /v1/overview",
     access: "member",
     scope: "projects:read",
     within_projects: true,

@@ -108,8 +108,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "platform.runtime",
-    method: "GET",
-    path: "/v1/orgs/:org/projects/:slug/runtime",
+    request: "GET /v1/orgs/:org/projects/:slug/runtime",
     access: "operator",
     scope: "platform:read",
     params: projectParams,
@@ -119,8 +118,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "platform.move",
-    method: "PUT",
-    path: "/v1/orgs/:org/projects/:slug/runtime",
+    request: "PUT /v1/orgs/:org/projects/:slug/runtime",
     access: "operator",
     scope: "deployments:write",
     params: projectParams,
@@ -133,8 +131,7 @@ export const rows = [
   }),
   row({
     name: "platform.machines",
-    method: "GET",
-    path: "/v1/platform/machines",
+    request: "GET /v1/platform/machines",
     access: "operator",
     scope: "platform:read",
     result: z.object({ machines: z.array(pooledMachine) }),
@@ -142,8 +139,7 @@ export const rows = [
   }),
   row({
     name: "platform.join",
-    method: "POST",
-    path: "/v1/platform/machines",
+    request: "POST /v1/platform/machines",
     access: "operator",
     scope: "deployments:write",
     approval: true,
@@ -155,8 +151,7 @@ export const rows = [
   }),
   row({
     name: "platform.drain",
-    method: "PUT",
-    path: "/v1/platform/machines/:machine",
+    request: "PUT /v1/platform/machines/:machine",
     access: "operator",
     scope: "deployments:write",
     params: machineParams,
@@ -173,8 +168,7 @@ export const rows = [
   }),
   row({
     name: "platform.dismiss",
-    method: "DELETE",
-    path: "/v1/platform/machines/:machine",
+    request: "DELETE /v1/platform/machines/:machine",
     access: "operator",
     scope: "deployments:write",
     approval: true,
@@ -187,8 +181,7 @@ export const rows = [
   }),
   row({
     name: "platform.overview",
-    method: "GET",
-    path: "/v1/platform/overview",
+    request: "GET /v1/platform/overview",
     access: "operator",
     scope: "platform:read",
     result: overview,

@@ -32,8 +32,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "processes.list",
-    method: "GET",
-    path: "/v1/projects/:slug/processes",
+    request: "GET /v1/projects/:slug/processes",
     access: "member",
     scope: "deployments:read",
     result: z.object({ processes: z.array(process) }),
@@ -42,8 +41,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "processes.set",
-    method: "PUT",
-    path: "/v1/projects/:slug/processes/:type",
+    request: "PUT /v1/projects/:slug/processes/:type",
     access: "operator",
     scope: "deployments:write",
     params: slugParam.extend({ type: z.string().max(100) }),
@@ -59,8 +57,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "processes.restart",
-    method: "POST",
-    path: "/v1/projects/:slug/restart",
+    request: "POST /v1/projects/:slug/restart",
     access: "member",
     scope: "deployments:write",
     body: z.strictObject({ type: type.optional() }),

@@ -54,8 +54,7 @@ const healthPath = z
 export const rows = [
   row({
     name: "projects.create",
-    method: "POST",
-    path: "/v1/projects",
+    request: "POST /v1/projects",
     access: "member",
     scope: "projects:write",
     body: z.strictObject({ slug, name }),
@@ -67,8 +66,7 @@ export const rows = [
   }),
   row({
     name: "projects.list",
-    method: "GET",
-    path: "/v1/projects",
+    request: "GET /v1/projects",
     access: "member",
     scope: "projects:read",
     within_projects: true,
@@ -78,8 +76,7 @@ export const rows = [
   }),
   row({
     name: "projects.get",
-    method: "GET",
-    path: "/v1/projects/:slug",
+    request: "GET /v1/projects/:slug",
     names: "project",
     access: "member",
     scope: "projects:read",
@@ -90,8 +87,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "projects.settings",
-    method: "PUT",
-    path: "/v1/projects/:slug/settings",
+    request: "PUT /v1/projects/:slug/settings",
     access: "owner",
     scope: "projects:write",
     body: z.strictObject({
@@ -111,8 +107,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "projects.rename",
-    method: "POST",
-    path: "/v1/projects/:slug/rename",
+    request: "POST /v1/projects/:slug/rename",
     access: "owner",
     scope: "projects:write",
     body: z.strictObject({ slug }),
@@ -124,8 +119,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "projects.maintenance",
-    method: "PUT",
-    path: "/v1/projects/:slug/maintenance",
+    request: "PUT /v1/projects/:slug/maintenance",
     access: "member",
     scope: "projects:write",
     body: z.strictObject({
@@ -141,8 +135,7 @@ export const rows = [
   }),
   row({
     name: "projects.delete",
-    method: "DELETE",
-    path: "/v1/projects/:slug",
+    request: "DELETE /v1/projects/:slug",
     names: "project",
     access: "member",
     scope: "projects:write",
@@ -163,8 +156,7 @@ export const rows = [
   }),
   row({
     name: "projects.undelete",
-    method: "POST",
-    path: "/v1/projects/:slug/undelete",
+    request: "POST /v1/projects/:slug/undelete",
     names: "project",
     access: "member",
     scope: "projects:write",

@@ -17,8 +17,7 @@ const line = /^[^\u0000-\u001f\u007f]*$/;
 export const rows = [
   row({
     name: "registries.list",
-    method: "GET",
-    path: "/v1/registries",
+    request: "GET /v1/registries",
     access: "member",
     scope: "registries:read",
     result: z.object({ registries: z.array(registry) }),
@@ -26,8 +25,7 @@ export const rows = [
   }),
   row({
     name: "registries.set",
-    method: "PUT",
-    path: "/v1/registries/:host",
+    request: "PUT /v1/registries/:host",
     access: "owner",
     scope: "registries:write",
     approval: true,
@@ -51,8 +49,7 @@ export const rows = [
   }),
   row({
     name: "registries.delete",
-    method: "DELETE",
-    path: "/v1/registries/:host",
+    request: "DELETE /v1/registries/:host",
     names: "registry",
     access: "owner",
     scope: "registries:write",

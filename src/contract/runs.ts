@@ -44,8 +44,7 @@ export const rows = [
   row({
     ...inProject,
     name: "runs.list",
-    method: "GET",
-    path: "/v1/projects/:slug/runs",
+    request: "GET /v1/projects/:slug/runs",
     scope: "deployments:read",
     query: z.object(pageQuery(numberCursor, limits.runs_listed)),
     result: z.object({ runs: z.array(run), next_cursor: nextCursor }),
@@ -54,8 +53,7 @@ export const rows = [
   row({
     ...inProject,
     name: "runs.create",
-    method: "POST",
-    path: "/v1/projects/:slug/runs",
+    request: "POST /v1/projects/:slug/runs",
     scope: "deployments:write",
     approval: true,
     body: z.strictObject({
@@ -79,8 +77,7 @@ export const rows = [
   row({
     ...inProject,
     name: "runs.get",
-    method: "GET",
-    path: "/v1/projects/:slug/runs/:number",
+    request: "GET /v1/projects/:slug/runs/:number",
     scope: "deployments:read",
     params: runParams,
     query: z.object({ offset: queryInteger(0, 1_000_000_000, 0) }),
@@ -91,8 +88,7 @@ export const rows = [
   row({
     ...inProject,
     name: "runs.terminal",
-    method: "GET",
-    path: "/v1/projects/:slug/runs/:number/terminal",
+    request: "GET /v1/projects/:slug/runs/:number/terminal",
     scope: "deployments:write",
     params: runParams,
     result: z.object({ run }),
@@ -103,8 +99,7 @@ export const rows = [
   row({
     ...inProject,
     name: "runs.cancel",
-    method: "POST",
-    path: "/v1/projects/:slug/runs/:number/cancel",
+    request: "POST /v1/projects/:slug/runs/:number/cancel",
     scope: "deployments:write",
     params: runParams,
     result: z.object({ run }),

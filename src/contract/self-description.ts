@@ -37,8 +37,7 @@ const described = z.object({
 export const rows = [
   row({
     name: "self-description.capabilities",
-    method: "GET",
-    path: "/v1/capabilities",
+    request: "GET /v1/capabilities",
     access: "public",
     scope: null,
     result: described,
@@ -46,8 +45,7 @@ export const rows = [
   }),
   row({
     name: "self-description.openapi",
-    method: "GET",
-    path: "/v1/openapi.json",
+    request: "GET /v1/openapi.json",
     access: "public",
     scope: null,
     result: z.looseObject({ openapi: z.string() }),
@@ -55,8 +53,7 @@ export const rows = [
   }),
   row({
     name: "self-description.berth-file",
-    method: "GET",
-    path: "/v1/berth.schema.json",
+    request: "GET /v1/berth.schema.json",
     access: "public",
     scope: null,
     result: z.looseObject({ $schema: z.string() }),

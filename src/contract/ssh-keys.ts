@@ -17,8 +17,7 @@ export const sshKey = z.object({
 export const rows = [
   row({
     name: "ssh-keys.create",
-    method: "POST",
-    path: "/v1/ssh-keys",
+    request: "POST /v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:write",
     within_projects: true,
@@ -39,8 +38,7 @@ export const rows = [
   }),
   row({
     name: "ssh-keys.list",
-    method: "GET",
-    path: "/v1/ssh-keys",
+    request: "GET /v1/ssh-keys",
     access: "member",
     scope: "ssh-keys:read",
     result: z.object({ ssh_keys: z.array(sshKey) }),
@@ -48,8 +46,7 @@ export const rows = [
   }),
   row({
     name: "ssh-keys.delete",
-    method: "DELETE",
-    path: "/v1/ssh-keys/:id",
+    request: "DELETE /v1/ssh-keys/:id",
     names: "key",
     access: "member",
     scope: "ssh-keys:write",

@@ -29,8 +29,7 @@ const checkResult = z.object({
 export const rows = [
   row({
     name: "status.get",
-    method: "GET",
-    path: "/v1/status",
+    request: "GET /v1/status",
     access: "operator",
     scope: "platform:read",
     result: z.object({

@@ -105,12 +105,21 @@ const defaults = {
   upgrades: false,
 } as const;
 type Defaults = typeof defaults;
-type Required = Pick<Row, "name" | "method" | "path" | "access" | "scope" | "summary">;
-type Optional = Partial<Pick<Row, keyof Defaults>>;
+interface Given extends Pick<Row, "name" | "access" | "scope" | "summary">, Partial<Pick<Row, keyof Defaults>> {
+  /** The method and the path. */
+  readonly request: `${Row["method"]} ${Row["path"]}`;
+}
+type Split<R> = R extends `${infer Method extends Row["method"]} ${infer Path extends Row["path"]}`
+  ? { readonly method: Method; readonly path: Path }
+  : never;
 
 /** Completes a row with defaults: no parameters, no body, no result, status 200, no further errors. */
-export function row<const R extends Required & Optional>(given: R): Omit<Defaults, keyof R> & R {
-  return { ...defaults, ...given };
+export function row<const R extends Given>(
+  given: R,
+): Omit<Defaults, keyof R> & Omit<R, "request"> & Split<R["request"]> {
+  const { request, ...rest } = given;
+  const [method, path] = request.split(" ");
+  return { ...defaults, ...rest, ...({ method, path } as Split<R["request"]>) };
 }
 
 /** Returns the slug, id or host of the object that the path names; undefined when the path names none. */

@@ -7,8 +7,7 @@ export const rows = [
   row({
     ...ofProject,
     name: "timeline.list",
-    method: "GET",
-    path: "/v1/projects/:slug/timeline",
+    request: "GET /v1/projects/:slug/timeline",
     access: "member",
     scope: "activity:read",
     query: entriesQuery,

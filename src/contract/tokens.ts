@@ -24,8 +24,7 @@ export const apiToken = z.object({
 export const rows = [
   row({
     name: "tokens.create",
-    method: "POST",
-    path: "/v1/api-tokens",
+    request: "POST /v1/api-tokens",
     access: "member",
     scope: "tokens:write",
     within_projects: true,
@@ -48,8 +47,7 @@ export const rows = [
   }),
   row({
     name: "tokens.list",
-    method: "GET",
-    path: "/v1/api-tokens",
+    request: "GET /v1/api-tokens",
     access: "member",
     scope: "tokens:read",
     result: z.object({ api_tokens: z.array(apiToken) }),
@@ -57,8 +55,7 @@ export const rows = [
   }),
   row({
     name: "tokens.delete",
-    method: "DELETE",
-    path: "/v1/api-tokens/:id",
+    request: "DELETE /v1/api-tokens/:id",
     names: "token",
     access: "member",
     scope: "tokens:write",

@@ -87,8 +87,7 @@ export const rows = [
   row({
     ...owner,
     name: "webhooks.create",
-    method: "POST",
-    path: "/v1/webhooks",
+    request: "POST /v1/webhooks",
     scope: "webhooks:write",
     body: z.strictObject({ name, url, format: z.enum(webhookFormats).default("json"), events }),
     result: webhook.extend({
@@ -105,8 +104,7 @@ export const rows = [
   row({
     ...owner,
     name: "webhooks.list",
-    method: "GET",
-    path: "/v1/webhooks",
+    request: "GET /v1/webhooks",
     scope: "webhooks:read",
     result: z.object({ webhooks: z.array(webhook) }),
     summary: "List the organization's webhooks",
@@ -114,8 +112,7 @@ export const rows = [
   row({
     ...named,
     name: "webhooks.update",
-    method: "PATCH",
-    path: "/v1/webhooks/:id",
+    request: "PATCH /v1/webhooks/:id",
     scope: "webhooks:write",
     approval: true,
     body: z.strictObject({
@@ -135,8 +132,7 @@ export const rows = [
   row({
     ...named,
     name: "webhooks.delete",
-    method: "DELETE",
-    path: "/v1/webhooks/:id",
+    request: "DELETE /v1/webhooks/:id",
     scope: "webhooks:write",
     approval: true,
     success: [204],
@@ -146,8 +142,7 @@ export const rows = [
   row({
     ...named,
     name: "webhooks.test",
-    method: "POST",
-    path: "/v1/webhooks/:id/test",
+    request: "POST /v1/webhooks/:id/test",
     scope: "webhooks:write",
     result: delivery,
     success: [201],
@@ -159,8 +154,7 @@ export const rows = [
   row({
     ...named,
     name: "webhooks.deliveries",
-    method: "GET",
-    path: "/v1/webhooks/:id/deliveries",
+    request: "GET /v1/webhooks/:id/deliveries",
     scope: "webhooks:read",
     query: z.object(pageQuery(idCursor, limits.webhook_deliveries_listed)),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
