@@ -74,8 +74,7 @@ export const rows = [
   row({
     name: "activity.list",
     request: "GET /v1/activity",
-    access: "member",
-    scope: "activity:read",
+    may: "member activity:read",
     within_projects: true,
     query: entriesQuery,
     result: z.object({ activity: z.array(entry), next_cursor: nextCursor }),
@@ -84,8 +83,7 @@ export const rows = [
   row({
     name: "activity.changes",
     request: "GET /v1/activity/changes",
-    access: "member",
-    scope: "activity:read",
+    may: "member activity:read",
     within_projects: true,
     query: z.object({
       after: z

@@ -24,8 +24,7 @@ export const rows = [
   row({
     name: "alerts.list",
     request: "GET /v1/alerts",
-    access: "operator",
-    scope: "platform:read",
+    may: "operator platform:read",
     query: z.object({ all: queryFlag, ...pageQuery(idCursor, limits.alerts_listed) }),
     result: z.object({ alerts: z.array(alert), next_cursor: nextCursor }),
     summary: "List the open alerts, newest first; `?all=true` adds those that were resolved in the last 90 days",

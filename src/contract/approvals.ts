@@ -27,8 +27,7 @@ export const rows = [
   row({
     name: "approvals.list",
     request: "GET /v1/approvals",
-    access: "member",
-    scope: "approvals:read",
+    may: "member approvals:read",
     within_projects: true,
     query: z.object({
       ...pageQuery(idCursor, limits.approvals_listed),
@@ -41,9 +40,8 @@ export const rows = [
     name: "approvals.get",
     request: "GET /v1/approvals/:id",
     names: "approval",
-    access: "member",
     // A token that waits for an approval may read that approval, whatever its scopes.
-    scope: null,
+    may: "member",
     within_projects: true,
     params: z.object({ id }),
     query: z.object({ wait: queryInteger(0, limits.approval_wait_seconds, 0) }),
@@ -55,9 +53,8 @@ export const rows = [
     name: "approvals.withdraw",
     request: "DELETE /v1/approvals/:id",
     names: "approval",
-    access: "member",
     // Like reading it: the token that made the request, whatever its scopes.
-    scope: null,
+    may: "member",
     within_projects: true,
     params: z.object({ id }),
     success: [204],

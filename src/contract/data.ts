@@ -63,8 +63,7 @@ export const rows = [
     ...ofProject,
     name: "data.tables",
     request: "GET /v1/projects/:slug/data/tables",
-    access: "member",
-    scope: "data:read",
+    may: "member data:read",
     query: z.object({
       ...page,
       limit: queryInteger(1, limits.table_rows, 100),
@@ -81,8 +80,7 @@ export const rows = [
     ...ofProject,
     name: "data.rows",
     request: "GET /v1/projects/:slug/data/tables/:schema/:table",
-    access: "member",
-    scope: "data:read",
+    may: "member data:read",
     params: tableParams,
     query: z.object({ ...page, sort: z.string().max(300).optional(), database }),
     result: z.object({
@@ -107,8 +105,7 @@ export const rows = [
     ...ofProject,
     name: "data.query",
     request: "POST /v1/projects/:slug/database/query",
-    access: "member",
-    scope: "data:read",
+    may: "member data:read",
     body: z.strictObject({
       /** One read-only statement. */
       sql: z
@@ -136,8 +133,7 @@ export const rows = [
     ...ofProject,
     name: "data.insert",
     request: "POST /v1/projects/:slug/data/tables/:schema/:table/rows",
-    access: "owner",
-    scope: "data:write",
+    may: "owner data:write",
     params: tableParams,
     body: z.strictObject({ values: namedValues }),
     body_bytes: limits.row_body_bytes,
@@ -152,8 +148,7 @@ export const rows = [
     ...ofProject,
     name: "data.delete",
     request: "DELETE /v1/projects/:slug/data/tables/:schema/:table/rows",
-    access: "owner",
-    scope: "data:write",
+    may: "owner data:write",
     approval: true,
     params: tableParams,
     body: z.strictObject({ key: namedValues }),

@@ -33,8 +33,7 @@ const tunnel = z.object({
 
 const ofTunnel = {
   ...ofProject,
-  access: "owner",
-  scope: "data:write",
+  may: "owner data:write",
   result: tunnel,
   success: [201],
 } as const;
@@ -52,8 +51,7 @@ export const rows = [
     ...ofProject,
     name: "database.get",
     request: "GET /v1/projects/:slug/database",
-    access: "member",
-    scope: "database:read",
+    may: "member database:read",
     result: database,
     errors: ["no_database"],
     waits: true,
@@ -63,8 +61,7 @@ export const rows = [
     ...ofProject,
     name: "database.create",
     request: "POST /v1/projects/:slug/database",
-    access: "member",
-    scope: "database:write",
+    may: "member database:write",
     body: z.strictObject({
       /** Creates a new, empty database in place of one whose data is missing from the data folder. */
       start_empty: z.boolean().optional(),

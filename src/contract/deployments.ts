@@ -43,8 +43,7 @@ export const rows = [
     ...ofProject,
     name: "deployments.list",
     request: "GET /v1/projects/:slug/deployments",
-    access: "member",
-    scope: "deployments:read",
+    may: "member deployments:read",
     query: z.object(pageQuery(numberCursor, limits.deployments_listed)),
     result: z.object({ deployments: z.array(deployment), next_cursor: nextCursor }),
     summary: "List the deployments, newest first, 100 at a time",
@@ -53,8 +52,7 @@ export const rows = [
     ...ofProject,
     name: "deployments.compare",
     request: "GET /v1/projects/:slug/compare",
-    access: "member",
-    scope: "deployments:read",
+    may: "member deployments:read",
     // The result contains names of variables.
     further_scopes: ["env:read"],
     query: z.object({
@@ -85,8 +83,7 @@ export const rows = [
     ...ofProject,
     name: "deployments.create",
     request: "POST /v1/projects/:slug/deployments",
-    access: "member",
-    scope: "deployments:write",
+    may: "member deployments:write",
     body: z.strictObject({
       commit: z
         .string()
@@ -109,8 +106,7 @@ export const rows = [
     ...ofProject,
     name: "deployments.rollback",
     request: "POST /v1/projects/:slug/rollback",
-    access: "member",
-    scope: "deployments:write",
+    may: "member deployments:write",
     body: z.strictObject({
       /** A deployment number. Defaults to the last good earlier one. */
       deployment: z.number().int().min(1).max(2_147_483_647).optional(),
@@ -136,8 +132,7 @@ export const rows = [
     ...ofProject,
     name: "deployments.scale",
     request: "PUT /v1/projects/:slug/scale",
-    access: "operator",
-    scope: "deployments:write",
+    may: "operator deployments:write",
     body: replicasBody,
     result: replicasBody,
     activity: "project.scaled",

@@ -27,8 +27,7 @@ export const rows = [
     ...ofProject,
     name: "diagnosis.get",
     request: "GET /v1/projects/:slug/diagnosis",
-    access: "member",
-    scope: "projects:read",
+    may: "member projects:read",
     result: z.object({
       findings: z.array(finding),
       project,

@@ -60,8 +60,7 @@ export const rows = [
     ...ofProject,
     name: "env.list",
     request: "GET /v1/projects/:slug/env",
-    access: "member",
-    scope: "env:read",
+    may: "member env:read",
     result: z.object({
       variables: z.array(
         z.object({ key: z.string(), value: z.literal(mask), system: z.boolean(), updated_at: timestamp.nullable() }),
@@ -73,8 +72,7 @@ export const rows = [
     ...ofProject,
     name: "env.set",
     request: "PUT /v1/projects/:slug/env/:key",
-    access: "member",
-    scope: "env:write",
+    may: "member env:write",
     params,
     body: z
       .strictObject({
@@ -95,8 +93,7 @@ export const rows = [
     ...ofProject,
     name: "env.import",
     request: "PATCH /v1/projects/:slug/env",
-    access: "member",
-    scope: "env:write",
+    may: "member env:write",
     body: z
       .strictObject({
         variables: z.record(key, variableValue).optional(),
@@ -121,8 +118,7 @@ export const rows = [
     ...ofProject,
     name: "env.delete",
     request: "DELETE /v1/projects/:slug/env/:key",
-    access: "member",
-    scope: "env:write",
+    may: "member env:write",
     approval: true,
     params,
     success: [204],

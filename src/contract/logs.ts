@@ -25,8 +25,7 @@ export const rows = [
     ...ofProject,
     name: "logs.list",
     request: "GET /v1/projects/:slug/logs",
-    access: "member",
-    scope: "logs:read",
+    may: "member logs:read",
     query: z.object({
       source: z.enum(["build", "runtime"]).default("runtime"),
       limit: queryInteger(1, limits.log_lines, 200),

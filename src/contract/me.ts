@@ -9,8 +9,7 @@ export const rows = [
   row({
     name: "me.get",
     request: "GET /v1/me",
-    access: "member",
-    scope: null,
+    may: "member",
     within_projects: true,
     result: z.object({
       organization: z.object({ id, slug: z.string(), name: z.string() }),

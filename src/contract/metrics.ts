@@ -75,8 +75,7 @@ export const rows = [
     ...ofProject,
     name: "metrics.get",
     request: "GET /v1/projects/:slug/metrics",
-    access: "member",
-    scope: "metrics:read",
+    may: "member metrics:read",
     query: z.object({ range: z.enum(metricsRanges).default("1h") }),
     result: z.object({
       range: z.enum(metricsRanges),

@@ -66,8 +66,7 @@ export const rows = [
   row({
     name: "overview.get",
     request: "GET /v1/overview",
-    access: "member",
-    scope: "projects:read",
+    may: "member projects:read",
     within_projects: true,
     result: z.object({
       organization: z.object({ slug: z.string(), name: z.string(), max_projects: z.number().int() }),

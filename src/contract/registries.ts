@@ -18,16 +18,14 @@ export const rows = [
   row({
     name: "registries.list",
     request: "GET /v1/registries",
-    access: "member",
-    scope: "registries:read",
+    may: "member registries:read",
     result: z.object({ registries: z.array(registry) }),
     summary: "List the image registries that the organization's builds log in to; passwords are never shown",
   }),
   row({
     name: "registries.set",
     request: "PUT /v1/registries/:host",
-    access: "owner",
-    scope: "registries:write",
+    may: "owner registries:write",
     approval: true,
     params: hostParam,
     body: z.strictObject({
@@ -51,8 +49,7 @@ export const rows = [
     name: "registries.delete",
     request: "DELETE /v1/registries/:host",
     names: "registry",
-    access: "owner",
-    scope: "registries:write",
+    may: "owner registries:write",
     approval: true,
     params: hostParam,
     success: [204],

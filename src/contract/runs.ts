@@ -38,23 +38,22 @@ const withOutput = z.object({
 });
 
 const runParams = slugParam.extend({ number: z.string().max(100) });
-const inProject = { ...ofProject, access: "member" } as const;
 
 export const rows = [
   row({
-    ...inProject,
+    ...ofProject,
     name: "runs.list",
     request: "GET /v1/projects/:slug/runs",
-    scope: "deployments:read",
+    may: "member deployments:read",
     query: z.object(pageQuery(numberCursor, limits.runs_listed)),
     result: z.object({ runs: z.array(run), next_cursor: nextCursor }),
     summary: "List one-off commands, newest first, 100 at a time",
   }),
   row({
-    ...inProject,
+    ...ofProject,
     name: "runs.create",
     request: "POST /v1/projects/:slug/runs",
-    scope: "deployments:write",
+    may: "member deployments:write",
     approval: true,
     body: z.strictObject({
       /** A shell command line, run in the application's folder. */
@@ -75,10 +74,10 @@ export const rows = [
     summary: "Run a one-off command in the application's image, with its variables, database and storage",
   }),
   row({
-    ...inProject,
+    ...ofProject,
     name: "runs.get",
     request: "GET /v1/projects/:slug/runs/:number",
-    scope: "deployments:read",
+    may: "member deployments:read",
     params: runParams,
     query: z.object({ offset: queryInteger(0, 1_000_000_000, 0) }),
     result: withOutput,
@@ -86,10 +85,10 @@ export const rows = [
     summary: "Show a one-off command and at most 64 KiB of its output from an offset",
   }),
   row({
-    ...inProject,
+    ...ofProject,
     name: "runs.terminal",
     request: "GET /v1/projects/:slug/runs/:number/terminal",
-    scope: "deployments:write",
+    may: "member deployments:write",
     params: runParams,
     result: z.object({ run }),
     errors: ["conflict"],
@@ -97,10 +96,10 @@ export const rows = [
     summary: "Show a command that was requested with a terminal; an upgrade to a WebSocket runs it there",
   }),
   row({
-    ...inProject,
+    ...ofProject,
     name: "runs.cancel",
     request: "POST /v1/projects/:slug/runs/:number/cancel",
-    scope: "deployments:write",
+    may: "member deployments:write",
     params: runParams,
     result: z.object({ run }),
     activity: "run.cancelled",

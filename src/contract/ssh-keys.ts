@@ -18,8 +18,7 @@ export const rows = [
   row({
     name: "ssh-keys.create",
     request: "POST /v1/ssh-keys",
-    access: "member",
-    scope: "ssh-keys:write",
+    may: "member ssh-keys:write",
     within_projects: true,
     // A key pulls and pushes with its token's rights, and code that is pushed can read the project's secrets.
     further_scopes: ["projects:read", "deployments:write"],
@@ -39,8 +38,7 @@ export const rows = [
   row({
     name: "ssh-keys.list",
     request: "GET /v1/ssh-keys",
-    access: "member",
-    scope: "ssh-keys:read",
+    may: "member ssh-keys:read",
     result: z.object({ ssh_keys: z.array(sshKey) }),
     summary: "List the organization's public keys",
   }),
@@ -48,8 +46,7 @@ export const rows = [
     name: "ssh-keys.delete",
     request: "DELETE /v1/ssh-keys/:id",
     names: "key",
-    access: "member",
-    scope: "ssh-keys:write",
+    may: "member ssh-keys:write",
     approval: true,
     params: z.object({ id }),
     success: [204],

@@ -30,8 +30,7 @@ export const rows = [
   row({
     name: "status.get",
     request: "GET /v1/status",
-    access: "operator",
-    scope: "platform:read",
+    may: "operator platform:read",
     result: z.object({
       /** The worst status of all checks. */
       status: z.enum(checkStatuses),

@@ -105,21 +105,28 @@ const defaults = {
   upgrades: false,
 } as const;
 type Defaults = typeof defaults;
-interface Given extends Pick<Row, "name" | "access" | "scope" | "summary">, Partial<Pick<Row, keyof Defaults>> {
+interface Given extends Pick<Row, "name" | "summary">, Partial<Pick<Row, keyof Defaults>> {
   /** The method and the path. */
   readonly request: `${Row["method"]} ${Row["path"]}`;
+  /** The access, and the scope unless every token may call the row. */
+  readonly may: Access | `${Access} ${Scope}`;
 }
-type Split<R> = R extends `${infer Method extends Row["method"]} ${infer Path extends Row["path"]}`
+type Split<Request, May> = (Request extends `${infer Method extends Row["method"]} ${infer Path extends Row["path"]}`
   ? { readonly method: Method; readonly path: Path }
-  : never;
+  : never) &
+  (May extends `${infer A extends Access} ${infer S extends Scope}`
+    ? { readonly access: A; readonly scope: S }
+    : { readonly access: May; readonly scope: null });
 
 /** Completes a row with defaults: no parameters, no body, no result, status 200, no further errors. */
 export function row<const R extends Given>(
   given: R,
-): Omit<Defaults, keyof R> & Omit<R, "request"> & Split<R["request"]> {
-  const { request, ...rest } = given;
+): Omit<Defaults, keyof R> & Omit<R, "request" | "may"> & Split<R["request"], R["may"]> {
+  const { request, may, ...rest } = given;
   const [method, path] = request.split(" ");
-  return { ...defaults, ...rest, ...({ method, path } as Split<R["request"]>) };
+  const [access, scope = null] = may.split(" ");
+  const split = { method, path, access, scope } as unknown as Split<R["request"], R["may"]>;
+  return { ...defaults, ...rest, ...split };
 }
 
 /** Returns the slug, id or host of the object that the path names; undefined when the path names none. */

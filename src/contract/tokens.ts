@@ -25,8 +25,7 @@ export const rows = [
   row({
     name: "tokens.create",
     request: "POST /v1/api-tokens",
-    access: "member",
-    scope: "tokens:write",
+    may: "member tokens:write",
     within_projects: true,
     approval: true,
     body: z.strictObject({
@@ -48,8 +47,7 @@ export const rows = [
   row({
     name: "tokens.list",
     request: "GET /v1/api-tokens",
-    access: "member",
-    scope: "tokens:read",
+    may: "member tokens:read",
     result: z.object({ api_tokens: z.array(apiToken) }),
     summary: "List the organization's tokens, without their secret text",
   }),
@@ -57,8 +55,7 @@ export const rows = [
     name: "tokens.delete",
     request: "DELETE /v1/api-tokens/:id",
     names: "token",
-    access: "member",
-    scope: "tokens:write",
+    may: "member tokens:write",
     approval: true,
     params: z.object({ id }),
     success: [204],

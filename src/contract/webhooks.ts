@@ -80,15 +80,13 @@ const delivery = z.object({
 });
 
 const params = z.object({ id });
-const owner = { access: "owner" } as const;
-const named = { ...owner, names: "webhook", params } as const;
+const named = { names: "webhook", params } as const;
 
 export const rows = [
   row({
-    ...owner,
     name: "webhooks.create",
     request: "POST /v1/webhooks",
-    scope: "webhooks:write",
+    may: "owner webhooks:write",
     body: z.strictObject({ name, url, format: z.enum(webhookFormats).default("json"), events }),
     result: webhook.extend({
       /** Verifies signatures. Shown only once; null for e-mail, which is not signed. */
@@ -102,10 +100,9 @@ export const rows = [
       "Add a webhook: signed requests with the organization's events. The signing secret is shown only once. An e-mail address first gets a code; events follow once `webhooks.update` has sent that code",
   }),
   row({
-    ...owner,
     name: "webhooks.list",
     request: "GET /v1/webhooks",
-    scope: "webhooks:read",
+    may: "owner webhooks:read",
     result: z.object({ webhooks: z.array(webhook) }),
     summary: "List the organization's webhooks",
   }),
@@ -113,7 +110,7 @@ export const rows = [
     ...named,
     name: "webhooks.update",
     request: "PATCH /v1/webhooks/:id",
-    scope: "webhooks:write",
+    may: "owner webhooks:write",
     approval: true,
     body: z.strictObject({
       name: name.optional(),
@@ -133,7 +130,7 @@ export const rows = [
     ...named,
     name: "webhooks.delete",
     request: "DELETE /v1/webhooks/:id",
-    scope: "webhooks:write",
+    may: "owner webhooks:write",
     approval: true,
     success: [204],
     activity: "webhook.deleted",
@@ -143,7 +140,7 @@ export const rows = [
     ...named,
     name: "webhooks.test",
     request: "POST /v1/webhooks/:id/test",
-    scope: "webhooks:write",
+    may: "owner webhooks:write",
     result: delivery,
     success: [201],
     errors: ["conflict", "rate_limited"],
@@ -155,7 +152,7 @@ export const rows = [
     ...named,
     name: "webhooks.deliveries",
     request: "GET /v1/webhooks/:id/deliveries",
-    scope: "webhooks:read",
+    may: "owner webhooks:read",
     query: z.object(pageQuery(idCursor, limits.webhook_deliveries_listed)),
     result: z.object({ deliveries: z.array(delivery), next_cursor: nextCursor }),
     summary: "List the deliveries of the last 14 days with every attempt, newest first, 50 at a time",
