@@ -28,6 +28,15 @@ test("a version that the source asks for and the machine lacks is named, and one
   assert.equal(notes("ruby", "3.2.1", { ".ruby-version": "ruby-3.2.1p9" }), "");
 });
 
+test("composer.json's platform and .java-version are compared, too", () => {
+  const composer = JSON.stringify({ require: { php: ">=8" }, config: { platform: { "ext-a": "1", php: "7.4.3" } } });
+  assert.match(
+    notes("php", "8.4", { "composer.json": composer }),
+    /^composer\.json asks for It 7\.4\.3: It 8\.4 is used/,
+  );
+  assert.match(notes("java", "17.0.2", { ".java-version": "seventeen" }), /^\.java-version says "seventeen"/);
+});
+
 test("a version that cannot be read is named, too", () => {
   for (const text of ["pypy3.9-7.3", "3.9;", "./env"])
     assert.match(

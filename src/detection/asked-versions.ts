@@ -1,12 +1,10 @@
 import semver from "semver";
 import { asTable, parseToml } from "./parse-toml.ts";
+import type { Asked } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** A version that a file of the source asks for. */
-export interface AskedVersion {
-  /** As written, without comments. */
-  readonly text: string;
-  readonly from: string;
+/** A version that a file of the source asks for, without comments. */
+export interface AskedVersion extends Asked {
   /** A semver range; null if the text cannot be read. */
   readonly range: string | null;
 }
@@ -34,8 +32,16 @@ const tools = {
     places: [{ file: ".go-version" }, { file: "go.mod", pattern: /^toolchain[ \t]+go(\S+)/m }],
   },
   rust: { names: ["rust"], places: [] },
-  php: { names: ["php"], places: [{ file: ".php-version" }] },
-  java: { names: ["java"], places: [{ file: ".sdkmanrc", pattern: /^java=(\S+)/m }] },
+  php: {
+    names: ["php"],
+    places: [
+      { file: ".php-version" },
+      // config.platform, which holds names and versions alone.
+      { file: "composer.json", pattern: /"platform"\s*:\s*\{[^}]{0,2000}?"php"\s*:\s*"([^"]*)"/ },
+    ],
+  },
+  java: { names: ["java"], places: [{ file: ".java-version" }, { file: ".sdkmanrc", pattern: /^java=(\S+)/m }] },
+  deno: { names: ["deno"], places: [{ file: ".deno-version" }, { file: ".dvmrc" }] },
 } as const satisfies Record<string, { names: readonly string[]; places: readonly Place[] }>;
 
 export type VersionedTool = keyof typeof tools;

@@ -5,6 +5,13 @@ import { startCommand, testTree } from "./test-tree.ts";
 
 const commandOf = (source: Record<string, string>) => startCommand(denoPlan(testTree(source)));
 
+test("the version of .deno-version is fetched, and one that cannot be read is named", () => {
+  const planned = (version: string) =>
+    denoPlan(testTree({ "deno.json": "{}", "main.ts": "", ".deno-version": version }));
+  assert.deepEqual(planned("# ours\nv2.1.4\n").tools, [{ tool: "deno", wish: "2.1.4", inRelease: true }]);
+  assert.match(planned("newest").notes.join(), /\.deno-version says "newest", which Berth cannot read: Deno 2 is used/);
+});
+
 test("a package for Node.js with a deno.json beside it is no Deno application", () => {
   const is = (...paths: string[]) => isDeno(testTree(Object.fromEntries(paths.map((path) => [path, ""]))));
   assert.deepEqual([is("deno.json"), is("deno.jsonc"), is("deno.lock")], [true, true, true]);

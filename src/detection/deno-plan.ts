@@ -1,4 +1,4 @@
-import semver from "semver";
+import { askedVersions, versionNotes } from "./asked-versions.ts";
 import { BuildRefused } from "./failures.ts";
 import { asRecord } from "./package-json.ts";
 import type { BuildPlan, Install, Start, Step } from "./plan.ts";
@@ -11,11 +11,16 @@ const otherLocks = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"
 export function denoPlan(tree: SourceTree): BuildPlan {
   const config = readConfig(tree);
   const entry = entryOf(tree, config);
+  const asked = askedVersions(tree, "deno");
+  const wish = asked.find(({ range }) => range !== null)?.range ?? "2";
   return {
     kind: "deno",
     name: "Deno app",
-    notes: tree.has("deno.lock") ? [] : ["No deno.lock: versions may change from build to build. Commit one."],
-    tools: [{ tool: "deno", wish: versionWish(tree), inRelease: true }],
+    notes: [
+      ...(tree.has("deno.lock") ? [] : ["No deno.lock: versions may change from build to build. Commit one."]),
+      ...versionNotes(asked, "Deno", wish),
+    ],
+    tools: [{ tool: "deno", wish, inRelease: true }],
     install: installOf(tree, config, entry),
     build: config.tasks["build"] === undefined ? [] : [step("Building", ["deno", "task", "build"])],
     prune: [],
@@ -64,11 +69,6 @@ function parseCommented(text: string, file: string): Record<string, unknown> {
     const summary = `${file} is not valid JSON: ${(error as Error).message}`;
     throw new BuildRefused("manifest_invalid", { summary });
   }
-}
-
-function versionWish(tree: SourceTree): string {
-  const written = (tree.text(".deno-version") ?? tree.text(".dvmrc") ?? "").trim().replace(/^v/, "").slice(0, 100);
-  return semver.validRange(written) !== null && written !== "" ? written : "2";
 }
 
 const entries = ["main", "server", "index", "app", "mod"].flatMap((name) =>

@@ -69,6 +69,24 @@ test("what is no version is not taken for the package manager's", () => {
   );
 });
 
+test("a package manager that is asked for anywhere is used, or the log names what is not", () => {
+  const chosen = (manifest: object, files: Record<string, string> = {}) => {
+    const { name, version, notes } = choosePackageManager(parsePackageJson(JSON.stringify(manifest)), testTree(files));
+    return [`${name} ${version}`, notes.join()];
+  };
+  const pnpm = (version: string) => ({ packageManager: { name: "pnpm", version } });
+  assert.deepEqual(chosen({ packageManager: "pnpm@9" }), ["pnpm >=9.0.0 <10.0.0-0", ""]);
+  assert.deepEqual(chosen({ devEngines: pnpm("9.1.0") }), ["pnpm 9.1.0", ""]);
+  assert.deepEqual(chosen({ volta: { node: "22.1.0", yarn: "4.1.0" } }), ["yarn-modern 4.1.0", ""]);
+  assert.match(
+    chosen({ packageManager: "pnpm@latest" }, { "pnpm-lock.yaml": "" })[1] ?? "",
+    /^packageManager .* cannot read/,
+  );
+  assert.match(chosen({}, { ".bun-version": "newest", "bun.lock": "" })[1] ?? "", /^\.bun-version .* cannot read/);
+  const both = { packageManager: "pnpm@9.1.0", volta: { yarn: "1.22.0" } };
+  assert.match(chosen(both)[1] ?? "", /yarn@1\.22\.0 \(volta\.yarn .* is not used: pnpm@9\.1\.0/);
+});
+
 test("pnpm and yarn are chosen by their lock files", () => {
   assert.deepEqual(
     plan({ dependencies, devDependencies, ...build }, { "pnpm-lock.yaml": "lockfileVersion: '9.0'" }).commands,

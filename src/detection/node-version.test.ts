@@ -48,3 +48,12 @@ test("the platform's own version is used when it fits, else the newest long-term
   assert.equal(chooseNodeVersion("23", "24.21.0", known), "23.11.1");
   assert.equal(chooseNodeVersion("99", "24.21.0", known), null);
 });
+
+test("Volta's version and devEngines are read, and the log names those that do not count", () => {
+  const wish = (manifest: object) => nodeWish(parsePackageJson(JSON.stringify(manifest)), testTree({}));
+  assert.equal(wish({ volta: { node: "22.1.0" } }).wish?.range, "22.1.0");
+  const runtime = [{ name: "bun" }, { name: "node", version: "^20" }];
+  assert.equal(wish({ devEngines: { runtime } }).wish?.range, ">=20.0.0 <21.0.0-0");
+  assert.match(wish({ engines: { node: "24" }, volta: { node: "20.1.0" } }).notes.join(), /volta\.node .* is not used/);
+  assert.match(wish({ volta: { node: "new" } }).notes.join(), /^volta\.node in package\.json says "new"/);
+});

@@ -42,15 +42,12 @@ export interface NodeWishes {
 }
 
 /**
- * Returns the Node version that the source asks for: one that fits both `engines.node` and the first version file, else `engines.node`, else
- * the file's.
+ * Returns the Node version that the source asks for: one that fits both the first and the second place that names one, else the first's.
  */
 export function nodeWish(manifest: PackageJson, tree: SourceTree): NodeWishes {
-  const engines = { text: manifest.enginesNode, from: "engines.node in package.json" };
-  const files = askedVersions(tree, "node").map(({ text, from }) => ({ text, from }));
-  const all = [engines, ...files].flatMap(({ text, from }) =>
-    text === null ? [] : [{ range: nodeRange(text), text: text.slice(0, longestWish), from }],
-  );
+  const all = [...manifest.nodeVersions, ...askedVersions(tree, "node")].map(({ text, from }) => ({
+    ...{ range: nodeRange(text), text: text.slice(0, longestWish), from },
+  }));
   const readable = all.flatMap(({ range, text, from }) =>
     range === null ? [] : [{ range, from: `${text} (${from})` }],
   );

@@ -6,8 +6,10 @@ export interface PackageJson {
   readonly name: string | null;
   readonly main: string | null;
   readonly module: string | null;
-  readonly packageManager: string | null;
-  readonly enginesNode: string | null;
+  /** What asks for a package manager, such as `pnpm@9.1.0`, in the order in which it counts. */
+  readonly packageManagers: readonly Asked[];
+  /** What asks for a version of Node.js, in the order in which it counts. */
+  readonly nodeVersions: readonly Asked[];
   readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
@@ -16,6 +18,12 @@ export interface PackageJson {
   readonly installInputs: string;
   /** A package.json with only those fields. */
   readonly installManifest: string;
+}
+
+/** A version that the source asks for, as written, and where. */
+export interface Asked {
+  readonly text: string;
+  readonly from: string;
 }
 
 const installFields = [
@@ -36,13 +44,24 @@ const installFields = [
 /** Parses package.json; refuses with `package_json_invalid`. */
 export function parsePackageJson(text: string): PackageJson {
   const value = parse(text);
-  const engines = asRecord(value["engines"]);
+  const [engines, volta] = [asRecord(value["engines"]), asRecord(value["volta"])];
   return {
     name: asText(value["name"]),
     main: asText(value["main"]),
     module: asText(value["module"]),
-    packageManager: asText(value["packageManager"]),
-    enginesNode: asText(engines["node"]),
+    packageManagers: [
+      ...asked("packageManager", value["packageManager"]),
+      // npm itself checks what is asked of it.
+      ...inDevEngines(value, "packageManager").filter(({ text }) => !text.startsWith("npm@")),
+      ...["pnpm", "yarn", "npm"].flatMap((name) => asked(`volta.${name}`, volta[name], `${name}@`)),
+    ],
+    nodeVersions: [
+      ...asked("engines.node", engines["node"]),
+      ...asked("volta.node", volta["node"]),
+      ...inDevEngines(value, "runtime").flatMap(({ text, from }) =>
+        text.startsWith("node@") ? [{ from, text: text.slice("node@".length) }] : [],
+      ),
+    ],
     scripts: texts(value["scripts"]),
     dependencies: { ...texts(value["optionalDependencies"]), ...texts(value["dependencies"]) },
     devDependencies: texts(value["devDependencies"]),
@@ -50,6 +69,19 @@ export function parsePackageJson(text: string): PackageJson {
     installInputs: JSON.stringify(installFields.map((field) => value[field] ?? null)),
     installManifest: JSON.stringify(Object.fromEntries(installFields.map((field) => [field, value[field]]))),
   };
+}
+
+function asked(field: string, written: unknown, prefix = ""): Asked[] {
+  const text = asText(written);
+  return text === null ? [] : [{ text: `${prefix}${text}`, from: `${field} in package.json` }];
+}
+
+/** Reads npm's `devEngines`: one tool or a list of them, each with a name and perhaps a range. */
+function inDevEngines(manifest: Record<string, unknown>, kind: "runtime" | "packageManager"): Asked[] {
+  return [asRecord(manifest["devEngines"])[kind]]
+    .flat()
+    .map(asRecord)
+    .flatMap(({ name, version }) => asked(`devEngines.${kind}`, version, `${asText(name)}@`));
 }
 
 export function readPackageJson(tree: SourceTree): PackageJson {

@@ -1,5 +1,5 @@
 import semver from "semver";
-import type { PackageJson } from "./package-json.ts";
+import type { Asked, PackageJson } from "./package-json.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 export type PackageManagerName = "npm" | "pnpm" | "yarn" | "yarn-modern" | "bun";
@@ -24,10 +24,15 @@ const lockFiles: readonly (readonly [string, Family])[] = [
   ["bun.lockb", "bun"],
 ];
 
-/** Chooses by package.json's `packageManager`, else by the lock file, else npm. */
+/** Chooses by what package.json or .bun-version asks for, else by the lock file, else npm. */
 export function choosePackageManager(manifest: PackageJson, tree: SourceTree): PackageManager {
   const present = lockFiles.filter(([file]) => tree.has(file));
-  const wish = parseWish(manifest.packageManager) ?? parseWish(bunWish(tree));
+  const wishes = [...manifest.packageManagers, ...bunWish(tree)].map((each) => ({
+    ...each,
+    wish: parseWish(each.text),
+  }));
+  const counts = wishes.find((each) => each.wish !== null);
+  const wish = counts?.wish ?? null;
   const found = wish ? present.find(([, name]) => name === wish.name) : present[0];
   const family = wish?.name ?? found?.[1] ?? "npm";
   const lockFile = found?.[0] ?? null;
@@ -36,10 +41,17 @@ export function choosePackageManager(manifest: PackageJson, tree: SourceTree): P
   return {
     ...chosen,
     lockFile,
-    notes: notesOn(
-      present.map(([file]) => file),
-      lockFile,
-    ),
+    notes: [
+      ...wishes.flatMap((each) => {
+        if (each.wish === null) return [`${each.from} says ${JSON.stringify(each.text)}, which Berth cannot read`];
+        if (wish === null || each === counts || isSame(each.wish, wish)) return [];
+        return [`${each.text} (${each.from}) is not used: ${counts?.text} (${counts?.from}) counts`];
+      }),
+      ...notesOn(
+        present.map(([file]) => file),
+        lockFile,
+      ),
+    ],
   };
 }
 
@@ -47,7 +59,8 @@ function byFamily(family: Family, wished: string | null, lockText: string): Pick
   if (family === "bun") return { name: "bun", version: wished ?? "1" };
   if (family === "npm") return { name: "npm", version: wished };
   if (family === "pnpm") return { name: "pnpm", version: wished ?? pnpmRange(lockText) };
-  const isModern = wished === null ? lockText.includes("__metadata:") : semver.gte(wished, "2.0.0");
+  const isModern =
+    wished === null ? lockText.includes("__metadata:") : semver.gte(semver.minVersion(wished) ?? "1.0.0", "2.0.0");
   return isModern ? { name: "yarn-modern", version: wished ?? "4" } : { name: "yarn", version: wished ?? "1" };
 }
 
@@ -59,17 +72,29 @@ function pnpmRange(lockText: string): string {
   return "10";
 }
 
-function bunWish(tree: SourceTree): string | null {
+function bunWish(tree: SourceTree): Asked[] {
   const text = tree.text(".bun-version");
-  return text === null ? null : `bun@${text.trim().replace(/^v/, "")}`;
+  return text === null ? [] : [{ text: `bun@${text.trim().replace(/^v/, "")}`.slice(0, 100), from: ".bun-version" }];
 }
 
-/** Parses `pnpm@9.1.0+sha512.…` as Corepack writes it. The hash is ignored: the registry's integrity value is checked instead. */
-function parseWish(text: string | null): { name: Family; version: string } | null {
-  const match = /^(npm|pnpm|yarn|bun)@(\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[\w.-]{1,64})?)(?:\+|$)/.exec(text ?? "");
-  if (!match) return null;
-  return { name: match[1] as Family, version: match[2] as string };
+interface Wish {
+  readonly name: Family;
+  /** An exact version or a range. */
+  readonly version: string;
 }
+
+/**
+ * Parses `pnpm@9.1.0+sha512.…` as Corepack writes it, or a range in its place. The hash is ignored: the registry's integrity value is checked
+ * instead.
+ */
+function parseWish(text: string): Wish | null {
+  const [, name, written = ""] = /^(npm|pnpm|yarn|bun)@([^+]{1,100})(?:\+|$)/.exec(text) ?? [];
+  const version = semver.valid(written) ?? semver.validRange(written);
+  return name === undefined || version === null || version === "*" ? null : { name: name as Family, version };
+}
+
+const isSame = (one: Wish, other: Wish): boolean =>
+  one.name === other.name && semver.intersects(one.version, other.version);
 
 function notesOn(present: readonly string[], lockFile: string | null): string[] {
   if (lockFile === null) return [];
