@@ -27,6 +27,10 @@ test("a problem names its field and its line, or the line where the JSON ends to
     ],
     ['{"processes": {"web": "x"}}', /for web and release, use the fields `start` and `release`/],
     ['{\n  "port": 1,\n}', /not valid JSON, on line 3/],
+    ...["..", "../x", "a/../../x", "a/.."].map(
+      (path) =>
+        [JSON.stringify({ watch: [path] }), /watch\.0 \(line 1\): must not lead out of the repository/] as const,
+    ),
     ['{"root": "../up"}', /root \(line 1\): must be a folder inside/],
   ] as const;
   for (const [text, expected] of cases) assert.match(problemsOf(text).join("\n"), expected);

@@ -187,6 +187,21 @@ describe("Node applications", { skip: withoutRegistry }, () => {
       assert.ok(lines.some((line) => line.includes("No lock file")));
     },
 
+    "compile native code with Node's own headers, and fetch none": async () => {
+      const files = {
+        "package.json": JSON.stringify({ scripts: { build: "node-gyp rebuild --verbose", start: "node app.js" } }),
+        "binding.gyp": '{ "targets": [{ "target_name": "own", "sources": ["own.c"] }] }',
+        "own.c": `#include <node_api.h>
+static napi_value init(napi_env env, napi_value exports) { napi_value v; napi_create_string_utf8(env, "compiled", 8, &v); return v; }
+NAPI_MODULE(own, init)`,
+        "app.js": `const text = require("./build/Release/own.node");
+require("http").createServer((_, reply) => reply.end(text)).listen(process.env.PORT);`,
+      };
+      const { outcome, lines } = await attempt(test.builder, files);
+      assert.doesNotMatch(lines.join("\n"), /gyp http/);
+      assert.equal((await visit(test, imageOf(outcome))).text, "compiled");
+    },
+
     "that declare no dependency need no install": async () => {
       const files = {
         "package.json": "{}",
@@ -321,6 +336,14 @@ content-hash = "d4882170027dc8d10367b54b63b1057c97de7b648fac69c78c36ea09783f44a9
   };
 
   // Poetry itself consists of 30 packages; a build installs them in a minute.
+  if (runsAll)
+    it("in Poetry's format without a lock file are installed from pyproject.toml, with a note", async () => {
+      const { "poetry.lock": _, ...files } = { ...poetry, "main.py": source };
+      const { outcome, lines } = await attempt(test.builder, files);
+      assert.deepEqual(await visit(test, imageOf(outcome)), { status: 200, text: "2.2.0 []" });
+      assert.match(lines.join("\n"), /poetry\.lock/);
+    });
+
   for (const [name, locked] of Object.entries(runsAll ? { uv, poetry } : { uv })) {
     const files = { "main.py": source, ...locked };
 
