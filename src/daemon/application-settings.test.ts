@@ -28,3 +28,10 @@ test("a build gets half of the machine's memory, at least 2 and at most 8 GiB", 
     [6144, 6144, 4096],
   );
 });
+
+test("a swarm's registry may have a login before its name", () => {
+  const registry = (BERTH_SWARM_REGISTRY?: string) => readConfig({ BERTH_SWARM_REGISTRY }).swarmRegistry;
+  assert.equal(registry(), null);
+  assert.deepEqual(registry("registry.test:5000/berth"), { name: "registry.test:5000/berth", login: null });
+  assert.deepEqual(registry("ada:p@ss:w@registry.test/b"), { name: "registry.test/b", login: "ada:p@ss:w" });
+});

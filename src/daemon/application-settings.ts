@@ -28,7 +28,7 @@ export const runtimeSettings = {
   dockerRuntime: optional("BERTH_DOCKER_RUNTIME").means(
     "The Docker engine's OCI runtime for applications, such as `runsc` for gVisor; the engine's default when unset. Not with a swarm.",
   ),
-  swarmRegistry: optional("BERTH_SWARM_REGISTRY").means(
+  swarmRegistry: setting("BERTH_SWARM_REGISTRY", "", readRegistry).means(
     "The registry from which a swarm's machines pull images, such as `registry.example.com:5000/berth` or `user:password@registry.example.com/berth`; when unset, Berth runs one.",
   ),
   swarmRegistryPort: whole("BERTH_SWARM_REGISTRY_PORT", 5443, [1024, 65_535]).means(
@@ -127,6 +127,12 @@ export const limitSettings = {
     "With less free space there are no builds, and the projects that take most may not write. Half of it is a reserve for the platform.",
   ),
 };
+
+/** Reads a registry with or without a login `user:password`; null: Berth runs one. */
+function readRegistry(given: string | undefined): { readonly name: string; readonly login: string | null } | null {
+  const [, login = null, name] = /^(?:(.*)@)?([^@]+)$/.exec(given ?? "") ?? [];
+  return name === undefined ? null : { name, login };
+}
 
 /** Reads the parent images: an official one where neither a language's own nor a common one is given. */
 function readParents(given: string | undefined): ParentImages {

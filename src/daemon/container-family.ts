@@ -141,8 +141,7 @@ function otherManagers({ swarmManagers, swarmCertificates }: Config) {
 }
 
 function registryOf(config: Config) {
-  const [, login, name] = /^(?:(.*)@)?([^@]+)$/.exec(config.swarmRegistry ?? "") ?? [];
-  if (name !== undefined) return createGivenRegistry(name, login ?? null);
+  if (config.swarmRegistry !== null) return createGivenRegistry(config.swarmRegistry.name, config.swarmRegistry.login);
   const program = findProgram("docker-registry", systemPath);
   if (program === null)
     throw new StartRefused(

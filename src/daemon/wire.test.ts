@@ -38,7 +38,9 @@ test("half a configuration and a wrong one are refused by naming the setting, wi
     { ...all, s3Url: null },
     { ...all, s3SecretKeyFile: null },
     { ...all, s3SecretKeyFile: join(dir, "missing") },
-    ...["s3.test", "https://s3.test/bucket", "https://id@s3.test/"].map((s3Url) => ({ ...all, s3Url })),
+    ...["s3.test", "https://s3.test/bucket", "https://id:planted@s3.test/bucket", "https://id@s3.test/"].map(
+      (s3Url) => ({ ...all, s3Url }),
+    ),
   ];
   for (const config of wrong)
     assert.throws(

@@ -261,7 +261,7 @@ function bucketOf({ s3Url, s3SecretKeyFile }: StorageConfig): S3StorageOptions |
     throw new StartRefused("BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE belong together: set both or neither.");
   const url = URL.parse(s3Url);
   const [, bucket = "", prefix = ""] = /^\/([^/]+)\/?(.*)$/.exec(url?.pathname ?? "") ?? [];
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username === "" || bucket === "")
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username === "" || url.password !== "" || bucket === "")
     throw new StartRefused(
       "BERTH_S3_URL must be like https://ACCESS-KEY-ID@s3.eu-central-1.amazonaws.com/bucket/berth/?region=eu-central-1.",
     );

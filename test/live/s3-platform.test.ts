@@ -47,7 +47,7 @@ test(
     const secretKeyFile = join(folder, "secret");
     await writeFile(secretKeyFile, server.secretKey, { mode: 0o600 });
     const platform = await startPlatform({
-      BERTH_S3_URL: `${server.endpoint.replace("://", `://${server.accessKeyId}@`)}/${bucket}/berth/?region=${server.region}`,
+      BERTH_S3_URL: `${server.endpoint.replace("://", `://${encodeURIComponent(server.accessKeyId)}@`)}/${bucket}/berth/?region=${server.region}`,
       BERTH_S3_SECRET_KEY_FILE: secretKeyFile,
     });
     try {
