@@ -59,7 +59,7 @@ const pathOf = (name: string) => fileURLToPath(new URL(`../contract/${name}`, im
 function routesModule(): string {
   return `export const routes = ${JSON.stringify(routes.map(neededOf))};
 const byName = new Map(routes.map((row) => [row.name, row]));
-const route = (name) => byName.get(name);`;
+export const route = (name) => byName.get(name);`;
 }
 
 function neededOf({ name, method, path, access, scope, further_scopes, waits }: Row): Partial<Row> {
