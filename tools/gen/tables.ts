@@ -1,12 +1,11 @@
 import type pg from "pg";
 
-/** Returns the TypeScript text of `src/store/tables.ts`: one interface for each table of the migrated schema. */
+/** Returns the TypeScript text of `src/store/tables.ts`: the tables of the migrated schema. */
 export async function tablesText(client: pg.Client): Promise<string> {
   const { rows } = await client.query<Column>(columnsQuery);
   const tables = Map.groupBy(rows, (column) => column.table);
-  const index = [...tables.keys()].map((table) => `  ${table}: ${typeName(table)};`);
-  const interfaces = [...tables].map(([table, columns]) => interfaceText(table, columns));
-  return `${[head, `export interface Tables {\n${index.join("\n")}\n}`, ...interfaces].join("\n\n")}\n`;
+  const members = [...tables].map(([table, columns]) => memberText(table, columns));
+  return `${head}\n\nexport interface Tables {\n${members.join("\n")}\n}\n`;
 }
 
 interface Column {
@@ -78,9 +77,9 @@ const typesOfColumns: Readonly<Record<string, string>> = {
   "timestamp with time zone": "Timestamp",
 };
 
-function interfaceText(table: string, columns: readonly Column[]): string {
-  const lines = columns.map((column) => `  ${column.name}: ${columnType(column)};`);
-  return `export interface ${typeName(table)} {\n${lines.join("\n")}\n}`;
+function memberText(table: string, columns: readonly Column[]): string {
+  const lines = columns.map((column) => `    ${column.name}: ${columnType(column)};`);
+  return `  ${table}: {\n${lines.join("\n")}\n  };`;
 }
 
 function columnType(column: Column): string {
@@ -98,9 +97,4 @@ function plainType(column: Column): string {
   if (type === undefined)
     throw new Error(`tools/gen/tables.ts knows no TypeScript type for ${column.type} (${column.table}.${column.name})`);
   return type;
-}
-
-/** Converts `project_variable` to `ProjectVariableTable`. */
-function typeName(table: string): string {
-  return `${table.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Table`;
 }

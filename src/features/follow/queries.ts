@@ -5,10 +5,10 @@ import type { FollowProvider } from "../../contract/follow.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, nextRow, type InProgress, type Lease } from "../../store/leases.ts";
 import { provenNow } from "../../store/proven-time.ts";
-import type { ProjectFollowTable } from "../../store/tables.ts";
+import type { Tables } from "../../store/tables.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
-export type FollowRow = Selectable<ProjectFollowTable>;
+export type FollowRow = Selectable<Tables["project_follow"]>;
 
 export async function selectFollow(db: Db | Tx, { org_id, project_id }: ProjectKey): Promise<FollowRow | undefined> {
   const query = db.selectFrom("project_follow").selectAll().where("org_id", "=", org_id);

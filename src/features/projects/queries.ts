@@ -4,7 +4,7 @@ import type { DeploymentStatus } from "../../contract/states.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Reach } from "../../store/within.ts";
-import type { ProjectTable, Tables } from "../../store/tables.ts";
+import type { Tables } from "../../store/tables.ts";
 
 const columns = [
   "project.id",
@@ -31,8 +31,8 @@ const columns = [
 
 /** A project's row. */
 export type ProjectRow = Pick<
-  Selectable<ProjectTable>,
-  (typeof columns)[number] extends `project.${infer C}` ? C & keyof ProjectTable : never
+  Selectable<Tables["project"]>,
+  (typeof columns)[number] extends `project.${infer C}` ? C & keyof Tables["project"] : never
 >;
 
 /** A former name of a project, valid until it expires. */
