@@ -88,15 +88,13 @@ export const limitSettings = {
   buildDiskMib: whole("BERTH_BUILD_DISK_MIB", 8192, [64, 1_048_576]).means(
     "Disk that one build may take while it runs: source, dependencies, temporary files and the project's build caches.",
   ),
-  imageMib: whole("BERTH_IMAGE_MIB", 4096, [1, 1_048_576]).means("The largest image that a build may produce."),
-  buildSeconds: whole("BERTH_BUILD_SECONDS", 900, [1, 86_400]).means("How long a build may take."),
-  silenceSeconds: whole("BERTH_SILENCE_SECONDS", 300, [1, 86_400]).means(
-    "How long a release command may print nothing, and a build may neither print nor compute anything, before Berth ends it.",
+  buildSeconds: whole("BERTH_BUILD_SECONDS", 900, [1, 86_400]).means(
+    "How long a build may take, or a release command; for a third of it, a release command may print nothing, and a build may neither print nor compute anything.",
   ),
   concurrentBuilds: whole("BERTH_CONCURRENT_BUILDS", 2, [1, 64]).means("Builds at the same time."),
-  packMib: whole("BERTH_PACK_MIB", 256, [1, 1024]).means("The largest pack that git may push."),
-  treeMib: whole("BERTH_TREE_MIB", 1024, [1, 65_536]).means("The size of all files of a pushed commit."),
-  releaseSeconds: whole("BERTH_RELEASE_SECONDS", 600, [1, 86_400]).means("How long a release command may take."),
+  treeMib: whole("BERTH_TREE_MIB", 1024, [1, 65_536]).means(
+    "The size of all files of a pushed commit; the pack that git pushes may have a quarter of it, at most 1024.",
+  ),
   healthBudgetSeconds: whole("BERTH_HEALTH_BUDGET_SECONDS", 60, [1, 3600]).means(
     "How long new replicas may take to become healthy.",
   ),
@@ -118,7 +116,7 @@ export const limitSettings = {
     "How much disk the database of a project may use; over this limit its role is read-only.",
   ),
   imagesMib: whole("BERTH_IMAGES_MIB", 5120, [64, mostMib]).means(
-    "How much disk the repository, images and build caches of a project may use; over this limit Berth refuses new builds.",
+    "How much disk the repository, images and build caches of a project may use; over this limit Berth refuses new builds. One image may have four fifths of it.",
   ),
   backupsMib: whole("BERTH_BACKUPS_MIB", 20_480, [64, mostMib]).means(
     "How much disk the backups of a project may use; over this limit the oldest are deleted, but never the newest and the newest verified one. Backups in S3 don't count.",

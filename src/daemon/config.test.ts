@@ -12,8 +12,22 @@ test("without settings the limits are those that the contract names", () => {
 });
 
 test("each limit follows its setting", () => {
-  const config = readConfig({ BERTH_READS_PER_MINUTE: "5", BERTH_PACK_MIB: "10", BERTH_TREE_MIB: "20" });
+  const config = readConfig({ BERTH_READS_PER_MINUTE: "5", BERTH_TREE_MIB: "20" });
   const { pack_bytes, tree_bytes } = pushLimitsOf(config);
-  assert.deepEqual([pack_bytes, tree_bytes], [10 * 1024 ** 2, 20 * 1024 ** 2]);
+  assert.deepEqual([pack_bytes, tree_bytes], [5 * 1024 ** 2, 20 * 1024 ** 2]);
   assert.equal(httpLimitsOf(config).readsPerMinute, 5);
+});
+
+test("limits that belong together have one setting, and the first of the control plane's names is its own", () => {
+  const { packMib, imageMib, silenceSeconds } = readConfig({});
+  assert.deepEqual([packMib, imageMib, silenceSeconds], [256, 4096, 300]);
+  assert.equal(readConfig({ BERTH_TREE_MIB: "65536" }).packMib, 1024);
+  const names = (BERTH_HOST?: string) => {
+    const { host, hosts } = readConfig({ BERTH_HOST });
+    return [host, ...hosts];
+  };
+  assert.deepEqual(
+    [names(), names("a.test"), names("a.test, b.test")],
+    [["localhost"], ["a.test"], ["a.test", "b.test"]],
+  );
 });

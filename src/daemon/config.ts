@@ -72,6 +72,14 @@ type Values = { readonly [K in keyof typeof settings]: (typeof settings)[K] exte
 
 export interface Config extends Values {
   readonly isRoot: boolean;
+  /** The control plane's name, and its further ones. */
+  readonly host: string;
+  readonly hosts: readonly string[];
+  /** The largest pack that git may push, and the largest image. */
+  readonly packMib: number;
+  readonly imageMib: number;
+  /** How long a release command may print nothing, and a build may neither print nor compute anything. */
+  readonly silenceSeconds: number;
   /** The environment variables that package tools need to reach their registries. No other part of the environment is passed on. */
   readonly toolEnvironment: Readonly<Record<string, string>>;
 }
@@ -103,8 +111,13 @@ export function readConfig(inherited = process.env, options: Readonly<Record<str
   problems.push(...unknownSettings(environment));
   if (problems.length > 0) throw new Error(problems.join("\n"));
   const config = values as unknown as Values;
+  const [host = "localhost", ...hosts] = config.hostNames;
   return {
     ...config,
+    ...{ host, hosts },
+    packMib: Math.min(1024, Math.ceil(config.treeMib / 4)),
+    imageMib: Math.ceil((config.imagesMib * 4) / 5),
+    silenceSeconds: Math.ceil(config.buildSeconds / 3),
     dataDir: resolve(config.dataDir.replace(/^~(?=$|\/)/, environment["HOME"] ?? homedir())),
     caFile: config.caFile ?? emptyIsUnset(environment["SSL_CERT_FILE"]) ?? null,
     isRoot: process.getuid?.() === 0,

@@ -11,9 +11,8 @@ export const addressSettings = {
   edgePort: whole("BERTH_EDGE_PORT", 8080, port).means("Traffic to applications."),
   sshPort: whole("BERTH_SSH_PORT", 2222, port).means("git over SSH."),
   domain: text("BERTH_DOMAIN", "localhost").means("The domain under which every application gets a hostname."),
-  host: text("BERTH_HOST", "localhost").means("The name under which users reach the control plane and git."),
-  hosts: list("BERTH_HOSTS", (value) => (/^[a-z0-9.-]+$/i.test(value) ? undefined : "is not a host name")).means(
-    "Further host names of the control plane, besides `BERTH_HOST`, the machine's name, `localhost` and IP addresses.",
+  hostNames: list("BERTH_HOST", (value) => (/^[a-z0-9.:-]+$/i.test(value) ? undefined : "is not a host name")).means(
+    "The name under which users reach the control plane and git, `localhost` when unset; after a comma its further names, besides the machine's name, `localhost` and IP addresses.",
   ),
   publicAddresses: list("BERTH_PUBLIC_ADDRESSES", (value) =>
     isIP(value) > 0 ? undefined : "is not an IP address",

@@ -125,7 +125,7 @@ function settingsOf(config: Config): Platform["settings"] {
       timeoutMs: seconds(5),
       budgetMs: seconds(config.healthBudgetSeconds),
     },
-    releaseTimeoutMs: seconds(config.releaseSeconds),
+    releaseTimeoutMs: seconds(config.buildSeconds),
     edgeConfirmMs: 15_000,
     backups: {
       window: config.backupWindow,

@@ -224,7 +224,7 @@ export const builderFailures = {
   build_silent: {
     stage: "build",
     summary: "The build hung: it printed and computed nothing for too long.",
-    hint: "A command may be waiting for input or hanging. Let long steps print their progress, or ask the operator to raise BERTH_SILENCE_SECONDS.",
+    hint: "A command may be waiting for input or hanging. Let long steps print their progress, or ask the operator to raise BERTH_BUILD_SECONDS, a third of which may pass so.",
   },
   build_out_of_memory: {
     stage: "build",
@@ -234,7 +234,7 @@ export const builderFailures = {
   build_output_too_large: {
     stage: "build",
     summary: "The build left more files than an image may hold.",
-    hint: "Delete what the application does not need at the end of the build script. The operator's setting BERTH_IMAGE_MIB raises the limit of bytes.",
+    hint: "Delete what the application does not need at the end of the build script. The operator's setting BERTH_IMAGES_MIB raises the limit of bytes.",
   },
   disk_full: {
     stage: "build",

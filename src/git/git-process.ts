@@ -211,7 +211,7 @@ function explainReport(push: Push, packMib: number): PacketMap {
 function explain(text: string, isShallow: boolean, packMib: number): readonly string[] {
   if (/exceeds maximum allowed size/.test(text))
     return [
-      `The push is larger than ${packMib} MiB, the most that this platform accepts (BERTH_PACK_MIB). Nothing was changed.`,
+      `The push is larger than ${packMib} MiB, the most that this platform accepts (a quarter of BERTH_TREE_MIB). Nothing was changed.`,
       "Take data and generated files out of the commits. The largest files, with their sizes in bytes, are listed by:",
       "git rev-list --objects HEAD | git cat-file --batch-check='%(objectsize) %(rest)' | sort -n | tail -5",
     ];

@@ -101,7 +101,7 @@ for (const way of ["HTTP", "SSH"] as const)
       await commitFile(host.root, large, "next.txt", "next");
       await refused(
         large,
-        /larger than 8 MiB, the most that this platform accepts \(BERTH_PACK_MIB\)[^]*cat-file --batch-check/,
+        /larger than 8 MiB, the most that this platform accepts \(a quarter of BERTH_TREE_MIB\)[^]*cat-file --batch-check/,
       );
     });
   });
