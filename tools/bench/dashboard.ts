@@ -4,8 +4,7 @@ import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture
 import { createApp, startPlatform, type TestPlatform } from "../../test/e2e/platform.ts";
 import { launchBrowser, noBrowser } from "../../test/support/browser.ts";
 import { eventually, guardMs } from "../../test/support/eventually.ts";
-import { goalRow, median, timeRow, type BenchRow } from "./row.ts";
-import { benchSize } from "./size.ts";
+import { benchSize, goalRow, median, timeRow, type BenchRow } from "./row.ts";
 
 const slowdown = 4;
 const rounds = 5;

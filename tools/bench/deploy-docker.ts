@@ -1,16 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Result } from "../../src/contract/routes.ts";
 import { runOk } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
-import { startTestEngine, withoutDocker, type TestEngine } from "../../test/support/docker-engine.ts";
-import type { Result } from "../../src/contract/routes.ts";
 import { createApp, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
 import { startVisitedPlatform } from "../../test/e2e/ways.ts";
+import { startTestEngine, withoutDocker, type TestEngine } from "../../test/support/docker-engine.ts";
 import { provideImage } from "../images/provide-image.ts";
-import { environment, freshFolder, lock, pushLive, sourceOf } from "./deploy.ts";
-import { total } from "./deploy-steps.ts";
-import { median, timeRow, type BenchRow } from "./row.ts";
-import { benchSize } from "./size.ts";
+import { environment, freshFolder, lock, pushLive, sourceOf, total } from "./deploy.ts";
+import { benchSize, median, timeRow, type BenchRow } from "./row.ts";
 
 const rounds = benchSize("rounds", 5);
 

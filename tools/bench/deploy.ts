@@ -4,8 +4,7 @@ import { dirname, join } from "node:path";
 import { runOk, start, systemPath } from "../../src/kit/exec.ts";
 import { until } from "../../src/kit/until.ts";
 import { createApp, nodeApp, startPlatform, type TestApp, type TestPlatform } from "../../test/e2e/platform.ts";
-import { stepClock, stepRows, total, type StepTimes } from "./deploy-steps.ts";
-import { median, timeRow, type BenchRow } from "./row.ts";
+import { median, timeRow, type BenchRow, type BenchStep } from "./row.ts";
 
 const coldRounds = 3;
 const warmRounds = 5;
@@ -202,4 +201,65 @@ export function freshFolder(name: string): string {
   const dir = mkdtempSync(join(tmpdir(), `berth-bench-${name}-`));
   process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
   return dir;
+}
+
+const names = [
+  "git, checkout, what it takes",
+  "installing",
+  "building",
+  "publishing",
+  "starting until healthy",
+  "first answer",
+] as const;
+type StepName = (typeof names)[number];
+
+/** Milliseconds by step. The manual deploy has no publishing step. */
+type StepTimes = Partial<Record<StepName, number>>;
+
+// The line of a push's output at which a step ends.
+const ends: readonly (readonly [StepName, RegExp])[] = [
+  ["git, checkout, what it takes", /-----> (?:Installing|Using) /],
+  ["installing", /-----> Building/],
+  ["building", /-----> Starting with/],
+  ["publishing", /-----> Starting \d/],
+  ["starting until healthy", /-----> Live at/],
+];
+
+interface StepClock {
+  /** Reads a push's output. */
+  hear(chunk: Buffer): void;
+  /** Ends this step now. */
+  end(name: StepName): void;
+  /** Returns the duration of each ended step. */
+  times(): StepTimes;
+}
+
+function stepClock(): StepClock {
+  let last = performance.now();
+  let heard = "";
+  const times: StepTimes = {};
+  const end = (name: StepName) => {
+    times[name] = performance.now() - last;
+    last = performance.now();
+  };
+  return {
+    hear(chunk) {
+      heard += chunk.toString("utf8");
+      for (const [name, line] of ends) if (times[name] === undefined && line.test(heard)) end(name);
+    },
+    end,
+    times: () => times,
+  };
+}
+
+/** Returns the time from the start to the first response. */
+export const total = (times: StepTimes): number => Object.values(times).reduce((sum, each) => sum + each, 0);
+
+/** Returns the medians of several rounds, step by step. */
+function stepRows(ours: readonly StepTimes[], theirs: readonly StepTimes[]): BenchStep[] {
+  const of = (rounds: readonly StepTimes[], name: StepName) => {
+    const found = rounds.map((each) => each[name]).filter((time) => time !== undefined);
+    return found.length === 0 ? null : median(found);
+  };
+  return names.map((name) => ({ name, ours: of(ours, name), theirs: of(theirs, name) }));
 }

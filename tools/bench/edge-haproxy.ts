@@ -2,17 +2,16 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHaproxyEdge, type HaproxyEdge } from "../../src/adapters/edge-haproxy/haproxy-edge.ts";
-import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
-import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
+import { readHaproxyRecord } from "../../src/adapters/edge-haproxy/haproxy-process.ts";
 import { runOk, start } from "../../src/kit/exec.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { until } from "../../src/kit/until.ts";
-import { readHaproxyRecord } from "../../src/adapters/edge-haproxy/haproxy-process.ts";
 import { runFolder } from "../../src/kit/run-folder.ts";
+import { until } from "../../src/kit/until.ts";
+import { makeCertificate } from "../../src/ports/edge-stage.suite.ts";
+import type { EdgeCertificate, Route } from "../../src/ports/edge.ts";
 import { accepts, answering, freePort, programPath, startNginx, stopOf, type Stop } from "./nginx.ts";
 import { secondsOfTree } from "./processor-time.ts";
-import { costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
-import { benchSizes } from "./size.ts";
+import { benchSizes, costRow, median, rateRow, timeRow, type BenchRow } from "./row.ts";
 
 // Compares HAProxy as Berth runs it with a bare nginx and a bare HAProxy that only route by host, in front of the same upstream.
 

@@ -4,8 +4,7 @@ import { until } from "../../src/kit/until.ts";
 import type { Platform } from "../../src/reconcile/platform.ts";
 import { startPlatform } from "../../test/e2e/platform.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
-import { median, timeRow, type BenchRow } from "./row.ts";
-import { benchSize } from "./size.ts";
+import { benchSize, median, timeRow, type BenchRow } from "./row.ts";
 
 const hosts = benchSize("hosts", 10_000);
 const changes = 40;

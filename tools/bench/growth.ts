@@ -7,8 +7,7 @@ import { ask } from "../../test/e2e/traffic.ts";
 import type { VisitedPlatform } from "../../test/e2e/ways.ts";
 import { startGrownPlatform, type GrownPlatform } from "./grown-platform.ts";
 import { processorSeconds } from "./processor-time.ts";
-import { countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
-import { benchSize } from "./size.ts";
+import { benchSize, countRow, median, timeRow, usageRow, type BenchRow } from "./row.ts";
 
 const few = 10;
 const many = benchSize("projects", 1000);
