@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type PostgresPoolClient, type Transaction } from "kysely";
+import { Kysely, PostgresDialect, type PostgresPoolClient, type Selectable, type Transaction } from "kysely";
 import pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../kit/log.ts";
@@ -7,6 +7,11 @@ import type { Tables } from "./tables.ts";
 
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
+
+/** Columns of a table as a query returns them. */
+export type Columns<Table extends keyof Tables, Name extends keyof Selectable<Tables[Table]>> = Readonly<
+  Pick<Selectable<Tables[Table]>, Name>
+>;
 
 export interface Database {
   readonly db: Db;

@@ -1,21 +1,19 @@
 import { sql } from "kysely";
 import type { Query, Result } from "../../contract/routes.ts";
 import { newId } from "../../kit/ids.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Caller, RefusalText } from "../context.ts";
 import { selectEntries } from "./queries.ts";
 import { formatEntryCursor, parseEntryCursor, presentEntry, type EntryRow } from "./rules.ts";
 
 /** A change and who made it. `detail` holds names and numbers, never the values of variables or other secrets. */
-export interface Activity {
-  readonly org_id: string;
-  readonly project_id: string | null;
-  readonly actor_token_id: string | null;
-  readonly actor_name: string;
+export interface Activity extends Columns<
+  "activity",
+  "org_id" | "project_id" | "actor_token_id" | "actor_name" | "target"
+> {
   /** For example `project.created`. */
   readonly action: string;
-  readonly target: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 

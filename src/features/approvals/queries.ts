@@ -1,7 +1,7 @@
 import type { Page } from "../../kit/page.ts";
 import { sql, type SqlBool } from "kysely";
 import type { ApprovalStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { isWithin, type Reach } from "../../store/within.ts";
 
 const at = (time: Date) => sql<string>`${time}`;
@@ -137,18 +137,13 @@ export async function countPending(
     .executeTakeFirstOrThrow();
 }
 
-export interface NewApproval extends RequestKey {
-  readonly id: string;
-  readonly token_name: string;
-  readonly route: string;
-  readonly method: string;
-  readonly path: string;
-  readonly resource: string;
-  readonly project_id: string | null;
-  readonly target: string | null;
+export interface NewApproval
+  extends
+    RequestKey,
+    Columns<"approval", "id" | "token_name" | "route" | "method" | "path" | "resource" | "project_id" | "target">,
+    Columns<"approval", "link_hash"> {
   /** JSON. */
   readonly request: string;
-  readonly link_hash: Buffer;
   readonly created_at: Date;
   readonly expires_at: Date;
 }

@@ -1,16 +1,12 @@
 import { sql } from "kysely";
 import type { TableCount } from "../../ports/postgres-host.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
-export interface NewOperation {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly backup_id: string;
-  readonly kind: "backup" | "restore" | "verify";
-  readonly database_name: string | null;
-}
+export type NewOperation = Columns<
+  "backup_operation",
+  "id" | "org_id" | "project_id" | "backup_id" | "kind" | "database_name"
+>;
 
 /** Inserts the operation; returns false when the project already has a running one. */
 export async function insertOperation(tx: Tx, operation: NewOperation): Promise<boolean> {
@@ -42,13 +38,11 @@ export async function operationOf(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-export interface TakenOperation extends NewOperation {
-  readonly fence: number;
-  readonly attempts: number;
-  readonly storage: string | null;
-  readonly storage_key: string | null;
-  readonly sha256: string | null;
-  readonly size_bytes: number | null;
+export interface TakenOperation
+  extends
+    NewOperation,
+    Columns<"backup_operation", "fence" | "attempts">,
+    Columns<"backup", "storage" | "storage_key" | "sha256" | "size_bytes"> {
   readonly row_counts: readonly TableCount[] | null;
 }
 

@@ -1,21 +1,16 @@
 import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { Image } from "../../ports/builder.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import type { DeploymentSettings } from "./read-source-settings.ts";
 import { claimRow, freshLease, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
 
-export interface NewBuild {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly origin: "push" | "upload" | "follow" | "redeploy";
-  readonly commit: string;
-  readonly branch: string;
-  readonly message: string;
+export interface NewBuild extends Columns<
+  "build",
+  "id" | "org_id" | "project_id" | "origin" | "commit" | "branch" | "message" | "old_commit"
+> {
   /** Empty or null when unknown. */
   readonly author: string | null;
-  readonly old_commit: string | null;
   readonly requested_by: string;
   /** The token by which it was requested, also through an SSH key. */
   readonly token_id?: string | null;
@@ -79,24 +74,13 @@ export function takeQueued(db: Db, owner: string, inProgress: InProgress): Promi
   });
 }
 
-export interface TakenBuild {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly number: number;
-  readonly origin: "push" | "upload" | "follow" | "redeploy";
-  readonly commit: string;
-  readonly old_commit: string | null;
-  readonly branch: string;
-  readonly fence: number;
+export interface TakenBuild
+  extends
+    Columns<"build", "id" | "org_id" | "project_id" | "number" | "origin" | "commit" | "old_commit" | "branch">,
+    Columns<"build", "fence">,
+    Columns<"project", "hostname" | "sealed_cron_secret" | "slug" | "deleted_at" | "root" | "port">,
+    Columns<"project", "health_path"> {
   readonly project_number: number;
-  readonly hostname: string;
-  readonly sealed_cron_secret: Buffer;
-  readonly slug: string;
-  readonly deleted_at: string | null;
-  readonly root: string | null;
-  readonly port: number | null;
-  readonly health_path: string | null;
   /** The runtime that the image is for; null: the platform's default. */
   readonly runtime: string | null;
 }

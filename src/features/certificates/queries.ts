@@ -3,7 +3,7 @@ import { newId } from "../../kit/ids.ts";
 import type { ChallengeKind } from "../../ports/certificate-issuer.ts";
 import { changedProjects } from "../../store/changed-projects.ts";
 import { provenNow } from "../../store/proven-time.ts";
-import type { Db } from "../../store/database.ts";
+import type { Columns, Db } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 export interface WantedName {
@@ -71,14 +71,10 @@ export async function syncWanted(db: Db, wanted: readonly WantedName[]): Promise
 }
 
 /** A certificate to order, claimed by one process at a time. */
-export interface DueCertificate extends WantedName {
-  readonly id: string;
-  readonly fence: number;
-  readonly failures: number;
-  readonly not_after: string | null;
+export interface DueCertificate
+  extends WantedName, Columns<"certificate", "id" | "fence" | "failures" | "not_after" | "created_at"> {
   /** Null: the name never had a certificate. */
   readonly first_issued_at: string | null;
-  readonly created_at: string;
 }
 
 export function claimDue(db: Db, owner: string, inProgress: InProgress): Promise<DueCertificate | undefined> {

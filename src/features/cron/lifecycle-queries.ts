@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { CronRunStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { freshLease } from "../../store/leases.ts";
 import { latestStartMs } from "./rules.ts";
 
@@ -133,23 +133,17 @@ export async function activeDeployments(db: Db, projectIds: readonly string[]): 
 }
 
 /** The parameters of a call, or the obstacle that prevents it. */
-export interface StartedRun {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
+export interface StartedRun
+  extends
+    Columns<"cron_run", "id" | "org_id" | "project_id" | "scheduled_at">,
+    Columns<"cron_job", "schedule" | "path" | "name">,
+    Columns<"project", "hostname" | "replicas" | "sealed_cron_secret"> {
   readonly obstacle: string | null;
-  readonly scheduled_at: string;
   readonly started_at: string;
-  readonly schedule: string;
-  readonly path: string;
   /** Null: it calls the path. */
   readonly command: string | null;
-  readonly name: string;
   readonly deployment: number;
-  readonly hostname: string;
-  readonly replicas: number;
   readonly deployment_id: string;
-  readonly sealed_cron_secret: Buffer;
 }
 
 /**
@@ -194,14 +188,10 @@ export async function isCalled(db: Db, deploymentIds: readonly string[]): Promis
   return open.rows.length > 0;
 }
 
-export interface RunEnd {
-  readonly id: string;
+export interface RunEnd extends Columns<"cron_run", "id" | "reason" | "http_status" | "response_excerpt"> {
   readonly status: Exclude<CronRunStatus, "running" | "skipped" | "missed">;
-  readonly reason: string | null;
-  readonly http_status: number | null;
   readonly exit_code?: number | null;
   readonly duration_ms: number;
-  readonly response_excerpt: string | null;
 }
 
 /** Stores the results of calls; skips runs that the owner has lost meanwhile. */

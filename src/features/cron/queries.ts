@@ -1,6 +1,6 @@
 import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 import type { RunCursor } from "./rules.ts";
 
@@ -89,14 +89,9 @@ export async function lockJobs(tx: Tx, project: ProjectKey): Promise<number> {
   return count;
 }
 
-export interface NewJob extends ProjectKey {
-  readonly id: string;
-  readonly name: string;
-  readonly schedule: string;
+export interface NewJob extends ProjectKey, Columns<"cron_job", "id" | "name" | "schedule" | "command" | "enabled"> {
   /** Empty if it runs a command. */
   readonly path: string;
-  readonly command: string | null;
-  readonly enabled: boolean;
   readonly next_run_at: Date;
 }
 

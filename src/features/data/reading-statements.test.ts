@@ -34,7 +34,6 @@ interface Place {
   remove(): Promise<void>;
 }
 
-
 const kinds = {
   "an existing server": { skip: missingCluster, make: onServer },
   "an instance of its own": { skip: missingPart, make: onInstance },

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Failure } from "../../ports/failure.ts";
 import type { DatabaseEndpoint } from "../../ports/postgres-host.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { freshLease, holds, type Lease } from "../../store/leases.ts";
 
 const columns = [
@@ -58,14 +58,8 @@ export async function databaseOfDeployment(
 
 export type DatabaseRow = NonNullable<Awaited<ReturnType<typeof databaseOf>>>;
 
-export interface NewDatabase {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly role_name: string;
-  readonly database_name: string;
-  readonly sealed_password: Buffer;
-}
+export type NewDatabase = Columns<"project_database", "id" | "org_id" | "project_id" | "role_name" | "database_name"> &
+  Columns<"project_database", "sealed_password">;
 
 /** Inserts the row unless the project has a database; returns whether it was inserted. */
 export async function insertDatabase(tx: Tx, row: NewDatabase): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -8,12 +8,8 @@ const shown = [
   ...(["close_reason", "created_at", "closed_at"] as const),
 ] as const;
 
-export interface NewTunnel extends ProjectKey {
-  readonly id: string;
-  readonly token_id: string;
-  readonly purpose: "session" | "dump" | "import";
-  readonly format: "custom" | "plain" | null;
-  readonly database_name: string | null;
+export interface NewTunnel
+  extends ProjectKey, Columns<"database_tunnel", "id" | "token_id" | "purpose" | "format" | "database_name"> {
   readonly backup_id?: string;
 }
 

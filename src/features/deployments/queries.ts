@@ -2,7 +2,7 @@ import type { Page } from "../../kit/page.ts";
 import { sql, type UpdateObject } from "kysely";
 import type { Image } from "../../ports/builder.ts";
 import type { Failure } from "../../ports/failure.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, freshLease, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import type { Tables } from "../../store/tables.ts";
 import { changeProject, lockProject, type ProjectKey } from "../projects/projects.ts";
@@ -78,18 +78,12 @@ export async function comingDeployment(db: Db | Tx, orgId: string, projectId: st
   return row !== undefined;
 }
 
-export interface DeploymentRow extends ProjectKey {
-  readonly id: string;
-  readonly trigger: "push" | "upload" | "follow" | "redeploy" | "rollback" | "variables" | "restart";
-  readonly build_id: string;
-  readonly commit: string;
+export interface DeploymentRow
+  extends
+    ProjectKey,
+    Columns<"deployment", "id" | "trigger" | "build_id" | "commit" | "port" | "health_path" | "sealed_variables">,
+    Columns<"deployment", "rolled_back_from" | "restored_from" | "lease_owner"> {
   readonly image: Image;
-  readonly port: number | null;
-  readonly health_path: string | null;
-  readonly sealed_variables: Buffer;
-  readonly rolled_back_from: string | null;
-  readonly restored_from: string | null;
-  readonly lease_owner: string | null;
 }
 
 export async function insertDeployment(tx: Tx, row: DeploymentRow): Promise<number> {

@@ -1,23 +1,16 @@
 import { sql } from "kysely";
 import type { Image } from "../../ports/builder.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 import { parseWorkloadId } from "../replicas/replicas.ts";
 
 /** A deployment with everything from its project that is needed to start it. */
-export interface WorkloadSource {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
+export interface WorkloadSource
+  extends
+    Columns<"deployment", "id" | "org_id" | "project_id" | "number" | "commit" | "port" | "sealed_variables">,
+    Columns<"project", "slug" | "hostname" | "sealed_cron_secret"> {
   readonly project_number: number;
-  readonly slug: string;
-  readonly hostname: string;
-  readonly number: number;
-  readonly commit: string;
   readonly image: Image;
-  readonly port: number | null;
-  readonly sealed_variables: Buffer;
-  readonly sealed_cron_secret: Buffer;
 }
 
 /** Returns a deployment with its project's part; throws when there is no such deployment. */

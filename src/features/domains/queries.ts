@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Result } from "../../contract/routes.ts";
 import type { CertificateStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { lockProject, type ProjectKey } from "../projects/projects.ts";
 
 type CertificateStep = Result<"domains.attach">["ssl_steps"][number];
@@ -119,11 +119,7 @@ export async function holderOf(db: Db | Tx, hostname: string) {
     .executeTakeFirst();
 }
 
-export interface NewDomain extends ProjectKey {
-  readonly id: string;
-  readonly hostname: string;
-  readonly zone: string;
-  readonly dns_detail: string;
+export interface NewDomain extends ProjectKey, Columns<"domain", "id" | "hostname" | "zone" | "dns_detail"> {
   readonly txt_seen_at: Date | null;
 }
 

@@ -2,7 +2,7 @@ import type { Page } from "../../kit/page.ts";
 import { sql, type Selectable } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { FollowProvider } from "../../contract/follow.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, nextRow, type InProgress, type Lease } from "../../store/leases.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Tables } from "../../store/tables.ts";
@@ -15,14 +15,11 @@ export async function selectFollow(db: Db | Tx, { org_id, project_id }: ProjectK
   return query.where("project_id", "=", project_id).executeTakeFirst();
 }
 
-export interface NewFollow extends ProjectKey {
-  readonly id: string;
-  readonly url: string;
-  readonly branch: string;
+export interface NewFollow
+  extends
+    ProjectKey,
+    Columns<"project_follow", "id" | "url" | "branch" | "public_key" | "sealed_key" | "sealed_secret"> {
   readonly provider: FollowProvider;
-  readonly public_key: string | null;
-  readonly sealed_key: Buffer | null;
-  readonly sealed_secret: Buffer;
 }
 
 export async function insertFollow(tx: Tx, follow: NewFollow): Promise<FollowRow> {
@@ -74,16 +71,13 @@ export async function selectHook(db: Db, id: string) {
     .executeTakeFirst();
 }
 
-export interface NewDelivery {
-  readonly id: string;
-  readonly org_id: string;
-  readonly follow_id: string;
-  readonly source: "hook" | "manual" | "poll";
-  readonly event: string;
+export interface NewDelivery extends Columns<
+  "follow_delivery",
+  "id" | "org_id" | "follow_id" | "source" | "event" | "signed"
+> {
   readonly status: "waiting" | "ignored";
   readonly reason?: string | null;
   readonly commit?: string | null;
-  readonly signed: boolean;
 }
 
 export async function insertDelivery(tx: Tx | Db, delivery: NewDelivery): Promise<void> {
@@ -269,17 +263,13 @@ export async function queueCommitStatus(tx: Tx, status: { build_id: string; foll
   await tx.insertInto("commit_status").values(status).execute();
 }
 
-export interface DueStatus {
-  readonly build_id: string;
-  readonly follow_id: string;
-  readonly failures: number;
+export interface DueStatus
+  extends Columns<"commit_status", "build_id" | "follow_id" | "failures">, Columns<"project_follow", "org_id" | "url"> {
   readonly state: "pending" | "success" | "failure";
   readonly number: number;
   readonly commit: string;
   readonly deployment: number | null;
   readonly slug: string;
-  readonly org_id: string;
-  readonly url: string;
   readonly provider: FollowProvider;
   readonly sealed_token: Buffer;
 }

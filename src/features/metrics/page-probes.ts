@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db } from "../../store/database.ts";
+import type { Columns, Db } from "../../store/database.ts";
 
 /** An application whose first page is due to be probed. */
 export interface DuePageProbe {
@@ -38,15 +38,12 @@ export async function schedulePageProbes(db: Db, everySeconds: number): Promise<
 }
 
 /** The result of probing a page. `failure` is null after a response with a status below 500. */
-export interface PageProbeResult {
-  readonly http_status: number | null;
-  readonly failure: string | null;
-  readonly dns_ms: number | null;
-  readonly connect_ms: number | null;
+export interface PageProbeResult extends Columns<
+  "page_look",
+  "http_status" | "failure" | "dns_ms" | "connect_ms" | "first_byte_ms" | "total_ms"
+> {
   /** Null when the page is served over plain HTTP. */
   readonly tls_ms: number | null;
-  readonly first_byte_ms: number | null;
-  readonly total_ms: number | null;
 }
 
 /** Stores a probe result as the newest and adds it to the buckets at `at`. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import type { Bucket } from "./rules.ts";
 
 /** The project, start time and bucket width of a metrics query. */
@@ -21,17 +21,11 @@ export async function selectBuckets(db: Db | Tx, key: MetricsKey): Promise<Reado
   return new Map(rows.map((row) => [row.at, row]));
 }
 
-export interface ReplicaBucket {
-  readonly at: string;
-  readonly process: string;
-  readonly ordinal: number;
-  readonly samples: number;
-  readonly cpu_seconds: number;
-  readonly seconds: number;
-  readonly memory_bytes_sum: number;
-  readonly memory_bytes_most: number;
-  readonly processes_most: number;
-}
+export type ReplicaBucket = Columns<
+  "replica_metric",
+  "at" | "process" | "ordinal" | "samples" | "cpu_seconds" | "seconds"
+> &
+  Columns<"replica_metric", "memory_bytes_sum" | "memory_bytes_most" | "processes_most">;
 
 export async function selectReplicaBuckets(db: Db | Tx, key: MetricsKey): Promise<readonly ReplicaBucket[]> {
   return db

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { latencyBucketsMs, type EdgeUsage } from "../../ports/edge.ts";
-import type { Db } from "../../store/database.ts";
+import type { Columns, Db } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import { countsOf } from "./rules.ts";
 
@@ -56,15 +56,11 @@ async function addSomeTraffic(db: Db, usages: readonly EdgeUsage[], at: Date, fr
 }
 
 /** One measurement of a replica. CPU seconds count from the start of the attempt. */
-export interface ReplicaSample {
-  readonly deployment_id: string;
-  readonly process: string;
-  readonly ordinal: number;
-  readonly attempt: number;
-  readonly cpu_seconds: number;
-  readonly memory_bytes: number;
-  readonly processes: number;
-}
+export type ReplicaSample = Columns<
+  "replica_usage",
+  "deployment_id" | "process" | "ordinal" | "attempt" | "cpu_seconds"
+> &
+  Columns<"replica_usage", "memory_bytes" | "processes">;
 
 // After a longer gap it is unknown when the replica used its CPU time.
 const longestGapSeconds = 300;

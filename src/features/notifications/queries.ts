@@ -1,13 +1,9 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import { provenNow } from "../../store/proven-time.ts";
 
-export interface NewNotification {
-  readonly id: string;
-  readonly org_id: string | null;
-  readonly notifier: string;
-  readonly kind: string;
+export interface NewNotification extends Columns<"notification", "id" | "org_id" | "notifier" | "kind"> {
   readonly sealed_message: Buffer;
   readonly created_at: Date;
   readonly expires_at: Date;
@@ -30,15 +26,11 @@ export function takeNotification(db: Db, owner: string, notifiers: readonly stri
   });
 }
 
-export interface TakenNotification {
-  readonly id: string;
-  readonly org_id: string | null;
-  readonly notifier: string;
-  readonly kind: string;
+export interface TakenNotification extends Columns<
+  "notification",
+  "id" | "org_id" | "notifier" | "kind" | "attempts" | "fence" | "created_at"
+> {
   readonly sealed_message: Buffer;
-  readonly attempts: number;
-  readonly fence: number;
-  readonly created_at: string;
 }
 
 export async function markDelivered(db: Db, lease: Lease): Promise<void> {

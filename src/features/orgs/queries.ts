@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const columns = [
   "organization.id",
@@ -24,11 +24,7 @@ export async function showOrganization(db: Db | Tx, id: string): Promise<Organiz
   return shown(db).where("organization.id", "=", id).executeTakeFirstOrThrow();
 }
 
-export interface NewOrganization {
-  readonly id: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly max_projects: number;
+export interface NewOrganization extends Columns<"organization", "id" | "slug" | "name" | "max_projects"> {
   readonly created_at: Date;
 }
 

@@ -1,7 +1,7 @@
 import { CompiledQuery, sql, type Selectable, type UpdateObject } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { DeploymentStatus } from "../../contract/states.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { provenNow } from "../../store/proven-time.ts";
 import type { Reach } from "../../store/within.ts";
 import type { Tables } from "../../store/tables.ts";
@@ -173,14 +173,7 @@ export async function lockProjectLimit(tx: Tx, orgId: string): Promise<ProjectRo
   return { fits: living < max_projects, fits_deleted: deleted < most_deleted, most_deleted, is_first };
 }
 
-export interface NewProject {
-  readonly id: string;
-  readonly org_id: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly hostname: string;
-  readonly sealed_cron_secret: Buffer;
-}
+export type NewProject = Columns<"project", "id" | "org_id" | "slug" | "name" | "hostname" | "sealed_cron_secret">;
 
 /** Inserts a project unless its slug or hostname is taken; returns whether it was inserted. */
 export async function insertProject(tx: Tx, project: NewProject): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import { changeProject, type ProjectKey } from "../projects/projects.ts";
 
@@ -39,11 +39,7 @@ export async function isPurged(db: Db | Tx, { org_id, project_id }: ProjectKey):
   return row !== undefined && row.purged_at !== null;
 }
 
-export interface TakenPurge extends ProjectKey {
-  readonly id: string;
-  readonly fence: number;
-  readonly backup_id: string | null;
-  readonly database_id: string | null;
+export interface TakenPurge extends ProjectKey, Columns<"project_purge", "id" | "fence" | "backup_id" | "database_id"> {
   readonly project_number: number;
   readonly slug: string;
 }

@@ -1,19 +1,16 @@
 import { sql } from "kysely";
 import { changedProjects } from "../../store/changed-projects.ts";
-import type { Db } from "../../store/database.ts";
+import type { Columns, Db } from "../../store/database.ts";
 
 export type ReplicaState = "starting" | "running" | "draining" | "exited" | "stopped";
 
-export interface ReplicaRow {
-  readonly ordinal: number;
-  readonly attempt: number;
+export interface ReplicaRow extends Columns<
+  "replica",
+  "ordinal" | "attempt" | "restarts" | "next_start_at" | "host" | "port"
+> {
   readonly state: ReplicaState;
   /** The start that passed its health check; 0 while the replica must not get traffic. */
   readonly ready_attempt: number;
-  readonly restarts: number;
-  readonly next_start_at: string | null;
-  readonly host: string | null;
-  readonly port: number | null;
   /** When its state last changed. */
   readonly since: string;
 }
@@ -29,19 +26,15 @@ export async function releasedReplicas(db: Db, deploymentId: string) {
 }
 
 /** A process type of a deployment, with its replicas: it should be running, or something of it is left. */
-export interface WorkloadRow {
+export interface WorkloadRow
+  extends
+    Columns<"deployment", "org_id" | "project_id" | "number" | "health_path">,
+    Columns<"project", "slug" | "hostname" | "replicas" | "deleted_at"> {
   /** Its name in the runtime; see `workloadId`. */
   readonly id: string;
   readonly deployment_id: string;
   readonly process: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly number: number;
   readonly status: string;
-  readonly health_path: string | null;
-  readonly slug: string;
-  readonly hostname: string;
-  readonly replicas: number;
   /** The type must not run twice and a deployment in progress is about to start it, so this one stops first. */
   readonly yields: boolean;
   /** The type must not run twice, and another deployment still has replicas of it. */
@@ -50,7 +43,6 @@ export interface WorkloadRow {
   readonly restart_at: string | null;
   /** When the replicas that are to stop may start to drain. */
   readonly ending_since: string | null;
-  readonly deleted_at: string | null;
   readonly suspended_at: string | null;
   readonly replica_rows: readonly ReplicaRow[];
 }

@@ -1,6 +1,6 @@
 import type { Page } from "../../kit/page.ts";
 import { sql, type RawBuilder } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 import { provenNow } from "../../store/proven-time.ts";
 
@@ -32,14 +32,11 @@ export async function getRun(db: Db | Tx, { org_id, project_id }: ProjectKey, nu
     .executeTakeFirst();
 }
 
-export interface NewRun extends ProjectKey {
-  readonly id: string;
-  readonly deployment_id: string;
-  readonly deployment: number;
-  readonly command: string;
-  readonly timeout_seconds: number;
-  readonly requested_by: string;
-  readonly terminal: boolean;
+export interface NewRun
+  extends
+    ProjectKey,
+    Columns<"run", "id" | "deployment_id" | "deployment" | "command" | "timeout_seconds" | "requested_by">,
+    Columns<"run", "terminal"> {
   /** Null: a cron job. */
   readonly token_id: string | null;
 }
@@ -103,13 +100,8 @@ export async function requestCancel(tx: Tx, { org_id, project_id }: ProjectKey, 
   );
 }
 
-export interface TakenRun extends ProjectKey {
-  readonly id: string;
-  readonly deployment_id: string;
-  readonly command: string;
-  readonly timeout_seconds: number;
-  readonly terminal: boolean;
-  readonly fence: number;
+export interface TakenRun
+  extends ProjectKey, Columns<"run", "id" | "deployment_id" | "command" | "timeout_seconds" | "terminal" | "fence"> {
   /** Its control plane ended during the run. */
   readonly abandoned: boolean;
 }

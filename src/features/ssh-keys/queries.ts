@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const columns = [
   "ssh_key.id",
@@ -56,13 +56,10 @@ const shown = (db: Db | Tx, orgId: string) =>
     .select([...columns, isActive.as("active")])
     .where("ssh_key.org_id", "=", orgId);
 
-export interface NewKey {
-  readonly id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly public_key: string;
-  readonly fingerprint: string;
-  readonly created_by: string;
+export interface NewKey extends Columns<
+  "ssh_key",
+  "id" | "org_id" | "name" | "public_key" | "fingerprint" | "created_by"
+> {
   readonly created_at: Date;
 }
 

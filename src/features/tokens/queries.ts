@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Role, Scope } from "../../contract/access.ts";
 import { scopesOf } from "../../contract/routes.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 
 const columns = [
   "id",
@@ -66,18 +66,13 @@ export async function selectToken(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
-export interface NewToken {
-  readonly id: string;
-  readonly org_id: string;
-  readonly name: string;
+export interface NewToken
+  extends
+    Columns<"api_token", "id" | "org_id" | "name" | "platform_admin" | "approval_mode" | "prefix" | "hash">,
+    Columns<"api_token", "created_by"> {
   readonly role: Role;
-  readonly platform_admin: boolean;
   readonly scopes: readonly Scope[];
-  readonly approval_mode: boolean;
   readonly project_ids: readonly string[] | null;
-  readonly prefix: string;
-  readonly hash: Buffer;
-  readonly created_by: string | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
 }

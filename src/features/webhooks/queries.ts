@@ -2,7 +2,7 @@ import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import { limits } from "../../contract/limits.ts";
 import type { webhookEvents, WebhookFormat } from "../../contract/webhooks.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
 import { claimRow, holds, isNoneOf, type InProgress, type Lease } from "../../store/leases.ts";
 import { provenNow } from "../../store/proven-time.ts";
 
@@ -30,16 +30,12 @@ export async function countWebhooks(tx: Tx, orgId: string): Promise<number> {
   return Number((await query.where("org_id", "=", orgId).executeTakeFirstOrThrow()).count);
 }
 
-export interface NewWebhook {
-  readonly id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly sealed_url: Buffer;
-  readonly host: string;
+export interface NewWebhook extends Columns<
+  "webhook",
+  "id" | "org_id" | "name" | "sealed_url" | "host" | "sealed_secret" | "confirmed"
+> {
   readonly format: WebhookFormat;
   readonly events: (typeof webhookEvents)[number][];
-  readonly sealed_secret: Buffer;
-  readonly confirmed: boolean;
 }
 
 /** Inserts a webhook. An unconfirmed one is off. */
@@ -163,23 +159,15 @@ export function takeDelivery(db: Db, owner: string, inProgress: InProgress, busy
   });
 }
 
-export interface TakenDelivery {
-  readonly id: string;
-  readonly fence: number;
-  readonly org_id: string;
-  readonly webhook_id: string;
-  readonly event: string;
+export interface TakenDelivery
+  extends
+    Columns<"webhook_delivery", "id" | "fence" | "org_id" | "webhook_id" | "event" | "created_at">,
+    Columns<"webhook", "name" | "sealed_url" | "sealed_secret" | "failures" | "failing_since"> {
   readonly data: Readonly<Record<string, unknown>>;
   /** The number of attempts so far. */
   readonly made: number;
-  readonly created_at: string;
-  readonly name: string;
   readonly org: string;
-  readonly sealed_url: Buffer;
-  readonly sealed_secret: Buffer;
   readonly format: WebhookFormat;
-  readonly failures: number;
-  readonly failing_since: string | null;
 }
 
 /** One attempt, as stored in the delivery's row. */
