@@ -1,6 +1,6 @@
 import { developmentTools } from "./development-tools.ts";
 import { BuildRefused } from "./failures.ts";
-import { commandName, envOf, installArgs, toolOf } from "./manager-commands.ts";
+import { commandName, envOf, installArgs, toolOf } from "./install-commands.ts";
 import { nodeBuild, type NodeBuild } from "./node-build.ts";
 import { nodeStart, startScript } from "./node-start.ts";
 import { nodeWish } from "./node-version.ts";
