@@ -17,11 +17,13 @@ import { standOf } from "./stand.ts";
 /** Shows a project's header and tabs above each of its pages. */
 export function ProjectFrame() {
   const project = useProject();
+  // The header says how the project stands, which would move the page if it came later.
+  const { isPending } = useCall("overview.get", {});
   const slug = useSlug();
   if (project.error instanceof ApiError && project.error.status === 404)
     return <NotFound>This organization has no project {slug}.</NotFound>;
   return (
-    <PageView title={slug} of={project}>
+    <PageView title={slug} of={isPending ? { ...project, data: undefined } : project}>
       {(data) => (
         <>
           <Header project={data} />
