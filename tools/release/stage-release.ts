@@ -1,0 +1,78 @@
+import { glob, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { runOk, type RunOptions } from "../../src/kit/exec.ts";
+import { toolEnvironment } from "../../src/daemon/tool-environment.ts";
+import { productPackages, type Manifest, type PackageLock } from "./product-packages.ts";
+
+const checkout = resolve(import.meta.dirname, "../..");
+
+/** The processors that releases are made for, with what `uname` calls a machine that has one. */
+export const platforms = { x64: "Linux-x86_64", arm64: "Linux-aarch64" } as const;
+
+export interface Staged {
+  readonly version: string;
+  /** The commit's time in milliseconds since 1970. */
+  readonly timeMs: number;
+}
+
+/**
+ * Writes what a release contains into `folder`, which must not exist: the files of the newest commit without tests, the packages that they
+ * import, Node.js, npm, and the bundled dashboard. Fetches packages unless npm's cache holds them.
+ */
+export async function stageRelease(
+  folder: string,
+  { arch, publicKey }: { readonly arch: keyof typeof platforms; readonly publicKey: string },
+): Promise<Staged> {
+  const { stdout } = await tool("git", ["log", "-1", "--format=%H %ct"], checkout);
+  const [commit = "", seconds = ""] = stdout.trim().split(" ");
+  await mkdir(folder, { recursive: true });
+  await tool("git", ["archive", "--output", `${folder}.tar`, commit], checkout);
+  await tool("tar", ["-xf", `${folder}.tar`, "-C", folder], checkout);
+  await rm(`${folder}.tar`);
+  await bundleDashboard(folder);
+  await removeDevelopment(folder);
+  const { version } = await installPackages(folder);
+  await tool(join(checkout, "tools/release/toolchain"), [join(folder, ".toolchain"), platforms[arch]], folder);
+  await writeFile(join(folder, "release.json"), `${JSON.stringify({ version, commit })}\n`);
+  await writeFile(join(folder, "release-key.pem"), publicKey);
+  return { version, timeMs: Number(seconds) * 1000 };
+}
+
+function tool(file: string, args: readonly string[], cwd: string, options: RunOptions = {}) {
+  return runOk({ file, args }, { cwd, env: toolEnvironment(process.env), ...options });
+}
+
+async function bundleDashboard(folder: string): Promise<void> {
+  await symlink(join(checkout, "node_modules"), join(folder, "node_modules"));
+  const env = { ...toolEnvironment(process.env), NODE_ENV: "production" };
+  await tool(process.execPath, ["src/bundler/main.ts", "build", join(folder, "dashboard")], folder, { env });
+  await rm(join(folder, "node_modules"));
+}
+
+const development = [
+  ...["test", "tools/!(setup)", "tools/setup/!(prepare.sh)", ".*", "tsconfig.json"],
+  ...["src/{dashboard,bundler}", "src/**/*.{test,suite}.ts", "src/**/test-*.ts", "src/**/tsconfig.json"],
+];
+
+async function removeDevelopment(folder: string): Promise<void> {
+  for (const path of await Array.fromAsync(glob(development, { cwd: folder })))
+    await rm(join(folder, path), { recursive: true, force: true });
+}
+
+/** Installs the packages that the remaining files import, and returns the release's own manifest. */
+async function installPackages(folder: string): Promise<Manifest> {
+  const [manifestFile, lockFile] = [join(folder, "package.json"), join(folder, "package-lock.json")];
+  const sources = await Array.fromAsync(glob("src/**/*.{ts,mjs}", { cwd: folder }));
+  const texts = await Promise.all(sources.map((path) => readFile(join(folder, path), "utf8")));
+  const read = async <T>(file: string) => JSON.parse(await readFile(file, "utf8")) as T;
+  const kept = productPackages(await read<Manifest>(manifestFile), await read<PackageLock>(lockFile), texts);
+  const lock = `${JSON.stringify(kept.lock, null, 2)}\n`;
+  await writeFile(manifestFile, `${JSON.stringify(kept.manifest, null, 2)}\n`);
+  await writeFile(lockFile, lock);
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+  await tool("npm", ["ci", "--omit=dev", "--omit=optional", "--ignore-scripts", ...quiet], folder);
+  // The starters compare this with the lock file, and then leave the packages alone.
+  const { stdout } = await tool("cksum", [], folder, { stdin: lock });
+  await writeFile(join(folder, "node_modules/.berth-stamp"), stdout);
+  return kept.manifest;
+}
