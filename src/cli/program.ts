@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addActivity } from "./commands/activity.ts";
 import { addAlerts } from "./commands/alerts.ts";
@@ -42,6 +41,7 @@ import { addStatus } from "./commands/status.ts";
 import { addTimeline } from "./commands/timeline.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
+import { versionText } from "../kit/own-version.ts";
 import type { CliContext } from "./context.ts";
 import type { GlobalOptions } from "./environment.ts";
 
@@ -79,7 +79,7 @@ export function buildProgram(ctx: CliContext): Command {
   program
     .description("Deploy applications by git push, and look after them.")
     .usage("<command> [options]")
-    .version(ownVersion(), "-V, --version", "print the version")
+    .version(versionText(), "-V, --version", "print the version")
     .option("-p, --project <slug>", "the project")
     .option("--json", "print the API's own JSON, and errors as JSON on stderr")
     .option("--context <name>", "the login to use; `berth contexts` lists them")
@@ -106,11 +106,4 @@ function takeOverErrors(program: Command, ctx: CliContext): void {
     writeErr: (text) => void stderr.write(text),
     outputError: () => {},
   });
-}
-
-function ownVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return manifest.version;
 }

@@ -94,6 +94,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
   await using platform = await startScriptedPlatform({
     "platform.overview": () => ({
       version: "0.1.0",
+      commit: null,
       status: "ok",
       open_alerts: 0,
       organizations: count,

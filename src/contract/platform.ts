@@ -37,6 +37,8 @@ const machine = z.object({
 
 const overview = z.object({
   version: z.string(),
+  /** Of the sources that the control plane was built from; null if it does not know. */
+  commit: z.string().nullable(),
   status: z.enum(checkStatuses),
   open_alerts: count,
   organizations: z.object({ total: count, suspended: count }),

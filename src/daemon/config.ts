@@ -131,6 +131,8 @@ export function pathsIn(dataDir: string) {
     keyFile: join(dataDir, "secrets.key"),
     lock: join(dataDir, "berthd.lock"),
     ownPostgres: join(dataDir, "control-database"),
+    controlCopies: join(dataDir, "control-copies"),
+    upgrade: join(dataDir, "upgrade"),
     databases: join(dataDir, "databases"),
     repositories: join(dataDir, "repositories"),
     git: join(dataDir, "git"),

@@ -4,8 +4,9 @@ import { fileURLToPath } from "node:url";
 import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { StartRefused, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
+import { versionText } from "../kit/own-version.ts";
 
-const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --version | --help
 
   start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
   rotate-secrets   encrypt all secrets in the database with a new key
@@ -19,6 +20,7 @@ async function main(args: readonly string[]): Promise<void> {
   closeInheritedDescriptors();
   const [verb = "start"] = args;
   if (verb === "--help" || verb === "help") return say(usage);
+  if (verb === "--version") return say(versionText());
   if (verb === "start") return runFromCache(readConfigOrRefuse(optionsOf(args.slice(1))));
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   if (verb === "service") return runUnits(args.slice(1));

@@ -17,7 +17,7 @@ export interface BundleOptions {
 }
 
 /**
- * Builds the dashboard's bundle in the background unless this version has one. Returns a function that reports the bundle's state. The
+ * Builds the dashboard's bundle in the background unless this version has one; a release brings it. Returns a function that reports the bundle's state. The
  * bundle is not committed: it would be a generated file of 500 kB that conflicts with every change of a page.
  */
 export function prepareDashboard(options: BundleOptions): () => BundleState {
@@ -31,6 +31,8 @@ export function prepareDashboard(options: BundleOptions): () => BundleState {
 }
 
 async function bundle({ fallbackDir }: BundleOptions): Promise<DashboardBundle> {
+  const shipped = await readBundle(join(root, "dashboard"));
+  if (shipped !== undefined) return shipped;
   const version = await versionOfSources();
   const parent = (await isWritable(join(root, "node_modules")))
     ? join(root, "node_modules/.cache/berth-dashboard")

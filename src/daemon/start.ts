@@ -20,6 +20,7 @@ import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
 import { StartRefused, httpLimitsOf, pathsIn, pushLimitsOf, type Config } from "./config.ts";
+import { rehearsePending } from "./releases/control-copy.ts";
 import { holdDataFolder } from "./data-folder.ts";
 import { edgeListens, requireFreePorts } from "./edge.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
@@ -172,7 +173,11 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   own.guard();
   if (config.onStop === "stop") shutdown.onEnd("the control plane's database", () => own.stop());
   const { connection } = own;
-  const applied = await migrate({ connection }).catch((error: unknown) => {
+  const migrated = async () => {
+    await rehearsePending(config, { connection, programs: parts, log });
+    return migrate({ connection });
+  };
+  const applied = await migrated().catch((error: unknown) => {
     throw new StartRefused(`The control plane's database cannot be used: ${(error as Error).message}`, {
       cause: error,
     });

@@ -1,3 +1,4 @@
+import { readVersion } from "../kit/own-version.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 export interface ReadyCheck {
@@ -16,11 +17,17 @@ const checkTimeoutMs = 3000;
 
 /** Adds `GET /healthz` (the process responds) and `GET /readyz` (every part of its roles works; otherwise 503 and the list). */
 export function addHealth(app: FastifyInstance, checks: readonly ReadyCheck[], roles: readonly string[]): void {
+  const running = readVersion();
   app.get("/healthz", (_request: FastifyRequest, reply: FastifyReply) => answer(reply, 200, { status: "ok" }));
   app.get("/readyz", async (_request: FastifyRequest, reply: FastifyReply) => {
     const results = await Promise.all(checks.map(runCheck));
     const ready = results.every((result) => result.ok);
-    return answer(reply, ready ? 200 : 503, { status: ready ? "ready" : "not_ready", roles, checks: results });
+    return answer(reply, ready ? 200 : 503, {
+      status: ready ? "ready" : "not_ready",
+      ...running,
+      roles,
+      checks: results,
+    });
   });
 }
 

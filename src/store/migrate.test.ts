@@ -7,7 +7,7 @@ import pg from "pg";
 import { dropClone } from "../../tools/template-db/template.ts";
 import { testServer } from "../../tools/template-db/test-server.ts";
 import beforeBaseline from "./before-baseline.json" with { type: "json" };
-import { migrate } from "./migrate.ts";
+import { migrate, pendingMigrations } from "./migrate.ts";
 
 const server = await testServer();
 const folder = await mkdtemp(join(tmpdir(), "berth-migrate-"));
@@ -33,6 +33,15 @@ test("files are applied in their order, once", async () => {
   assert.deepEqual(await migrate({ connection, folder }), []);
 });
 
+test("an empty database has nothing pending and gets every file; a used one names what it would apply", async () => {
+  assert.deepEqual(await pendingMigrations({ connection, folder }), []);
+  await writeFile(join(folder, "0003-three.sql"), "-- contract\ndrop table one");
+  assert.equal((await migrate({ connection, folder })).length, 3);
+  await writeFile(join(folder, "0004-four.sql"), "-- expand\ncreate table four (id integer)");
+  assert.deepEqual(await pendingMigrations({ connection, folder }), ["0004-four.sql"]);
+  await rm(join(folder, "0004-four.sql"));
+});
+
 test("two starters at once apply each file once", async () => {
   const applied = await Promise.all([1, 2, 3, 4].map(() => migrate({ connection, folder })));
   assert.deepEqual(applied.flat().sort(), ["0001-one.sql", "0002-two.sql"]);
@@ -45,13 +54,16 @@ test("a file that was changed after it had been applied is refused by name", asy
   await assert.rejects(migrate({ connection, folder }), /0001-one\.sql was changed/);
 });
 
-test("a version runs on a schema that a newer one expanded, not on one that it contracted", async () => {
+test("a version runs on a schema that a newer one expanded, not on one that it contracted, which only finalizing does", async () => {
   await migrate({ connection, folder });
   await rm(join(folder, "0002-two.sql"));
   assert.deepEqual(await migrate({ connection, folder }), []);
   await writeFile(join(folder, "0002-two.sql"), expanding);
   await writeFile(join(folder, "0003-three.sql"), "-- contract\ndrop table one");
-  await migrate({ connection, folder });
+  assert.deepEqual(await pendingMigrations({ connection, folder }), []);
+  assert.deepEqual(await migrate({ connection, folder }), []);
+  assert.deepEqual(await pendingMigrations({ connection, folder, finalize: true }), ["0003-three.sql"]);
+  assert.deepEqual(await migrate({ connection, folder, finalize: true }), ["0003-three.sql"]);
   await rm(join(folder, "0003-three.sql"));
   await assert.rejects(migrate({ connection, folder }), /A newer version of Berth .*0003-three\.sql/);
 });

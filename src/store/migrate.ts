@@ -8,6 +8,8 @@ export interface MigrateOptions {
   readonly connection: pg.ClientConfig;
   /** The folder with the numbered SQL files. Defaults to the checkout's `sql`. */
   readonly folder?: string;
+  /** Also applies files that contract the schema, on which the version before then no longer runs. An empty database gets all files. */
+  readonly finalize?: boolean;
 }
 
 /** Thrown when the database and the SQL files contradict each other; the message is a sentence for the operator. */
@@ -18,7 +20,7 @@ class MigrationRefused extends Error {
 /**
  * Migrates the database to the newest schema and returns the names of the files it applied, in order. Forward only, one transaction per
  * file. Concurrent calls are safe: the second waits and finds nothing to do. Files of a newer version that only expanded the schema are
- * left alone: this version runs on it, too.
+ * left alone: this version runs on it, too. Files that contract the schema wait for `finalize`.
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = await readMigrations(options.folder ?? ownFolder);
@@ -29,9 +31,28 @@ export async function migrate(options: MigrateOptions): Promise<readonly string[
     await client.query("select pg_advisory_lock($1)", [lockNumber]);
     await client.query(ledger);
     await replaceByBaseline(client, files);
-    const pending = await compare(client, files);
+    const pending = await compare(client, files, options.finalize ?? false);
     for (const file of pending) await apply(client, file);
     return pending.map((file) => file.name);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Returns the names of the files that `migrate` would apply to a database that is in use; none for an empty one. Changes nothing. */
+export async function pendingMigrations(options: MigrateOptions): Promise<readonly string[]> {
+  const files = await readMigrations(options.folder ?? ownFolder);
+  const client = new pg.Client(options.connection);
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const found = await client.query<{ ledger: string | null }>("select to_regclass('schema_migration') as ledger");
+    if (found.rows[0]?.ledger === null) return [];
+    const { rows } = await client.query<{ name: string }>("select name from schema_migration");
+    const applied = new Set(rows.map(({ name }) => name));
+    const isNext = ({ name, kind }: Migration) =>
+      !applied.has(name) && (kind === "contract") === (options.finalize ?? false);
+    return files.filter(isNext).map(({ name }) => name);
   } finally {
     await client.end();
   }
@@ -90,7 +111,11 @@ async function replaceByBaseline(client: pg.Client, [baseline]: readonly Migrati
   await client.query("commit");
 }
 
-async function compare(client: pg.Client, files: readonly Migration[]): Promise<readonly Migration[]> {
+async function compare(
+  client: pg.Client,
+  files: readonly Migration[],
+  finalize: boolean,
+): Promise<readonly Migration[]> {
   const { rows } = await client.query<{ name: string; sha256: string; kind: string }>(
     "select name, sha256, kind from schema_migration order by name",
   );
@@ -109,7 +134,7 @@ async function compare(client: pg.Client, files: readonly Migration[]): Promise<
     }
   }
   const applied = new Set(rows.map((row) => row.name));
-  return files.filter((file) => !applied.has(file.name));
+  return files.filter(({ name, kind }) => !applied.has(name) && (kind === "expand" || finalize || rows.length === 0));
 }
 
 // Inserts the ledger row first: a concurrent process would wait on its key and then fail before it changes anything.

@@ -2,10 +2,14 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { packRelease, publicKeyOf, signRelease } from "./pack-release.ts";
-import { platforms, stageRelease } from "./stage-release.ts";
+import { stageRelease } from "./stage-release.ts";
 
 const { values } = parseArgs({
-  options: { key: { type: "string" }, to: { type: "string", default: "tmp/release" }, arch: { type: "string", multiple: true } },
+  options: {
+    key: { type: "string" },
+    to: { type: "string", default: "tmp/release" },
+    arch: { type: "string", multiple: true },
+  },
 });
 const arches = (values.arch ?? [process.arch]).map((name) => {
   if (name !== "x64" && name !== "arm64") throw new Error(`There are no releases for ${name}, only for x64 and arm64.`);
@@ -24,7 +28,7 @@ const archives: string[] = [];
 for (const arch of arches) {
   const folder = `${to}/stage-${arch}`;
   const staged = await stageRelease(folder, { arch, publicKey: `${publicKeyOf(privateKey)}\n` });
-  archives.push(await packRelease(folder, to, { ...staged, arch, level: 19 }));
+  archives.push(await packRelease(folder, to, { ...staged, arch }));
   await rm(folder, { recursive: true });
 }
 await signRelease(to, archives, privateKey);

@@ -39,7 +39,9 @@ export function productPackages(manifest: Manifest, lock: PackageLock, sources: 
 }
 
 function importedPackages(source: string): readonly string[] {
-  const names = source.matchAll(/^(?:import|export)\s(?:[\w\s{},*$]+\bfrom )?"([^".][^"]*)"|\bimport\("([^".][^"]*)"\)/gm);
+  const names = source.matchAll(
+    /^(?:import|export)\s(?:[\w\s{},*$]+\bfrom )?"([^".][^"]*)"|\bimport\("([^".][^"]*)"\)/gm,
+  );
   return [...names]
     .map(([, name = "", dynamic = name]) => dynamic)
     .filter((name) => !name.startsWith("node:"))
@@ -50,5 +52,7 @@ function importedPackages(source: string): readonly string[] {
 function resolveFolder({ packages }: PackageLock, from: string, name: string): string | undefined {
   const folder = `${from === "" ? "" : `${from}/`}node_modules/${name}`;
   if (folder in packages) return folder;
-  return from === "" ? undefined : resolveFolder({ packages }, from.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, ""), name);
+  return from === ""
+    ? undefined
+    : resolveFolder({ packages }, from.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, ""), name);
 }

@@ -9,6 +9,7 @@ import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
+import { versionText } from "../../kit/own-version.ts";
 import { counted } from "../../kit/counted.ts";
 import { rowCommand } from "../row-commands.ts";
 
@@ -96,7 +97,7 @@ function totals(paint: Paint, overview: Overview): string {
   return facts(paint, [
     [
       "platform",
-      `Berth ${overview.version}, ${paintStatus(paint, overview.status)}, ${counted(overview.open_alerts, "open alert")}`,
+      `Berth ${versionText(overview)}, ${paintStatus(paint, overview.status)}, ${counted(overview.open_alerts, "open alert")}`,
     ],
     ["organizations", `${organizations.total}, ${organizations.suspended} suspended`],
     ["projects", `${projects.total}, ${projects.serving} serving, ${projects.deleted} deleted`],

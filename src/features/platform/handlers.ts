@@ -4,6 +4,7 @@ import { recordEvent } from "../activity/activity.ts";
 import { countOpen } from "../alerts/alerts.ts";
 import { newestSource, requestBuild } from "../builds/builds.ts";
 import type { Context, Handlers, Waiting } from "../context.ts";
+import { readVersion } from "../../kit/own-version.ts";
 import { liveControlPlanes } from "../control-planes/control-planes.ts";
 import { comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
@@ -34,6 +35,7 @@ export const platform: Handlers<"platform"> = {
     const running = machines.filter(({ roles }) => roles.length === 0 || roles.includes("git"));
     return {
       version: platform.version,
+      commit: readVersion().commit,
       status: await overallStatus(tx, now),
       open_alerts: await countOpen(tx),
       organizations: { total: counts.organizations, suspended: counts.suspended },

@@ -43,7 +43,9 @@ function Totals({ data }: { readonly data: Overview }) {
           <State of={data.status} />
         </Link>
       </Fact>
-      <Fact label="Version">{data.version}</Fact>
+      <Fact label="Version">
+        {data.commit === null ? data.version : `${data.version} (${data.commit.slice(0, 8)})`}
+      </Fact>
       <Fact label="Organizations">
         {count(data.organizations.total)}
         {data.organizations.suspended > 0 && `, ${data.organizations.suspended} suspended`}

@@ -1,0 +1,97 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import pg, { type PoolConfig } from "pg";
+import { createLocalServer } from "../../adapters/postgres-host-local/server.ts";
+import { runOk } from "../../kit/exec.ts";
+import type { Log } from "../../kit/log.ts";
+import { removeRunFolder, runFolder } from "../../kit/run-folder.ts";
+import { migrate, pendingMigrations } from "../../store/migrate.ts";
+import { pathsIn, type Config } from "../config.ts";
+import type { MachineParts } from "../setup/machine.ts";
+
+/** How many copies of the control plane's database are kept, the newest ones. */
+const copiesKept = 3;
+const dumpTimeoutMs = 30 * 60_000;
+
+type Programs = Pick<MachineParts, "postgresBin" | "pgDump" | "pgRestore" | "bwrap">;
+
+/**
+ * Before a start migrates the control plane's database: copies it, and tries the migrations on the copy. Throws when they fail; the database
+ * is then as it was. Does nothing for an empty database, without pending migrations, and, except for a warning, for one of BERTH_DATABASE_URL.
+ */
+export async function rehearsePending(
+  config: Config,
+  { connection, programs, log }: { readonly connection: PoolConfig; readonly programs: Programs; readonly log: Log },
+): Promise<void> {
+  const pending = await pendingMigrations({ connection });
+  if (pending.length === 0) return;
+  if (config.databaseUrl !== null)
+    return log.warn({ pending }, "the server of BERTH_DATABASE_URL is migrated without a copy: its operator makes one");
+  const copy = await copyControlDatabase(config, { connection, programs });
+  await rehearseMigrations(config, programs, copy);
+  log.info({ copy, pending }, "copied the database and tried its migrations on the copy");
+}
+
+/** Writes the control plane's database to a file that `pg_restore` reads, and returns its path. Keeps the newest copies. */
+export async function copyControlDatabase(
+  config: Config,
+  { connection, programs }: { readonly connection: PoolConfig; readonly programs: Programs },
+): Promise<string> {
+  const folder = pathsIn(config.dataDir).controlCopies;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, `${new Date().toISOString().replaceAll(":", "")}.dump`);
+  const args = ["--format=custom", `--file=${file}.new`];
+  await runOk(
+    { file: needed(programs.pgDump), args },
+    { env: clientEnvironment(connection), timeoutMs: dumpTimeoutMs },
+  );
+  await runOk({ file: "mv", args: ["--", `${file}.new`, file] });
+  const copies = (await readdir(folder)).toSorted();
+  const kept = copies.filter((name) => name.endsWith(".dump")).slice(-copiesKept);
+  for (const name of copies.filter((each) => !kept.includes(each))) await rm(join(folder, name));
+  return file;
+}
+
+/** Restores a copy into an instance that exists only for this, and migrates it there. Throws when a migration fails. */
+export async function rehearseMigrations(config: Config, programs: Programs, copy: string): Promise<void> {
+  const dir = join(config.dataDir, "rehearsal");
+  const server = createLocalServer({
+    ...{ binDir: needed(programs.postgresBin), bwrap: programs.bwrap, dir, port: null },
+    socketDir: join(runFolder(dir), "server"),
+    uid: config.isRoot ? config.databaseUidBase - 1 : null,
+  });
+  const discard = async () => {
+    await server.stop();
+    removeRunFolder(dir);
+    await rm(dir, { recursive: true, force: true });
+  };
+  // A rehearsal that was interrupted.
+  await discard();
+  try {
+    await mkdir(dir, { mode: 0o700 });
+    await server.ensure();
+    const connection = server.superuserConnection("postgres");
+    const args = ["--exit-on-error", "--no-owner", "--dbname=postgres", copy];
+    await runOk(
+      { file: needed(programs.pgRestore), args },
+      { env: clientEnvironment(connection), timeoutMs: dumpTimeoutMs },
+    );
+    await migrate({ connection });
+  } finally {
+    await discard();
+  }
+}
+
+function needed(program: string | null): string {
+  if (program === null) throw new Error("PostgreSQL's programs are missing.");
+  return program;
+}
+
+/** Returns the variables of libpq for a connection: a password must not be an argument. */
+function clientEnvironment(connection: PoolConfig): Record<string, string> {
+  const { host, port, user, password, database } = new pg.Client(connection);
+  return {
+    ...{ PGHOST: host, PGPORT: String(port), PGUSER: user ?? "", PGPASSWORD: password ?? "" },
+    ...{ PGDATABASE: database ?? "", LC_ALL: "C.UTF-8" },
+  };
+}
