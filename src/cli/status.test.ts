@@ -95,6 +95,7 @@ test("platform shows the totals, and of each machine what it has and what takes 
     "platform.overview": () => ({
       version: "0.1.0",
       commit: null,
+      newer_version: null,
       status: "ok",
       open_alerts: 0,
       organizations: count,

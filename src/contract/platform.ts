@@ -35,10 +35,43 @@ const machine = z.object({
   }),
 });
 
+const versions = z.object({
+  version: z.string(),
+  commit: z.string().nullable(),
+  /** The newest released version, if it is newer; null also where `BERTH_RELEASE_URL` is not set. */
+  newer: z.string().nullable(),
+  /** Empty when the platform runs from a clone. */
+  installed: z.array(
+    z.object({
+      version: z.string(),
+      commit: z.string().nullable(),
+      /** Whether the next start uses it. */
+      current: z.boolean(),
+      /** Processes that run from it. Applications keep theirs until they are deployed again. */
+      processes: count,
+    }),
+  ),
+  /** Migrations that wait for `platform.finalize`. */
+  unfinalized: z.array(z.string()),
+  /** The newest upgrade; null when there was none. */
+  upgrade: z
+    .object({
+      from: z.string(),
+      to: z.string().nullable(),
+      status: z.enum(["in_progress", "done", "failed", "went_back"]),
+      /** Why it failed or went back. */
+      reason: z.string().nullable(),
+      steps: z.array(z.object({ step: z.string(), at: timestamp })),
+    })
+    .nullable(),
+});
+
 const overview = z.object({
   version: z.string(),
   /** Of the sources that the control plane was built from; null if it does not know. */
   commit: z.string().nullable(),
+  /** The newest released version, if it is newer. */
+  newer_version: z.string().nullable(),
   status: z.enum(checkStatuses),
   open_alerts: count,
   organizations: z.object({ total: count, suspended: count }),
@@ -107,6 +140,45 @@ const pooledMachine = z.object({
 const machineParams = z.object({ machine: z.string().min(1).max(100) });
 
 export const rows = [
+  row({
+    name: "platform.versions",
+    method: "GET",
+    path: "/v1/platform/versions",
+    access: "operator",
+    scope: "platform:read",
+    result: versions,
+    summary: "Show the installed versions of Berth, what runs from each, and how the newest upgrade went",
+  }),
+  row({
+    name: "platform.upgrade",
+    method: "POST",
+    path: "/v1/platform/upgrade",
+    access: "operator",
+    scope: "deployments:write",
+    approval: true,
+    body: z.strictObject({
+      /** A version, the address of a release, or an absolute path on the platform's machine; default: the newest version. */
+      source: z.string().min(1).max(1000).optional(),
+    }),
+    result: versions,
+    errors: ["conflict"],
+    activity: "org.platform_upgraded",
+    waits: true,
+    summary: "Upgrade the platform to a signed release; it goes back by itself if the new version does not serve",
+  }),
+  row({
+    name: "platform.finalize",
+    method: "POST",
+    path: "/v1/platform/finalize",
+    access: "operator",
+    scope: "deployments:write",
+    approval: true,
+    result: versions,
+    errors: ["conflict"],
+    activity: "org.platform_finalized",
+    waits: true,
+    summary: "Apply the migrations after which the version before can no longer run: there is no way back then",
+  }),
   row({
     ...ofProject,
     name: "platform.runtime",

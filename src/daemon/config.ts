@@ -133,6 +133,8 @@ export function pathsIn(dataDir: string) {
     ownPostgres: join(dataDir, "control-database"),
     controlCopies: join(dataDir, "control-copies"),
     upgrade: join(dataDir, "upgrade"),
+    controlCopies: join(dataDir, "control-copies"),
+    upgrade: join(dataDir, "upgrade"),
     databases: join(dataDir, "databases"),
     repositories: join(dataDir, "repositories"),
     git: join(dataDir, "git"),

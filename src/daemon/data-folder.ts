@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
-import { formatIdentity, isKnownDead, ownIdentity } from "../kit/processes.ts";
+import { formatIdentity, identify, isKnownDead, ownIdentity, type ProcessIdentity } from "../kit/processes.ts";
 import { StartRefused, pathsIn } from "./config.ts";
 
 /**
@@ -32,6 +32,13 @@ export function holdDataFolder(dataDir: string): { release(): void } {
 export function isDataFolderHeld(dataDir: string): boolean {
   const holder = readHolder(pathsIn(dataDir).lock);
   return holder !== undefined && !isAbandoned(holder);
+}
+
+/** Returns the process that holds the folder; undefined if none does. */
+export function holderOf(dataDir: string): ProcessIdentity | undefined {
+  const holder = readHolder(pathsIn(dataDir).lock);
+  const found = holder === undefined ? undefined : identify(Number(holder.split("/")[1]));
+  return found !== undefined && formatIdentity(found) === holder ? found : undefined;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
-import { fileURLToPath } from "node:url";
 import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { StartRefused, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
 import { versionText } from "../kit/own-version.ts";
+import { programPath } from "./releases/installation.ts";
+import { continueUpgrade } from "./releases/upgrades.ts";
 
 const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --version | --help
 
@@ -22,6 +23,9 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "--help" || verb === "help") return say(usage);
   if (verb === "--version") return say(versionText());
   if (verb === "start") return runFromCache(readConfigOrRefuse(optionsOf(args.slice(1))));
+  if (verb === "upgrade") return (await import("./releases/run-upgrade.ts")).runUpgrade(readConfigOrRefuse());
+  if (verb === "continue-upgrade") return continueUpgrade(readConfigOrRefuse());
+  if (verb === "rehearse") return (await import("./releases/rehearse.ts")).rehearse(readConfigOrRefuse(), args[1]);
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
@@ -31,7 +35,7 @@ async function runUnits(args: readonly string[]): Promise<void> {
   const [verb, ...options] = args;
   const { runUnitCommand, unitUsage } = await import("./systemd/run-unit-command.ts");
   if (args.some((arg) => arg === "--help" || arg === "-h" || arg === "help")) return say(unitUsage);
-  const starter = fileURLToPath(new URL("../../bin/berthd", import.meta.url));
+  const starter = programPath("berthd");
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }
 
@@ -60,6 +64,8 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
 async function runFromCache(config: Config): Promise<void> {
   const { adminToken, compiledCode } = pathsIn(config.dataDir);
   if (existsSync(adminToken)) enableCompileCache(compiledCode);
+  // Here, so that an upgrade to a version that fails further on goes back.
+  await continueUpgrade(config);
   const { runPlatform } = await import("./run-platform.ts");
   await runPlatform(config, say);
 }

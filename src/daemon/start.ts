@@ -21,6 +21,7 @@ import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
 import { StartRefused, httpLimitsOf, pathsIn, pushLimitsOf, type Config } from "./config.ts";
 import { rehearsePending } from "./releases/control-copy.ts";
+import { openReleases } from "./releases/upgrades.ts";
 import { holdDataFolder } from "./data-folder.ts";
 import { edgeListens, requireFreePorts } from "./edge.ts";
 import { ensureFirstOrganization } from "./first-start.ts";
@@ -71,7 +72,7 @@ export async function startPlatform(
   const parts = await partsOf(config, log);
   say("Starting the control plane's database");
   requireOwnDatabase(config);
-  const { database, requests, wakeups } = await openStore(config, parts, shutdown, log);
+  const { database, requests, wakeups, releases } = await openStore(config, parts, shutdown, log);
   await requireMatchingData(config, database.db);
   await restoreMachineName(config, database.db);
   if (isPrimary) say("Testing which isolation this machine supports");
@@ -95,7 +96,7 @@ export async function startPlatform(
   });
   const sshHostKey = git?.fingerprint ?? (await findPrimary(platform.db))?.ssh_host_key ?? "";
   const api = createHttpServer({
-    platform: handlerPlatform(config, { ...platform, db: requests.db }, { admitsCode: admits, sshHostKey }),
+    platform: handlerPlatform(config, { ...platform, db: requests.db }, { admitsCode: admits, sshHostKey, releases }),
     log,
     checks: readinessChecks(platform, reconcilers, { roles: config.roles, git }),
     roles: config.roles,
@@ -189,7 +190,9 @@ async function openStore(config: Config, parts: MachineParts, shutdown: Shutdown
   shutdown.onEnd("database connections", async () => void (await Promise.all([database.close(), requests.close()])));
   const wakeups = await openWakeups({ connection, log });
   shutdown.onEnd("wake-ups", () => wakeups.close());
-  return { database, requests, wakeups };
+  const { releases, close } = openReleases(config, { connection, log });
+  shutdown.onEnd("looking for releases", async () => close());
+  return { database, requests, wakeups, releases };
 }
 
 interface GitParts {
@@ -228,7 +231,11 @@ async function openGit(config: Config, { parts, platform, confinement, admits }:
   });
 }
 
-function handlerPlatform(config: Config, platform: Platform, more: Pick<HandlerPlatform, "admitsCode" | "sshHostKey">) {
+function handlerPlatform(
+  config: Config,
+  platform: Platform,
+  more: Pick<HandlerPlatform, "admitsCode" | "sshHostKey" | "releases">,
+) {
   return {
     ...platform,
     ...more,

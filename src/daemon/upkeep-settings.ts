@@ -7,6 +7,12 @@ export const operationSettings = {
   install: flag("BERTH_INSTALL", true).means(
     "Install missing parts of the machine (PostgreSQL, bubblewrap …) when that is possible.",
   ),
+  releaseUrl: optional("BERTH_RELEASE_URL").means(
+    "The address or folder of Berth's releases: where `berth platform upgrade` finds them, and newer versions are looked for once a day. Unset: not at all.",
+  ),
+  upgradeWatchSeconds: whole("BERTH_UPGRADE_WATCH_SECONDS", 60, [1, 3600]).means(
+    "How long an upgrade watches the new version before it is complete; until then it goes back by itself.",
+  ),
   example: flag("BERTH_EXAMPLE", true).means("Deploy an example application on the first start."),
   logFormat: choice("BERTH_LOG_FORMAT", ["text", "json"]).means("How the control plane logs to standard output."),
   logLevel: choice("BERTH_LOG_LEVEL", ["info", "debug", "warn", "error"]).means("The lowest level that is logged."),

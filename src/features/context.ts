@@ -10,6 +10,7 @@ import type { Dns } from "../ports/dns.ts";
 import type { LogStore } from "../ports/log-store.ts";
 import type { MailTo, Notifier } from "../ports/notifier.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
+import type { Releases } from "../ports/releases.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Storages } from "../ports/storage.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
@@ -71,6 +72,7 @@ export interface HandlerPlatform {
     readonly purgeDays: number;
   };
   readonly terminals: Terminals;
+  readonly releases: Releases;
   readonly domains: DomainSettings;
   readonly version: string;
   /** The fingerprint of the SSH host key, in the form that SSH clients show. */

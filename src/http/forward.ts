@@ -134,9 +134,12 @@ const names: ReadonlySet<string> = new Set<RouteName>([
   "diagnosis.get",
   "platform.dismiss",
   "platform.drain",
+  "platform.finalize",
   "platform.join",
   "platform.machines",
   "platform.move",
+  "platform.upgrade",
+  "platform.versions",
   // Shows the human who approves it what the project's database holds.
   "projects.delete",
 ]);

@@ -77,6 +77,8 @@ export const losses: Readonly<Record<string, Loss>> = {
   "orgs.enable": { adds: "an organization that had stopped" },
   "approvals.withdraw": { adds: "nothing: only the token's own request ends" },
   "platform.move": { brings_back: "a move to the earlier runtime" },
+  "platform.upgrade": "asks",
+  "platform.finalize": "asks",
   "platform.join": "asks",
   "platform.drain": { brings_back: "the same request with the opposite value; replicas move before they stop" },
   "platform.dismiss": "asks",

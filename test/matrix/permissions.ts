@@ -578,6 +578,19 @@ export const permissions: Readonly<Record<string, Permission>> = {
   "status.get": { ...operator, path: () => "/v1/status" },
   "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
   "platform.machines": { ...operator, path: () => "/v1/platform/machines" },
+  "platform.versions": { ...operator, path: () => "/v1/platform/versions" },
+  // The platforms of tests run from a clone.
+  "platform.upgrade": {
+    ...changesMachines,
+    approval: true,
+    method: "POST",
+    path: () => "/v1/platform/upgrade",
+    body: () => ({}),
+  },
+  "platform.finalize": {
+    ...{ ...changesMachines, approval: true, method: "POST", path: () => "/v1/platform/finalize" },
+    allowed: 200,
+  },
   "platform.join": { ...changesMachines, approval: true, method: "POST", path: () => "/v1/platform/machines" },
   "platform.drain": {
     ...changesMachines,

@@ -132,11 +132,20 @@ async function createPlatform(
     sshHostKey: "SHA256:test",
     admitsCode: () => true,
     terminals: createTerminals(),
+    releases: noReleases,
   };
 }
 
 /** Disk limits of a project in tests. */
 export const testDiskLimits = { storage_bytes: 1e9, database_bytes: 1e9, images_bytes: 1e9, backups_bytes: 1e9 };
+
+/** The releases of a platform that runs from a clone. */
+const noReleases: HandlerPlatform["releases"] = {
+  newer: () => null,
+  report: async () => ({ installed: [], unfinalized: [], upgrade: null }),
+  upgrade: async () => "clone",
+  finalize: async () => [],
+};
 
 /** A disk with enough free space. */
 export const emptyDisk: DataDisk = {

@@ -11,6 +11,7 @@ import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { versionText } from "../../kit/own-version.ts";
 import { counted } from "../../kit/counted.ts";
+import { addVersions } from "./platform-versions.ts";
 import { rowCommand } from "../row-commands.ts";
 
 /** Adds `berth platform`: what runs, and what it uses. */
@@ -18,7 +19,7 @@ export function addPlatform(program: Command, ctx: CliContext): void {
   const platform = addGroup(
     program,
     "platform",
-    "Show what runs on the platform, and move projects (for the platform's operator)",
+    "Show what runs on the platform, move projects, and upgrade Berth (for the platform's operator)",
   );
   rowCommand(platform, ctx, {
     row: "platform.overview",
@@ -29,6 +30,7 @@ export function addPlatform(program: Command, ctx: CliContext): void {
     text: describe,
   });
   addRuntime(platform, ctx);
+  addVersions(platform, ctx);
 }
 
 type RuntimeOfProject = Answer<"platform.runtime">;
@@ -99,6 +101,7 @@ function totals(paint: Paint, overview: Overview): string {
       "platform",
       `Berth ${versionText(overview)}, ${paintStatus(paint, overview.status)}, ${counted(overview.open_alerts, "open alert")}`,
     ],
+    ["newer version", overview.newer_version === null ? null : `${overview.newer_version}: berth platform upgrade`],
     ["organizations", `${organizations.total}, ${organizations.suspended} suspended`],
     ["projects", `${projects.total}, ${projects.serving} serving, ${projects.deleted} deleted`],
     ["replicas", String(overview.replicas)],

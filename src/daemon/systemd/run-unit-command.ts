@@ -51,16 +51,20 @@ As root, the units are system units; with --user (the default for an ordinary us
 function placeOf({ options, config }: UnitCommand): Place {
   const unknown = options.find((option) => option !== "--user");
   if (unknown !== undefined) throw new StartRefused(`berthd service does not know "${unknown}".\n${unitUsage}`);
-  if (config.isRoot && !options.includes("--user"))
+  return placeIn(config.isRoot && !options.includes("--user") ? "system" : "user");
+}
+
+function placeIn(scope: UnitPlan["scope"]): Place {
+  if (scope === "system")
     return {
-      scope: "system",
+      scope,
       unitFolder: "/etc/systemd/system",
       environmentFile: "/etc/berth/berth.env",
       systemctl: [],
     };
   const settingsFolder = join(homedir(), ".config");
   return {
-    scope: "user",
+    scope,
     unitFolder: join(settingsFolder, "systemd", "user"),
     environmentFile: join(settingsFolder, "berth", "berthd.env"),
     systemctl: ["--user"],
@@ -91,6 +95,11 @@ function writeSettings(file: string, given: GivenSettings, standard: GivenSettin
   mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
   const text = settingsText(existsSync(file) ? readFileSync(file, "utf8") : null, given, standard);
   writeFileSync(file, text, { mode: 0o600 });
+}
+
+/** Restarts the control plane's service; applications, edge and databases go on. */
+export async function restartService(scope: UnitPlan["scope"]): Promise<void> {
+  await systemctl(placeIn(scope), ["restart", unitNames.controlPlane]);
 }
 
 async function uninstall(place: Place, say: Say): Promise<void> {
@@ -173,6 +182,8 @@ function controlPlane(plan: UnitPlan): readonly Section[] {
       "Service",
       [
         "Type=exec",
+        // Before a version that cannot start, the upgrade to it must go on, to go back. The file names the version that does that.
+        `ExecStartPre=-/bin/sh -c ${quoted(`[ ! -f "$$0" ] || exec "$$(cat "$$0")" continue-upgrade`)} ${quoted(join(plan.dataDir, "upgrade/runner"))}`,
         `ExecStart=${quoted(plan.starter)} start`,
         `Environment=${quoted(`HOME=${plan.home}`)} ${quoted(`PATH=${plan.searchPath}`)} BERTH_ON_STOP=keep`,
         `EnvironmentFile=-${escaped(plan.environmentFile)}`,

@@ -156,6 +156,14 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () =>
       "It contains the swarm's secrets: anyone who has it can add machines that run every organization's code.",
   },
+  "platform.upgrade": {
+    order: ({ target }) => `Upgrade the platform to ${target}`,
+    effect: () => "Applications go on. Only signed releases are installed; one that does not serve is replaced again.",
+  },
+  "platform.finalize": {
+    order: ({ target }) => `Finalize the database of Berth ${target}`,
+    effect: () => "The version before can then no longer run on it: there is no way back.",
+  },
   "platform.dismiss": {
     order: ({ target }) => `Remove the machine ${target} from the swarm`,
     effect: () => "It gets no replicas any more. Those that the swarm still counts on it start elsewhere.",

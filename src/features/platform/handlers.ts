@@ -11,8 +11,15 @@ import { requireRoomForBuild } from "../disk/disk.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { overallStatus } from "../status/status.ts";
 import * as queries from "./queries.ts";
+import { finalizePlatform, showVersions, upgradePlatform } from "./versions.ts";
 
 export const platform: Handlers<"platform"> = {
+  versions: ({ platform }) => showVersions(platform),
+
+  upgrade: (ctx, { body }) => upgradePlatform(ctx, body.source ?? null),
+
+  finalize: (ctx) => finalizePlatform(ctx),
+
   runtime: (ctx) => showRuntime(ctx),
 
   move: (ctx, { body }) => moveProject(ctx, body.runtime),
@@ -36,6 +43,7 @@ export const platform: Handlers<"platform"> = {
     return {
       version: platform.version,
       commit: readVersion().commit,
+      newer_version: platform.releases.newer(),
       status: await overallStatus(tx, now),
       open_alerts: await countOpen(tx),
       organizations: { total: counts.organizations, suspended: counts.suspended },

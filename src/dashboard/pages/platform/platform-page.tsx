@@ -45,6 +45,7 @@ function Totals({ data }: { readonly data: Overview }) {
       </Fact>
       <Fact label="Version">
         {data.commit === null ? data.version : `${data.version} (${data.commit.slice(0, 8)})`}
+        {data.newer_version !== null && `; ${data.newer_version} is there: berth platform upgrade`}
       </Fact>
       <Fact label="Organizations">
         {count(data.organizations.total)}

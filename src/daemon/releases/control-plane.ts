@@ -1,0 +1,98 @@
+import { mkdirSync } from "node:fs";
+import { request } from "node:http";
+import { basename, join } from "node:path";
+import { startDetached } from "../../kit/exec.ts";
+import type { OwnVersion } from "../../kit/own-version.ts";
+import { isAlive, sendSignal } from "../../kit/processes.ts";
+import { ownGroup, ownLegacyGroup, unitNames } from "../../kit/tenant-group.ts";
+import { until } from "../../kit/until.ts";
+import { givenSettings, pathsIn, type Config } from "../config.ts";
+import { holderOf } from "../data-folder.ts";
+import { restartService } from "../systemd/run-unit-command.ts";
+
+/** What `/readyz` reports; null when nothing listens. */
+export interface Readiness extends OwnVersion {
+  readonly isReady: boolean;
+  /** The first part that does not work, as a sentence. */
+  readonly detail: string | null;
+}
+
+const requestTimeoutMs = 10_000;
+const stopTimeoutMs = 150_000;
+
+export async function readReadiness(config: Config): Promise<Readiness | null> {
+  const answer = await ask({ config, port: config.httpPort, path: "/readyz" });
+  if (answer === null) return null;
+  const body = JSON.parse(answer.text) as OwnVersion & {
+    checks: { name: string; ok: boolean; detail: string | null }[];
+  };
+  const failing = body.checks.find(({ ok }) => !ok);
+  const detail = failing === undefined ? null : `${failing.name}: ${failing.detail ?? "not ready"}`;
+  return { version: body.version, commit: body.commit, isReady: answer.status === 200, detail };
+}
+
+/** Returns the status of a hostname's first page, through the edge; null when it does not answer. */
+export async function askApplication(config: Config, hostname: string): Promise<number | null> {
+  return (await ask({ config, port: config.edgePort, path: "/", host: hostname }))?.status ?? null;
+}
+
+interface Question {
+  readonly config: Pick<Config, "listen">;
+  readonly port: number;
+  readonly path: string;
+  readonly host?: string;
+}
+
+function ask({ config: { listen }, port, path, host }: Question): Promise<{ status: number; text: string } | null> {
+  const address = listen === "0.0.0.0" ? "127.0.0.1" : listen === "::" ? "::1" : listen;
+  const headers = host === undefined ? {} : { host };
+  return new Promise((resolve) => {
+    const asked = request({ host: address, port, path, headers, timeout: requestTimeoutMs }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      response.once("error", () => resolve(null));
+    });
+    asked.once("timeout", () => asked.destroy());
+    asked.once("error", () => resolve(null));
+    asked.end();
+  });
+}
+
+/** Whose systemd runs a control plane as its service; null: none. */
+export type Service = "system" | "user" | null;
+
+/** Returns whose service this process is. */
+export function ownService(): Service {
+  const folder = (ownGroup() ?? ownLegacyGroup())?.folder ?? "";
+  if (basename(folder) !== unitNames.controlPlane) return null;
+  return folder.includes("/user@") ? "user" : "system";
+}
+
+/**
+ * Ends the control plane of the data folder, if one runs, and starts `starter`. A service is restarted by systemd, from the current version;
+ * otherwise the new one runs in the background, with its output in `logs/berthd.log`.
+ */
+export async function restartControlPlane(config: Config, service: Service, starter: string): Promise<void> {
+  if (service !== null) return restartService(service);
+  await endControlPlane(config);
+  const { logs } = pathsIn(config.dataDir);
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), {
+    env: serviceEnvironment(config),
+  });
+}
+
+async function endControlPlane({ dataDir }: Config): Promise<void> {
+  const holder = holderOf(dataDir);
+  if (holder === undefined) return;
+  const isGone = () => (isAlive(holder) ? undefined : true);
+  sendSignal(holder, "SIGTERM");
+  if ((await until(isGone, { timeoutMs: stopTimeoutMs })) === undefined) sendSignal(holder, "SIGKILL");
+  await until(isGone, { timeoutMs: stopTimeoutMs });
+}
+
+/** Returns the environment that a control plane of this configuration is started with. */
+export function serviceEnvironment(config: Config): Record<string, string> {
+  return { ...config.toolEnvironment, ...givenSettings() };
+}

@@ -1,0 +1,127 @@
+import { createHash, verify } from "node:crypto";
+import { createReadStream, createWriteStream, existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdDecompress } from "node:zlib";
+import { compare, valid } from "semver";
+import { extract } from "tar";
+import { ownFolder } from "../../kit/own-version.ts";
+import type { Installation } from "./installation.ts";
+
+/** A release as its signed list names it. */
+interface Listed {
+  readonly version: string;
+  readonly archive: string;
+  readonly sha256: string;
+}
+
+// What a version takes unpacked, and its archive.
+const neededBytes = 400 * 1024 * 1024;
+const listTimeoutMs = 30_000;
+const archiveTimeoutMs = 30 * 60_000;
+
+/**
+ * Returns the newest release for this machine at an address or in a folder; undefined if there is none. Throws unless the list is signed with
+ * the key of the running version.
+ */
+export async function newestRelease(place: string, named?: string): Promise<Listed | undefined> {
+  const sums = await read(place, "SHA256SUMS");
+  const key = await readFile(join(ownFolder, "release-key.pem"));
+  if (!verify(null, sums, key, await read(place, "SHA256SUMS.sig")))
+    throw new Error(`SHA256SUMS of ${place} is not signed with the key of the installed version.`);
+  const lines = sums.toString().matchAll(/^([0-9a-f]{64}) {2}(berth-([0-9][\w.+-]*)-linux-(x64|arm64)\.tar\.zst)$/gm);
+  return [...lines]
+    .map(([, sha256 = "", archive = "", version = "", arch]) => ({ sha256, archive, version, arch }))
+    .filter(({ version, arch }) => arch === process.arch && valid(version) !== null && version === (named ?? version))
+    .toSorted((one, other) => compare(one.version, other.version))
+    .at(-1);
+}
+
+/**
+ * Installs a release beside the others and returns its version. `source` is a version at `standard` (BERTH_RELEASE_URL), the address or
+ * folder of a release, an archive beside its signed list, or null for the newest at `standard`. Idempotent.
+ */
+export async function fetchRelease(
+  installation: Installation,
+  source: string | null,
+  standard: string | null,
+): Promise<string> {
+  const { place, named } = placeOf(source, standard);
+  const listed = await newestRelease(place, named.version);
+  const isNamed = named.archive === undefined || listed?.archive === named.archive;
+  if (listed === undefined || !isNamed)
+    throw new Error(`${place} has no release ${named.version ?? ""} for this machine.`);
+  const target = join(installation.versions, listed.version);
+  const installed = await readFile(join(target, ".sha256"), "utf8").catch(() => "");
+  if (installed.trim() === listed.sha256) return listed.version;
+  if (existsSync(target)) throw new Error(`${target} holds another build of ${listed.version}.`);
+  const { bavail, bsize } = await statfs(installation.versions);
+  if (bavail * bsize < neededBytes) throw new Error(`The disk of ${installation.versions} has less than 400 MiB free.`);
+  const scratch = await mkdtemp(join(installation.versions, ".install."));
+  try {
+    await unpack(await download(place, listed, scratch), listed, scratch);
+    await writeFile(join(scratch, "tree/.sha256"), `${listed.sha256}\n`);
+    await rename(join(scratch, "tree"), target);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+  return listed.version;
+}
+
+function placeOf(source: string | null, standard: string | null) {
+  const isVersion = source !== null && valid(source) !== null;
+  if (source === null || isVersion) {
+    if (standard === null)
+      throw new Error("Name a release: the address of its folder, or its archive. BERTH_RELEASE_URL is not set.");
+    return { place: standard, named: isVersion ? { version: source } : {} };
+  }
+  if (!source.endsWith(".tar.zst")) return { place: source, named: {} };
+  const archive = basename(source);
+  return {
+    place: dirname(source),
+    named: { archive, version: /^berth-(.+)-linux-\w+\.tar\.zst$/.exec(archive)?.[1] ?? "" },
+  };
+}
+
+const isAddress = (place: string) => /^https?:\/\//.test(place);
+
+async function read(place: string, name: string): Promise<Buffer> {
+  if (!isAddress(place)) return readFile(join(place, name));
+  return Buffer.from(await (await get(place, name, listTimeoutMs)).arrayBuffer());
+}
+
+async function get(place: string, name: string, timeoutMs: number): Promise<Response> {
+  const response = await fetch(`${place.replace(/\/$/, "")}/${name}`, { signal: AbortSignal.timeout(timeoutMs) });
+  if (!response.ok) throw new Error(`${place} answered ${response.status} for ${name}.`);
+  return response;
+}
+
+async function download(place: string, { archive }: Listed, scratch: string): Promise<string> {
+  if (!isAddress(place)) return join(place, archive);
+  const file = join(scratch, archive);
+  const { body } = await get(place, archive, archiveTimeoutMs);
+  if (body === null) throw new Error(`${place} sent nothing for ${archive}.`);
+  await pipeline(Readable.fromWeb(body), createWriteStream(file));
+  return file;
+}
+
+// The digest is that of the bytes that are unpacked, so the file may change meanwhile.
+async function unpack(file: string, { sha256, archive }: Listed, scratch: string): Promise<void> {
+  const hash = createHash("sha256");
+  const hashed = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  await mkdir(join(scratch, "tree"));
+  await pipeline(
+    createReadStream(file),
+    hashed,
+    createZstdDecompress(),
+    extract({ cwd: join(scratch, "tree"), strip: 1 }),
+  );
+  if (hash.digest("hex") !== sha256) throw new Error(`${archive} does not have the checksum that SHA256SUMS names.`);
+}

@@ -1,0 +1,73 @@
+import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { dirname } from "node:path";
+import type { UpgradeStep } from "../../ports/releases.ts";
+import { readTextOrEmpty } from "../../kit/whole-file.ts";
+
+/** The steps of an upgrade, in order. From `switching` on, an upgrade that fails goes back. */
+export const upgradeSteps = [
+  "requested",
+  "fetched",
+  "checked",
+  "copied",
+  "rehearsed",
+  "switching",
+  "switched",
+  "done",
+] as const;
+
+/** A line of the file: a step that is complete, and what later steps need to know. */
+export interface Step extends UpgradeStep {
+  /** With `requested`: what to install, and the version that runs. */
+  readonly source?: string | null;
+  readonly from?: string;
+  /** Whose systemd runs the control plane. */
+  readonly service?: "system" | "user" | null;
+  /** With `fetched`. */
+  readonly to?: string;
+  /** With `checked`: hostnames whose applications answered. */
+  readonly answered?: readonly string[];
+  /** With `copied`. */
+  readonly copy?: string;
+}
+
+/** Reads the lines; a line that a power failure cut off does not count. */
+export function readSteps(file: string): readonly Step[] {
+  return readTextOrEmpty(file)
+    .split("\n")
+    .slice(0, -1)
+    .flatMap((line) => {
+      try {
+        return [JSON.parse(line) as Step];
+      } catch {
+        return [];
+      }
+    });
+}
+
+/** Appends a line, which a power failure then does not lose. */
+export function appendStep(file: string, step: Omit<Step, "at">): void {
+  const text = readTextOrEmpty(file);
+  const descriptor = openSync(file, "a", 0o600);
+  try {
+    appendFileSync(
+      descriptor,
+      `${text === "" || text.endsWith("\n") ? "" : "\n"}${JSON.stringify({ ...step, at: new Date().toISOString() })}\n`,
+    );
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Begins the file of a new upgrade; the one before stays beside it. */
+export function beginSteps(file: string, request: Pick<Step, "source" | "from" | "service">): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (existsSync(file)) renameSync(file, `${file}.before`);
+  appendStep(file, { step: "requested", ...request });
+}
+
+/** Returns whether the upgrade of these lines has neither succeeded nor failed. */
+export function isUnderWay(steps: readonly Step[]): boolean {
+  const last = steps.at(-1)?.step;
+  return last !== undefined && last !== "done" && last !== "failed" && last !== "back";
+}

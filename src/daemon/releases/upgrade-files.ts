@@ -1,0 +1,14 @@
+import { join } from "node:path";
+import { pathsIn } from "../config.ts";
+
+/** Returns the files of the newest upgrade: its steps, the program that continues it (while it runs), its lock and its output. */
+export function upgradeFiles(dataDir: string) {
+  const { upgrade } = pathsIn(dataDir);
+  return {
+    folder: upgrade,
+    steps: join(upgrade, "steps"),
+    runner: join(upgrade, "runner"),
+    lock: join(upgrade, "lock"),
+    log: join(upgrade, "log"),
+  };
+}
