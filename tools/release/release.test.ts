@@ -5,7 +5,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, readlink, readdir, rm, stat, write
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { run, runOk, systemPath } from "../../src/kit/exec.ts";
 import { readVersion } from "../../src/kit/own-version.ts";
@@ -34,7 +34,7 @@ before(async () => {
       () => response.writeHead(404).end(),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 
@@ -136,7 +136,7 @@ describe("install.sh", () => {
       const prefix = await home("root");
       const { stderr } = await start(["--from", release, "--prefix", join(prefix, "berth")], {
         prefix,
-        script: "install.sh",
+        script: resolve(import.meta.dirname, "../../install.sh"),
       });
       assert.match(stderr, /has no key/);
       await rm(prefix, { recursive: true });
