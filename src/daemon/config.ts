@@ -133,8 +133,6 @@ export function pathsIn(dataDir: string) {
     ownPostgres: join(dataDir, "control-database"),
     controlCopies: join(dataDir, "control-copies"),
     upgrade: join(dataDir, "upgrade"),
-    controlCopies: join(dataDir, "control-copies"),
-    upgrade: join(dataDir, "upgrade"),
     databases: join(dataDir, "databases"),
     repositories: join(dataDir, "repositories"),
     git: join(dataDir, "git"),

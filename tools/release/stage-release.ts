@@ -1,10 +1,11 @@
 import { glob, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { runOk, type RunOptions } from "../../src/kit/exec.ts";
-import { toolEnvironment } from "../../src/daemon/tool-environment.ts";
+import { readConfig } from "../../src/daemon/config.ts";
 import { productPackages, type Manifest, type PackageLock } from "./product-packages.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
+const { toolEnvironment } = readConfig();
 
 /** The processors that releases are made for, with what `uname` calls a machine that has one. */
 export const platforms = { x64: "Linux-x86_64", arm64: "Linux-aarch64" } as const;
@@ -39,12 +40,12 @@ export async function stageRelease(
 }
 
 function tool(file: string, args: readonly string[], cwd: string, options: RunOptions = {}) {
-  return runOk({ file, args }, { cwd, env: toolEnvironment(process.env), ...options });
+  return runOk({ file, args }, { cwd, env: toolEnvironment, ...options });
 }
 
 async function bundleDashboard(folder: string): Promise<void> {
   await symlink(join(checkout, "node_modules"), join(folder, "node_modules"));
-  const env = { ...toolEnvironment(process.env), NODE_ENV: "production" };
+  const env = { ...toolEnvironment, NODE_ENV: "production" };
   await tool(process.execPath, ["src/bundler/main.ts", "build", join(folder, "dashboard")], folder, { env });
   await rm(join(folder, "node_modules"));
 }

@@ -67,8 +67,9 @@ async function ended(look: () => Promise<Versions>, say: (label: string) => void
       failures += 1;
       if (failures > mostFailures) throw error;
     });
-    if (shown?.upgrade != null && shown.upgrade.status !== "in_progress") return shown;
-    if (shown?.upgrade != null) say(`Upgrading Berth: ${shown.upgrade.steps.at(-1)?.step ?? ""}`);
+    const status = shown?.upgrade?.status ?? "in_progress";
+    if (shown !== undefined && status !== "in_progress") return shown;
+    if (shown !== undefined) say(`Upgrading Berth: ${shown.upgrade?.steps.at(-1)?.step ?? "requested"}`);
     await sleep(lookEveryMs);
   }
 }

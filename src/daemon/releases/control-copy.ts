@@ -6,7 +6,7 @@ import { runOk } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { removeRunFolder, runFolder } from "../../kit/run-folder.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
-import { pathsIn, type Config } from "../config.ts";
+import { firstDatabaseUid, pathsIn, type Config } from "../config.ts";
 import type { MachineParts } from "../setup/machine.ts";
 
 /** How many copies of the control plane's database are kept, the newest ones. */
@@ -58,7 +58,7 @@ export async function rehearseMigrations(config: Config, programs: Programs, cop
   const server = createLocalServer({
     ...{ binDir: needed(programs.postgresBin), bwrap: programs.bwrap, dir, port: null },
     socketDir: join(runFolder(dir), "server"),
-    uid: config.isRoot ? config.databaseUidBase - 1 : null,
+    uid: config.isRoot ? firstDatabaseUid(config) - 1 : null,
   });
   const discard = async () => {
     await server.stop();

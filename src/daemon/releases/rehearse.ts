@@ -1,7 +1,6 @@
-import type { Config } from "../config.ts";
+import { StartRefused, type Config } from "../config.ts";
 import { createLog } from "../log.ts";
 import { ensureMachine } from "../setup/machine.ts";
-import { StartRefused } from "../start-refused.ts";
 import { rehearseMigrations } from "./control-copy.ts";
 
 /**
