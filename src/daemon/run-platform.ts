@@ -117,7 +117,7 @@ async function dashboardAddress({ config, links }: RunningPlatform): Promise<str
 
 /** Returns commands that work as printed in another terminal, whatever its PATH, the ports and the data folder are. */
 export function nextSteps(config: Pick<Config, "listen" | "httpPort" | "dataDir">): readonly string[] {
-  const bin = join(fileURLToPath(new URL("../../", import.meta.url)), "bin");
+  const bin = dirname(programPath("berth"));
   const isEverywhere = config.listen === "0.0.0.0" || config.listen === "::";
   const host = isEverywhere ? "127.0.0.1" : config.listen.includes(":") ? `[${config.listen}]` : config.listen;
   return [

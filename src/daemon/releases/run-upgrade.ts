@@ -20,7 +20,7 @@ import { upgradeFiles } from "./upgrade-files.ts";
 type StepName = (typeof upgradeSteps)[number];
 
 /** How long a version may take until `/readyz` is 200 after its start. */
-const readyTimeoutMs = 180_000;
+const readyTimeoutMs = 120_000;
 const rehearsalTimeoutMs = 60 * 60_000;
 const probeEveryMs = 1000;
 const concurrentProbes = 20;
