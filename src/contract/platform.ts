@@ -142,19 +142,15 @@ const machineParams = z.object({ machine: z.string().min(1).max(100) });
 export const rows = [
   row({
     name: "platform.versions",
-    method: "GET",
-    path: "/v1/platform/versions",
-    access: "operator",
-    scope: "platform:read",
+    request: "GET /v1/platform/versions",
+    may: "operator platform:read",
     result: versions,
     summary: "Show the installed versions of Berth, what runs from each, and how the newest upgrade went",
   }),
   row({
     name: "platform.upgrade",
-    method: "POST",
-    path: "/v1/platform/upgrade",
-    access: "operator",
-    scope: "deployments:write",
+    request: "POST /v1/platform/upgrade",
+    may: "operator deployments:write",
     approval: true,
     body: z.strictObject({
       /** A version, the address of a release, or an absolute path on the platform's machine; default: the newest version. */
@@ -168,10 +164,8 @@ export const rows = [
   }),
   row({
     name: "platform.finalize",
-    method: "POST",
-    path: "/v1/platform/finalize",
-    access: "operator",
-    scope: "deployments:write",
+    request: "POST /v1/platform/finalize",
+    may: "operator deployments:write",
     approval: true,
     result: versions,
     errors: ["conflict"],

@@ -1,11 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { dirname } from "node:path";
+
 import { firstPush } from "../contract/first-push.ts";
 import type { GitServers } from "../git/git-servers.ts";
 import { hasHttps } from "./certificate-settings.ts";
 import { pathsIn, type Config } from "./config.ts";
+import { programPath } from "./releases/installation.ts";
 import { deployExample } from "./first-start.ts";
 import { roles, type Role } from "./roles.ts";
 import { EndedAtStart, createEndRequests, createShutdown, type Shutdown } from "./shutdown.ts";

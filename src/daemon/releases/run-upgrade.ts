@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { changedRoutes } from "../../features/deployments/deployments.ts";
+import { changedRoutes } from "../../features/routes/routes.ts";
 import { runOk } from "../../kit/exec.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { readVersion, versionText } from "../../kit/own-version.ts";
