@@ -15,23 +15,6 @@ const dumpTimeoutMs = 30 * 60_000;
 
 type Programs = Pick<MachineParts, "postgresBin" | "pgDump" | "pgRestore" | "bwrap">;
 
-/**
- * Before a start migrates the control plane's database: copies it, and tries the migrations on the copy. Throws when they fail; the database
- * is then as it was. Does nothing for an empty database, without pending migrations, and, except for a warning, for one of BERTH_DATABASE_URL.
- */
-export async function rehearsePending(
-  config: Config,
-  { connection, programs, log }: { readonly connection: PoolConfig; readonly programs: Programs; readonly log: Log },
-): Promise<void> {
-  const pending = await pendingMigrations({ connection });
-  if (pending.length === 0) return;
-  if (config.databaseUrl !== null)
-    return log.warn({ pending }, "the server of BERTH_DATABASE_URL is migrated without a copy: its operator makes one");
-  const copy = await copyControlDatabase(config, { connection, programs });
-  await rehearseMigrations(config, programs, copy);
-  log.info({ copy, pending }, "copied the database and tried its migrations on the copy");
-}
-
 /** Writes the control plane's database to a file that `pg_restore` reads, and returns its path. Keeps the newest copies. */
 export async function copyControlDatabase(
   config: Config,
@@ -50,6 +33,23 @@ export async function copyControlDatabase(
   const kept = copies.filter((name) => name.endsWith(".dump")).slice(-copiesKept);
   for (const name of copies.filter((each) => !kept.includes(each))) await rm(join(folder, name));
   return file;
+}
+
+/**
+ * Before a start migrates the control plane's database: copies it, and tries the migrations on the copy. Throws when they fail; the database
+ * is then as it was. Does nothing for an empty database, without pending migrations, and, except for a warning, for one of BERTH_DATABASE_URL.
+ */
+export async function rehearsePending(
+  config: Config,
+  { connection, programs, log }: { readonly connection: PoolConfig; readonly programs: Programs; readonly log: Log },
+): Promise<void> {
+  const pending = await pendingMigrations({ connection });
+  if (pending.length === 0) return;
+  if (config.databaseUrl !== null)
+    return log.warn({ pending }, "the server of BERTH_DATABASE_URL is migrated without a copy: its operator makes one");
+  const copy = await copyControlDatabase(config, { connection, programs });
+  await rehearseMigrations(config, programs, copy);
+  log.info({ copy, pending }, "copied the database and tried its migrations on the copy");
 }
 
 /** Restores a copy into an instance that exists only for this, and migrates it there. Throws when a migration fails. */

@@ -8,7 +8,21 @@ import { ownGroup, ownLegacyGroup, unitNames } from "../../kit/tenant-group.ts";
 import { until } from "../../kit/until.ts";
 import { givenSettings, pathsIn, type Config } from "../config.ts";
 import { holderOf } from "../data-folder.ts";
-import { restartService } from "../systemd/run-unit-command.ts";
+import { restartUnit } from "../systemd/run-unit-command.ts";
+
+/**
+ * Ends the control plane of the data folder, if one runs, and starts `starter`. A service is restarted by systemd, from the current version;
+ * otherwise the new one runs in the background, with its output in `logs/berthd.log`.
+ */
+export async function restartControlPlane(config: Config, service: Supervisor, starter: string): Promise<void> {
+  if (service !== null) return restartUnit(service);
+  await endControlPlane(config);
+  const { logs } = pathsIn(config.dataDir);
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), {
+    env: startEnvironment(config),
+  });
+}
 
 /** What `/readyz` reports; null when nothing listens. */
 export interface Readiness extends OwnVersion {
@@ -60,27 +74,13 @@ function ask({ config: { listen }, port, path, host }: Question): Promise<{ stat
 }
 
 /** Whose systemd runs a control plane as its service; null: none. */
-export type Service = "system" | "user" | null;
+export type Supervisor = "system" | "user" | null;
 
 /** Returns whose service this process is. */
-export function ownService(): Service {
+export function ownSupervisor(): Supervisor {
   const folder = (ownGroup() ?? ownLegacyGroup())?.folder ?? "";
   if (basename(folder) !== unitNames.controlPlane) return null;
   return folder.includes("/user@") ? "user" : "system";
-}
-
-/**
- * Ends the control plane of the data folder, if one runs, and starts `starter`. A service is restarted by systemd, from the current version;
- * otherwise the new one runs in the background, with its output in `logs/berthd.log`.
- */
-export async function restartControlPlane(config: Config, service: Service, starter: string): Promise<void> {
-  if (service !== null) return restartService(service);
-  await endControlPlane(config);
-  const { logs } = pathsIn(config.dataDir);
-  mkdirSync(logs, { recursive: true, mode: 0o700 });
-  await startDetached({ file: starter, args: ["start"] }, join(logs, "berthd.log"), {
-    env: serviceEnvironment(config),
-  });
 }
 
 async function endControlPlane({ dataDir }: Config): Promise<void> {
@@ -93,6 +93,6 @@ async function endControlPlane({ dataDir }: Config): Promise<void> {
 }
 
 /** Returns the environment that a control plane of this configuration is started with. */
-export function serviceEnvironment(config: Config): Record<string, string> {
+export function startEnvironment(config: Config): Record<string, string> {
   return { ...config.toolEnvironment, ...givenSettings() };
 }

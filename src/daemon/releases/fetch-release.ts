@@ -23,23 +23,6 @@ const listTimeoutMs = 30_000;
 const archiveTimeoutMs = 30 * 60_000;
 
 /**
- * Returns the newest release for this machine at an address or in a folder; undefined if there is none. Throws unless the list is signed with
- * the key of the running version.
- */
-export async function newestRelease(place: string, named?: string): Promise<Listed | undefined> {
-  const sums = await read(place, "SHA256SUMS");
-  const key = await readFile(join(ownFolder, "release-key.pem"));
-  if (!verify(null, sums, key, await read(place, "SHA256SUMS.sig")))
-    throw new Error(`SHA256SUMS of ${place} is not signed with the key of the installed version.`);
-  const lines = sums.toString().matchAll(/^([0-9a-f]{64}) {2}(berth-([0-9][\w.+-]*)-linux-(x64|arm64)\.tar\.zst)$/gm);
-  return [...lines]
-    .map(([, sha256 = "", archive = "", version = "", arch]) => ({ sha256, archive, version, arch }))
-    .filter(({ version, arch }) => arch === process.arch && valid(version) !== null && version === (named ?? version))
-    .toSorted((one, other) => compare(one.version, other.version))
-    .at(-1);
-}
-
-/**
  * Installs a release beside the others and returns its version. `source` is a version at `standard` (BERTH_RELEASE_URL), the address or
  * folder of a release, an archive beside its signed list, or null for the newest at `standard`. Idempotent.
  */
@@ -68,6 +51,23 @@ export async function fetchRelease(
     await rm(scratch, { recursive: true, force: true });
   }
   return listed.version;
+}
+
+/**
+ * Returns the newest release for this machine at an address or in a folder; undefined if there is none. Throws unless the list is signed with
+ * the key of the running version.
+ */
+export async function newestRelease(place: string, named?: string): Promise<Listed | undefined> {
+  const sums = await read(place, "SHA256SUMS");
+  const key = await readFile(join(ownFolder, "release-key.pem"));
+  if (!verify(null, sums, key, await read(place, "SHA256SUMS.sig")))
+    throw new Error(`SHA256SUMS of ${place} is not signed with the key of the installed version.`);
+  const lines = sums.toString().matchAll(/^([0-9a-f]{64}) {2}(berth-([0-9][\w.+-]*)-linux-(x64|arm64)\.tar\.zst)$/gm);
+  return [...lines]
+    .map(([, sha256 = "", archive = "", version = "", arch]) => ({ sha256, archive, version, arch }))
+    .filter(({ version, arch }) => arch === process.arch && valid(version) !== null && version === (named ?? version))
+    .toSorted((one, other) => compare(one.version, other.version))
+    .at(-1);
 }
 
 function placeOf(source: string | null, standard: string | null) {

@@ -10,7 +10,7 @@ import type { Config } from "../config.ts";
 import { createLog } from "../log.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { ensureMachine } from "../setup/machine.ts";
-import { askApplication, readReadiness, restartControlPlane, serviceEnvironment } from "./control-plane.ts";
+import { askApplication, readReadiness, restartControlPlane, startEnvironment } from "./control-plane.ts";
 import { copyControlDatabase } from "./control-copy.ts";
 import { fetchRelease } from "./fetch-release.ts";
 import { installationOf, removeUnused, setCurrent, type Installation } from "./installation.ts";
@@ -110,7 +110,7 @@ const perform: Readonly<Record<StepName, (upgrade: Upgrade) => Promise<Partial<S
     const args = ["rehearse", ...(copy === undefined ? [] : [copy])];
     await runOk(
       { file: starterOf(upgrade, target(upgrade)), args },
-      { env: serviceEnvironment(upgrade.config), timeoutMs: rehearsalTimeoutMs },
+      { env: startEnvironment(upgrade.config), timeoutMs: rehearsalTimeoutMs },
     );
     return {};
   },

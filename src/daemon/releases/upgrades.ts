@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PoolConfig } from "pg";
 import { gt } from "semver";
@@ -8,7 +8,7 @@ import { ownFolder, readVersion } from "../../kit/own-version.ts";
 import type { Releases } from "../../ports/releases.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
 import type { Config } from "../config.ts";
-import { ownService, serviceEnvironment } from "./control-plane.ts";
+import { ownSupervisor, startEnvironment } from "./control-plane.ts";
 import { newestRelease } from "./fetch-release.ts";
 import { currentVersion, installationOf, installedVersions, processesOf, type Installation } from "./installation.ts";
 import { beginSteps, isUnderWay, readSteps } from "./steps.ts";
@@ -16,6 +16,15 @@ import { upgradeFiles } from "./upgrade-files.ts";
 
 const dayMs = 24 * 60 * 60_000;
 const continueEveryMs = 5000;
+
+/** Continues an upgrade whose process has ended before its end, if there is one; otherwise does nothing. */
+export async function continueUpgrade(config: Config): Promise<void> {
+  const { runner, lock, log, folder } = upgradeFiles(config.dataDir);
+  if (!existsSync(runner)) return;
+  const args = ["--nonblock", "--close", lock, "/bin/sh", join(import.meta.dirname, "keep-upgrade.sh"), runner];
+  // While its process runs, flock ends at once.
+  await startDetached({ file: "/usr/bin/flock", args }, log, { cwd: folder, env: startEnvironment(config) });
+}
 
 /** Serves the installed releases. While it is open, an upgrade whose process ends is continued, and newer releases are looked for. */
 export function openReleases(
@@ -74,16 +83,7 @@ function describeInstalled(installation: Installation) {
 /** Begins an upgrade in a process of its own. */
 async function beginUpgrade(config: Config, source: string | null): Promise<void> {
   const { steps, runner } = upgradeFiles(config.dataDir);
-  beginSteps(steps, { source, from: readVersion().version, service: ownService() });
+  beginSteps(steps, { source, from: readVersion().version, service: ownSupervisor() });
   writeFileSync(runner, join(ownFolder, "bin/berthd"), { mode: 0o600, flush: true });
   await continueUpgrade(config);
-}
-
-/** Continues an upgrade whose process has ended before its end, if there is one; otherwise does nothing. */
-export async function continueUpgrade(config: Config): Promise<void> {
-  const { runner, lock, log, folder } = upgradeFiles(config.dataDir);
-  if (!existsSync(runner)) return;
-  const args = ["--nonblock", "--close", lock, readFileSync(runner, "utf8"), "upgrade"];
-  // While its process runs, flock ends at once.
-  await startDetached({ file: "/usr/bin/flock", args }, log, { cwd: folder, env: serviceEnvironment(config) });
 }

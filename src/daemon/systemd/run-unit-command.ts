@@ -98,7 +98,7 @@ function writeSettings(file: string, given: GivenSettings, standard: GivenSettin
 }
 
 /** Restarts the control plane's service; applications, edge and databases go on. */
-export async function restartService(scope: UnitPlan["scope"]): Promise<void> {
+export async function restartUnit(scope: UnitPlan["scope"]): Promise<void> {
   await systemctl(placeIn(scope), ["restart", unitNames.controlPlane]);
 }
 
