@@ -240,7 +240,11 @@ describe("a platform on a Docker engine", { skip: withoutDocker }, () => {
     assert.equal((await live.push()).exitCode, 0);
     const { deployments } = (await platform.call<Listed>("GET", "/v1/projects/live/deployments")).body;
     const target = deployments.find(({ status }) => status === "retired");
-    await engine.api.call({ method: "DELETE", path: `/images/${target?.image_ref ?? ""}`, query: { force: true } });
+    const image = target?.image_ref ?? "";
+    const ended = { filters: { ancestor: [image] } };
+    const running = async () => (await engine.api.call<unknown[]>({ path: "/containers/json", query: ended })).length;
+    await eventually(async () => (await running()) === 0, "the earlier deployment's container has ended");
+    await engine.api.call({ method: "DELETE", path: `/images/${image}`, query: { force: true } });
     const rolled = await platform.call("POST", "/v1/projects/live/rollback");
     assert.equal(rolled.status, 503, JSON.stringify(rolled.body));
     assert.match(
