@@ -2,6 +2,7 @@ import type { Things } from "../support/fixtures.ts";
 import { envPermissions } from "./env-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
+import { platformPermissions } from "./platform-permissions.ts";
 import { sourcePermissions } from "./source-permissions.ts";
 
 const member = { access: "member" } as const;
@@ -14,8 +15,6 @@ const webhook =
 const ofNothing = { ...member, names: null } as const;
 const open = { ...ofNothing, access: "public", scope: null, method: "GET", allowed: 200 } as const;
 const operator = { ...ofNothing, access: "operator", scope: "platform:read", method: "GET", allowed: 200 } as const;
-// The platform in tests has one machine, so changes of machines conflict.
-const changesMachines = { ...operator, scope: "deployments:write", allowed: 409 } as const;
 const ofOrganization = { ...operator, names: "organization", scope: "orgs:write" } as const;
 const gated = { approval: true, allowed: 201 } as const;
 const organization =
@@ -575,31 +574,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ approval }) => `/v1/approvals/${approval}`,
     allowed: 403,
   },
-  "status.get": { ...operator, path: () => "/v1/status" },
-  "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
-  "platform.machines": { ...operator, path: () => "/v1/platform/machines" },
-  "platform.versions": { ...operator, path: () => "/v1/platform/versions" },
-  // The platforms of tests run from a clone.
-  "platform.upgrade": {
-    ...changesMachines,
-    approval: true,
-    method: "POST",
-    path: () => "/v1/platform/upgrade",
-    body: () => ({}),
-  },
-  "platform.finalize": {
-    ...{ ...changesMachines, approval: true, method: "POST", path: () => "/v1/platform/finalize" },
-    allowed: 200,
-  },
-  "platform.join": { ...changesMachines, approval: true, method: "POST", path: () => "/v1/platform/machines" },
-  "platform.drain": {
-    ...changesMachines,
-    method: "PUT",
-    path: () => "/v1/platform/machines/one",
-    body: () => ({ takes_replicas: false }),
-  },
-  "platform.dismiss": { ...changesMachines, approval: true, method: "DELETE", path: () => "/v1/platform/machines/one" },
-  "platform.overview": { ...operator, path: () => "/v1/platform/overview" },
+  ...platformPermissions,
 };
 
 /** Creates an unused ed25519 public key, which is any 32 bytes. */
