@@ -47,7 +47,7 @@ export interface PostgresHost {
    * Limits the memory of one session by its process id: a statement that needs more fails with `out_of_memory`, or its session ends, never
    * the server. Resolves with a function that ends the watch and returns whether the session was ended. A session that is gone is no error.
    */
-  limitSession(spec: DatabaseSpec, processId: number): Promise<() => boolean>;
+  limitSession(spec: DatabaseSpec, processId: number): Promise<() => Promise<boolean>>;
   /**
    * Returns the login of a role that may read everything the project's role may read in this database, but can neither write nor terminate
    * the application's sessions. Idempotent. Rejects with `DatabaseWorkFailed` when the database does not exist.

@@ -63,7 +63,7 @@ export function createLocalPostgresHost(options: LocalPostgresHostOptions): Post
     list: async () => listInstances(options.dir),
     async limitSession({ id }, processId) {
       await existingInstance(options, id)?.server.limitSession(processId, readingMemoryBytes);
-      return () => false;
+      return async () => false;
     },
     ...projectWork((spec) => projectServer(options, runningInstance(options, spec.id))),
   };

@@ -14,25 +14,33 @@ const endGreedy = `
 
 /** Watches sessions of a server whose processes belong to another machine or user. */
 export interface SessionWatch {
-  /** Ends the session when it takes more memory than a reading statement may. Returns a function that ends the watch. */
-  start(role: string, processId: number): () => boolean;
+  /**
+   * Ends the session when it takes more memory than a reading statement may. Returns a function that ends the watch, and resolves with
+   * whether it ended the session.
+   */
+  start(role: string, processId: number): () => Promise<boolean>;
 }
 
 /** Creates the watch; it has a connection of its own, but only while it watches a session. */
 export function createSessionWatch(superuser: () => Promise<ServerConnection>): SessionWatch {
   const watched = new Map<number, { readonly role: string; hasEnded: boolean }>();
   let isRunning = false;
+  // A session learns of its end before the statement that ends it answers.
+  let looking: Promise<void> = Promise.resolve();
 
   async function look(client: Client): Promise<void> {
     while (watched.size > 0) {
       const roles = [...watched.values()].map(({ role }) => role);
-      const { rows } = await client.query<{ pid: number }>(endGreedy, [[...watched.keys()], roles, readingMemoryBytes]);
-      for (const { pid } of rows) {
-        const session = watched.get(pid);
-        if (session !== undefined) session.hasEnded = true;
-      }
+      const found = client.query<{ pid: number }>(endGreedy, [[...watched.keys()], roles, readingMemoryBytes]);
+      looking = found.then(({ rows }) => rows.forEach(({ pid }) => markEnded(pid))).catch(() => {});
+      await found;
+      await looking;
       await sleep(everyMs);
     }
+  }
+  function markEnded(pid: number): void {
+    const session = watched.get(pid);
+    if (session !== undefined) session.hasEnded = true;
   }
   async function run(): Promise<void> {
     while (watched.size > 0) {
@@ -51,7 +59,8 @@ export function createSessionWatch(superuser: () => Promise<ServerConnection>): 
         isRunning = true;
         void run();
       }
-      return () => {
+      return async () => {
+        await looking;
         if (watched.get(processId) === session) watched.delete(processId);
         return session.hasEnded;
       };

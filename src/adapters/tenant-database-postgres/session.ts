@@ -36,7 +36,7 @@ export interface SessionOptions {
   /** Terminates a session of the project's role from outside, whatever it is executing. */
   readonly endSession: (login: TenantLogin, processId: number) => Promise<void>;
   /** Limits a session's memory; resolves with a function that ends the watch and returns whether the session was ended. */
-  readonly limitSession: (login: TenantLogin, processId: number) => Promise<() => boolean>;
+  readonly limitSession: (login: TenantLogin, processId: number) => Promise<() => Promise<boolean>>;
 }
 
 const statementTimeoutMs = 5000;
@@ -131,10 +131,10 @@ class TenantConnection implements Session {
     } catch (error) {
       if (error instanceof Stopped) throw error;
       if (this.#flood !== null) throw new Stopped(this.#flood);
-      if (endWatch()) throw new Stopped(tooMuchMemory);
+      if (await endWatch()) throw new Stopped(tooMuchMemory);
       return stop(error as Error, whyNot(error as ServerError & Error));
     } finally {
-      endWatch();
+      void endWatch();
     }
   }
 

@@ -56,7 +56,7 @@ export async function testTenant(
       connections: 3,
       ...options,
       endSession,
-      limitSession: async () => () => false,
+      limitSession: async () => async () => false,
     }),
     login,
     ended,
