@@ -18,7 +18,10 @@ function findings(migrations: readonly Migration[], sums: ReadonlyMap<string, st
     ];
   });
   const unsafe = migrations.flatMap(({ name, kind, sql }) => {
-    if (kind === "contract") return [`sql/${name}: a contracting migration comes a release after its expansion, and there is no release yet; only expand.`];
+    if (kind === "contract")
+      return [
+        `sql/${name}: a contracting migration comes a release after its expansion, and there is no release yet; only expand.`,
+      ];
     const found = contracting.exec(sql.replaceAll(/--.*$|'[^']*'/gm, ""))?.[0];
     return found === undefined
       ? []
