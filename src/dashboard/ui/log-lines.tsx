@@ -95,7 +95,6 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
     movesDown.current = !isUp;
     if (isUp) pause();
   };
-  const shown = rows.getVirtualItems();
   return (
     <>
       <div
@@ -118,22 +117,20 @@ export function LogLines({ lines, first, wraps, follows, onFollows, query, hit, 
       >
         {lines.length === 0 && <div className="px-4 py-6 font-sans text-sm text-muted">{rest.empty}</div>}
         <div className="relative min-w-full" style={{ height: rows.getTotalSize() }}>
-          {/* Moved by `top`, not by a transform: with transforms the browser composites and paints all blocks again for every frame of scrolling. */}
-          <div className={`absolute left-0 min-w-full ${wraps ? "w-full" : ""}`} style={{ top: shown[0]?.start }}>
-            {shown.map(({ index, key }) => {
-              const [from, to] = linesOf(index);
-              return (
-                <Block
-                  key={key}
-                  lines={lines.slice(from, to)}
-                  index={index}
-                  measure={wraps ? rows.measureElement : undefined}
-                  query={query}
-                  hit={hit !== undefined && hit >= from && hit < to ? hit - from : undefined}
-                />
-              );
-            })}
-          </div>
+          {rows.getVirtualItems().map(({ index, start, key }) => {
+            const [from, to] = linesOf(index);
+            return (
+              <Block
+                key={key}
+                lines={lines.slice(from, to)}
+                index={index}
+                top={start}
+                measure={wraps ? rows.measureElement : undefined}
+                query={query}
+                hit={hit !== undefined && hit >= from && hit < to ? hit - from : undefined}
+              />
+            );
+          })}
         </div>
       </div>
       {isAtBeginning && <div className="absolute inset-x-0 top-2 flex justify-center">{rest.beginning}</div>}
@@ -173,6 +170,7 @@ function nameTime({ target }: MouseEvent): void {
 interface BlockProps {
   readonly lines: readonly LogLine[];
   readonly index: number;
+  readonly top: number;
   /** Undefined if lines do not wrap, because then all have the same height. */
   readonly measure: ((element: Element | null) => void) | undefined;
   readonly query: string;
@@ -180,11 +178,16 @@ interface BlockProps {
   readonly hit: number | undefined;
 }
 
-// In the flow: a block whose lines wrap pushes those below it in the same layout, before its height is measured.
-const Block = memo(function Block({ lines, index, measure, query, hit }: BlockProps) {
+// Placed by `top`, not by a transform: with transforms the browser composites and paints all blocks again for every frame of scrolling.
+const Block = memo(function Block({ lines, index, top, measure, query, hit }: BlockProps) {
   const wraps = measure !== undefined;
   return (
-    <div ref={measure} data-index={index}>
+    <div
+      ref={measure}
+      data-index={index}
+      className={`absolute left-0 min-w-full ${wraps ? "w-full" : ""}`}
+      style={{ top }}
+    >
       {lines.map((line, at) => (
         <Row key={at} line={line} wraps={wraps} query={query} isHit={hit === at} />
       ))}
