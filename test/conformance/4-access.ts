@@ -116,6 +116,11 @@ export function accessRows(subject: () => Subject): void {
     const { body: pool } = await subject().expect(200, "GET", "/v1/platform/machines", { as: "operator" });
     assert.deepEqual(pool.machines, []);
     assert.ok(overview.projects.total >= 1 && overview.machines.length === 1 && overview.databases.ready >= 1);
+    // A clone has no installed versions, and no migration waits.
+    const { body: versions } = await subject().expect(200, "GET", "/v1/platform/versions", { as: "operator" });
+    assert.deepEqual([versions.version, versions.installed, versions.unfinalized], [overview.version, [], []]);
+    const { body: after } = await subject().expect(200, "POST", "/v1/platform/finalize", { as: "operator" });
+    assert.deepEqual(after, versions);
   });
 
   it("The approval flow: approval_required, poll, then the identical request; each gated route", async () => {

@@ -38,7 +38,7 @@ describe("the specification", () => {
       body.routes.map(({ name }: { name: string }) => name).filter((name: string) => !succeeded.has(name)),
       // A move needs a second runtime; test/e2e/docker.test.ts moves a project there and back.
       // Only a swarm can add and drain machines; test/e2e/swarm.test.ts covers that.
-      // Upgrades need an installed release; src/daemon/releases/upgrade.test.ts has one.
+      // Upgrades need an installed release; test/e2e/upgrade.test.ts has one.
       ["platform.upgrade", "platform.move", "platform.join", "platform.drain", "platform.dismiss"],
     );
   });
