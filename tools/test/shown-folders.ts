@@ -173,4 +173,5 @@ export const shownFolders: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/start.test.ts": ["src/daemon/", "bin/", "src/store/migrate", "sql/", "src/features/platform/"],
   "test/e2e/terminal.test.ts": ["/runs/", "src/cli/run-in-terminal", "src/cli/follow-run", "src/features/tunnel"],
   "tools/release/release.test.ts": ["tools/release/", "tools/setup/prepare", "install.sh", "package-lock.json"],
+  "test/e2e/upgrade.test.ts": ["src/daemon/releases/", "src/store/migrate", "sql/"],
 };
