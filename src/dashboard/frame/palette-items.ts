@@ -108,7 +108,7 @@ function useActions(living: readonly OverviewProject[], expanded: readonly strin
   const ofProject = (slug: string) =>
     entriesOf(projectActions)
       .filter(([kind]) => (bySlug.has(slug) ? kind !== "undelete" : kind === "undelete" || kind === "delete"))
-      .filter(([kind]) => kind !== "rollback" || bySlug.get(slug)?.health.rollback !== null)
+      .filter(([kind]) => kind !== "rollback" || (bySlug.get(slug)?.active_deployment?.number ?? 0) > 1)
       .filter(([, [, row]]) => me.platform_admin || route(row).access !== "operator")
       .map(([kind, [label, row]]) => itemOf(`${slug}: ${label}`, row, { kind, slug }));
   const ofAll = entriesOf(globalActions)
