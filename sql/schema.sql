@@ -348,6 +348,8 @@ CREATE TABLE public.backup (
     expired_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
+    content text DEFAULT 'database'::text NOT NULL,
+    CONSTRAINT backup_content_check CHECK ((content = ANY (ARRAY['database'::text, 'files'::text]))),
     CONSTRAINT backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text, 'final'::text, 'release'::text]))),
     CONSTRAINT backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT backup_verification_check CHECK ((verification = ANY (ARRAY['verified'::text, 'mismatch'::text, 'failed'::text])))
@@ -1052,6 +1054,18 @@ CREATE TABLE public.ssh_key (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.storage_piece (
+    project_id text NOT NULL,
+    org_id text NOT NULL,
+    sha256 text NOT NULL,
+    storage text NOT NULL,
+    storage_key text NOT NULL,
+    bytes bigint,
+    first_backup text NOT NULL,
+    last_backup text NOT NULL,
+    unused boolean DEFAULT false NOT NULL
+);
+
 CREATE TABLE public.storage_snapshot (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -1289,6 +1303,9 @@ ALTER TABLE ONLY public.ssh_key
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.storage_piece
+    ADD CONSTRAINT storage_piece_pkey PRIMARY KEY (project_id, sha256);
+
 ALTER TABLE ONLY public.storage_snapshot
     ADD CONSTRAINT storage_snapshot_pkey PRIMARY KEY (id);
 
@@ -1501,6 +1518,8 @@ CREATE INDEX run_old ON public.run USING btree (created_at);
 CREATE INDEX run_open ON public.run USING btree (created_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
 CREATE INDEX ssh_key_by_fingerprint ON public.ssh_key USING btree (fingerprint);
+
+CREATE INDEX storage_piece_unused ON public.storage_piece USING btree (project_id) WHERE unused;
 
 CREATE INDEX storage_snapshot_of_project ON public.storage_snapshot USING btree (org_id, project_id, id DESC);
 
@@ -1806,6 +1825,12 @@ ALTER TABLE ONLY public.run
 
 ALTER TABLE ONLY public.ssh_key
     ADD CONSTRAINT ssh_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_piece
+    ADD CONSTRAINT storage_piece_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.storage_piece
+    ADD CONSTRAINT storage_piece_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.storage_snapshot
     ADD CONSTRAINT storage_snapshot_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);

@@ -23,8 +23,12 @@ const comparison = z.object({
   actual: count.nullable(),
 });
 
+/** What a backup contains: the project's database, or the files in `$STORAGE_DIR`. */
+const content = z.enum(["database", "files"]);
+
 const backupSummary = z.object({
   id,
+  content,
   status,
   origin: z.enum(["manual", "daily", "final", "release"]),
   created_at: timestamp,
@@ -67,12 +71,14 @@ export const rows = [
     name: "backups.create",
     request: "POST /v1/projects/:slug/backups",
     may: "member backups:write",
+    body: z.strictObject({ content: content.default("database") }),
     result: z.object({ id, status }),
     success: [201],
     errors: ["no_database", "operation_in_progress", "conflict", "storage_full"],
     activity: "backup.requested",
     waits: true,
-    summary: "Start a backup of the project's database; it continues after the response",
+    summary:
+      "Start a backup of the project's database, or with `content: files` of its files in `$STORAGE_DIR`; it continues after the response",
   }),
   row({
     ...ofProject,
@@ -90,7 +96,7 @@ export const rows = [
     may: "member backups:read",
     params: idParam,
     result: backup,
-    summary: "Show one backup: its tables, its progress and the result of its last verification",
+    summary: "Show one backup: its tables if it has any, its progress and the result of its last verification",
   }),
   row({
     ...ofProject,
@@ -99,7 +105,12 @@ export const rows = [
     may: "member backups:write",
     approval: true,
     body: z.strictObject({ backup_id: backupId.optional() }),
-    result: z.object({ database: databaseName, backup_id: id }),
+    result: z.object({
+      database: databaseName.nullable(),
+      /** Where restored files are, below `$STORAGE_DIR`. */
+      folder: z.string().nullable(),
+      backup_id: id,
+    }),
     success: [201],
     errors: [
       "no_database",
@@ -111,7 +122,8 @@ export const rows = [
     ],
     activity: "backup.restore_requested",
     waits: true,
-    summary: "Restore a backup (by default the newest) into a new database; the live database is not changed",
+    summary:
+      "Restore a backup (by default the database's newest) into a new database, or files into a new folder below `$STORAGE_DIR/.restored`; the live data is not changed",
   }),
   row({
     name: "backups.verify",
@@ -124,7 +136,7 @@ export const rows = [
     activity: "backup.verification_requested",
     waits: true,
     summary:
-      "Verify a backup: restore it into a scratch database, compare the rows of each table, and drop that database",
+      "Verify a backup: restore it into a scratch database, compare the rows of each table, and drop that database; or read all files and compare their checksums",
   }),
   row({
     ...ofProject,

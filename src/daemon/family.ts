@@ -122,7 +122,8 @@ class JoinedRuntime implements Runtime {
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#first.limitStorage(project, bytes);
 
-  copyStorage: Runtime["copyStorage"] = (project, copy) => this.#first.copyStorage(project, copy);
+  readStorage: Runtime["readStorage"] = (project, signal) => this.#first.readStorage(project, signal);
+  writeStorage: Runtime["writeStorage"] = (project, ...what) => this.#first.writeStorage(project, ...what);
   removeStorage: Runtime["removeStorage"] = (project) => this.#first.removeStorage(project);
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#first.removeStored(project, path, signal);

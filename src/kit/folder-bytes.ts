@@ -4,6 +4,9 @@ import { run } from "./exec.ts";
 const timeoutMs = 120_000;
 const blockBytes = 4096;
 
+/** What `folderBytes` returns for a folder without anything in it. */
+export const emptyFolderBytes = blockBytes;
+
 /**
  * Returns the total disk usage of folders in bytes, counting at least one block per file; 0 when none exists, null when it took too long.
  * `du` walks by descriptors and follows no links, so a process that rearranges a folder during the walk can't lead it elsewhere.

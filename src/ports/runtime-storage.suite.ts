@@ -37,6 +37,24 @@ export function storageRules(stage: () => Stage): void {
     assert.equal(await runtime.storageBytes({ project_id, project_number }), 0);
   });
 
+  it("streams the storage folder, and unpacks it beside the live files as the project's user", async () => {
+    const { runtime, fixture, workload, task } = stage();
+    const image_ref = await fixture.makeImage("prj_archived", files, "node server.js");
+    const wanted = workload({ project_id: "prj_archived", image_ref, storage_access: "open" });
+    const never = new AbortController().signal;
+    assert.equal(await runtime.readStorage({ project_id: "prj_none", project_number: 4_000_000 }, never), null);
+    const fill = 'cd "$STORAGE_DIR" && mkdir -p a/empty && echo kept > a/file && chmod 750 a && ln -s /etc/shadow link';
+    assert.deepEqual(await runtime.runOnce(wanted, task(fill)), succeeded);
+    const archive = await runtime.readStorage(wanted, never);
+    assert.ok(archive);
+    await runtime.writeStorage(wanted, "restored_1", archive, never);
+    const check = `cd "$STORAGE_DIR/.restored/restored_1" && test "$(cat a/file)" = kept && test -d a/empty && test -O a/file && \
+      test "$(stat -c %a a)" = 750 && test "$(readlink link)" = /etc/shadow && echo more >> a/file`;
+    assert.deepEqual(await runtime.runOnce(wanted, task(check)), succeeded);
+    const again = (await runtime.readStorage(wanted, never))?.toArray();
+    assert.ok(!Buffer.concat((await again) ?? []).includes("restored_1"), "what was restored is not part of the files");
+  });
+
   it("counts at least a block for each file of a storage folder", async () => {
     const { runtime, fixture, workload, task } = stage();
     const image_ref = await fixture.makeImage("prj_small_files", files, "node server.js");

@@ -79,14 +79,16 @@ export interface Runtime {
   /** Returns how many bytes of disk a project's running replicas use for changes to their own file systems. */
   changedBytes(projectId: string): Promise<number>;
   /**
-   * Copies a project's storage folder as `id` and deletes the copies that are not in `keep`. Returns the copy's bytes once it is complete and
-   * on disk; null when there is no folder.
+   * Streams a project's storage folder as a tar archive; null when there is none. The stream fails with `FilesRefused` when some of them
+   * cannot be read.
    */
-  copyStorage(
-    project: StorageOwner,
-    copy: { readonly id: string; readonly keep: readonly string[] },
-  ): Promise<number | null>;
-  /** Deletes a project's storage folder with its copies for good. Idempotent. No instance of the project may be running. */
+  readStorage(project: StorageOwner, signal: AbortSignal): Promise<Readable | null>;
+  /**
+   * Unpacks such an archive into `.restored/<name>` of the storage folder, as the project's user. Rejects with the stream's error, or with
+   * `FilesRefused`; the caller then removes what was unpacked.
+   */
+  writeStorage(project: StorageOwner, name: string, archive: Readable, signal: AbortSignal): Promise<void>;
+  /** Deletes a project's storage folder for good. Idempotent. No instance of the project may be running. */
   removeStorage(project: StorageOwner): Promise<void>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */
   removeStored(project: StorageOwner, path: string, signal: AbortSignal): Promise<boolean>;

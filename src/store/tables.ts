@@ -123,6 +123,7 @@ export interface Tables {
     expired_at: Timestamp | null;
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
+    content: Generated<"database" | "files">;
   };
   backup_operation: {
     id: string;
@@ -699,6 +700,17 @@ export interface Tables {
     fingerprint: string;
     created_by: string;
     created_at: Generated<Timestamp>;
+  };
+  storage_piece: {
+    project_id: string;
+    org_id: string;
+    sha256: string;
+    storage: string;
+    storage_key: string;
+    bytes: number | null;
+    first_backup: string;
+    last_backup: string;
+    unused: Generated<boolean>;
   };
   storage_snapshot: {
     id: string;

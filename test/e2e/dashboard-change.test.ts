@@ -209,7 +209,7 @@ test("a hostname's card shows each step: record, probe, order, certificate, serv
 });
 
 test("a backup shows its progress, and the rows that its verification counted", { skip }, async () => {
-  const { id } = await client.call("backups.create", { params });
+  const { id } = await client.call("backups.create", { params, body: {} });
   const get = () => client.call("backups.get", { params: { id } });
   await eventually(
     async () => (await get()).status === "completed" && (await get()).operation === null,

@@ -94,7 +94,7 @@ async function fillShop(client: Client): Promise<void> {
   for (const [name, schedule] of jobs)
     await client.call("cron.set", { params: { ...params, name }, body: { schedule, path: `/jobs/${name}` } });
   await client.call("cron.run", { params: { ...params, name: "clean-up" } });
-  const { id } = await client.call("backups.create", { params });
+  const { id } = await client.call("backups.create", { params, body: {} });
   await until(async () => (await client.call("backups.get", { params: { id } })).status === "completed");
   await client.call("backups.verify", { params: { id } });
   await until(async () => (await client.call("backups.get", { params: { id } })).operation === null);

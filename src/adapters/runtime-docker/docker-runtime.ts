@@ -3,7 +3,7 @@ import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import { openDockerApi, unlessStatus } from "../../kit/docker-api.ts";
 import { run, runOk } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
-import { addCopy, removeCopies } from "../../kit/folder-copies.ts";
+import { readFolder, writeFolder } from "../../kit/folder-tar.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { silentLog } from "../../kit/log.ts";
 import { quotaId } from "../../kit/project-quota.ts";
@@ -223,12 +223,14 @@ class Containers implements DockerRuntime {
     );
   }
 
-  copyStorage: Runtime["copyStorage"] = ({ project_id, project_number }, copy) =>
-    addCopy(this.parts.options.storageDir(project_id, project_number), copy);
+  readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
+    readFolder(this.parts.options.storageDir(project_id, project_number), signal);
+
+  writeStorage: Runtime["writeStorage"] = ({ project_id, project_number }, ...what) =>
+    writeFolder(this.parts.options.storageDir(project_id, project_number), ...what);
 
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.parts.options.storageDir(project_id, project_number);
-    removeCopies(folder);
     if (!existsSync(folder)) return;
     // An application may have removed its own user's permissions on its folders.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });

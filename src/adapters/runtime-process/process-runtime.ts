@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { run, runOk } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
-import { addCopy, removeCopies } from "../../kit/folder-copies.ts";
+import { readFolder, writeFolder } from "../../kit/folder-tar.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -192,12 +192,14 @@ class SandboxedProcesses implements ProcessRuntime {
     return listeningPorts(processes.map(({ pid }) => pid));
   }
 
-  copyStorage: Runtime["copyStorage"] = ({ project_id, project_number }, copy) =>
-    addCopy(this.#options.storageDir(project_id, project_number), copy);
+  readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
+    readFolder(this.#options.storageDir(project_id, project_number), signal);
+
+  writeStorage: Runtime["writeStorage"] = ({ project_id, project_number }, ...what) =>
+    writeFolder(this.#options.storageDir(project_id, project_number), ...what);
 
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.#options.storageDir(project_id, project_number);
-    removeCopies(folder);
     if (!existsSync(folder)) return;
     // An application may have removed its own user's access to its folders.
     await run({ file: "chmod", args: ["--recursive", "u+rwX", folder] });

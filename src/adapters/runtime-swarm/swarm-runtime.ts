@@ -206,7 +206,8 @@ class Swarm implements SwarmRuntime {
 
   limitStorage: Runtime["limitStorage"] = (project, bytes) => this.#local.limitStorage(project, bytes);
 
-  copyStorage: Runtime["copyStorage"] = (project, copy) => this.#local.copyStorage(project, copy);
+  readStorage: Runtime["readStorage"] = (project, signal) => this.#local.readStorage(project, signal);
+  writeStorage: Runtime["writeStorage"] = (project, ...what) => this.#local.writeStorage(project, ...what);
   removeStorage: Runtime["removeStorage"] = (project) => this.#local.removeStorage(project);
 
   removeStored: Runtime["removeStored"] = (project, path, signal) => this.#local.removeStored(project, path, signal);

@@ -10,11 +10,11 @@ import { currentProject } from "../current-project.ts";
 import { CliError } from "../failures.ts";
 import { formatOf, receiveFile } from "./database-files.ts";
 
-/** Adds `berth backups download`: writes a backup to a file for pg_restore or psql. */
+/** Adds `berth backups download`: writes a backup to a file for pg_restore, psql or tar. */
 export function addDownload(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "download <id>",
-    summary: "Save a backup as a file for pg_restore, or as SQL text (owners only)",
+    summary: "Save a backup as a file for pg_restore or as SQL text, and files as a tar archive (owners only)",
     examples: ["berth backups download bak_06bq…", "berth backups download bak_06bq… --format plain -o demo.sql"],
   })
     .option("--format <custom|plain>", "for pg_restore, or SQL text", "custom")
@@ -23,8 +23,10 @@ export function addDownload(backups: Command, ctx: CliContext): void {
       const format = formatOf(options);
       const slug = await currentProject(ctx);
       const client = await ctx.client();
+      const { content } = await client.call("backups.get", { params: { id: backup_id } });
       const { id } = await client.call("database.dump", { params: { slug }, body: { backup_id, format } });
-      const name = options.output ?? `${slug}-${backup_id}.${format === "plain" ? "sql" : "dump"}`;
+      const ending = content === "files" ? "tar" : format === "plain" ? "sql" : "dump";
+      const name = options.output ?? `${slug}-${backup_id}.${ending}`;
       const file = resolve(ctx.environment.cwd, name);
       const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
       await once(target, "open").catch((fault: NodeJS.ErrnoException) => {

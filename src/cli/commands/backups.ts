@@ -23,7 +23,7 @@ const pauseMs = 500;
 
 /** Adds `berth backups`: create, verify, restore, and promote a restored database. */
 export function addBackups(program: Command, ctx: CliContext): void {
-  const backups = addGroup(program, "backups", "Back up the database, verify and restore backups");
+  const backups = addGroup(program, "backups", "Back up the database and files, verify and restore backups");
   addList(backups, ctx);
   addShow(backups, ctx);
   addCreate(backups, ctx);
@@ -43,6 +43,7 @@ function addList(backups: Command, ctx: CliContext): void {
     columns: {
       ID: (backup) => backup.id,
       STATUS: (backup, paint) => paintStatus(paint, backup.status),
+      OF: (backup) => backup.content,
       BY: (backup) => backup.origin,
       CREATED: (backup) => relativeTime(backup.created_at),
       TOOK: (backup) => (backup.finished_at === null ? "" : duration(backup.created_at, backup.finished_at)),
@@ -84,6 +85,7 @@ function describe(backup: Backup, paint: Paint): string {
   const text = facts(paint, [
     ["id", backup.id],
     ["status", paintStatus(paint, backup.status)],
+    ["of", backup.content === "files" ? "the files in $STORAGE_DIR" : "the database"],
     ["by", backup.origin],
     ["created", relativeTime(backup.created_at)],
     ["took", backup.finished_at === null ? null : duration(backup.created_at, backup.finished_at)],
@@ -104,14 +106,16 @@ function describe(backup: Backup, paint: Paint): string {
 function addCreate(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "create",
-    summary: "Back the project's database up",
-    examples: ["berth backups create", "berth backups create -p demo --no-wait --json"],
+    summary: "Back up the project's database, or the files in $STORAGE_DIR",
+    examples: ["berth backups create", "berth backups create --files", "berth backups create -p demo --no-wait --json"],
   })
+    .option("--files", "the files in $STORAGE_DIR instead of the database")
     .option("--no-wait", "don't wait for the end")
-    .action(async (options: { wait: boolean }) => {
+    .action(async (options: { wait: boolean; files?: true }) => {
       const slug = await currentProject(ctx);
       const client = await ctx.client();
-      const begun = await client.call("backups.create", { params: { slug }, signal: ctx.signal });
+      const body = { content: options.files === true ? "files" : "database" } as const;
+      const begun = await client.call("backups.create", { params: { slug }, body, signal: ctx.signal });
       if (!options.wait)
         return ctx.output.result(
           begun,
@@ -149,7 +153,8 @@ function failed(message: string, failure: { code: string; summary: string } | nu
 function addVerify(backups: Command, ctx: CliContext): void {
   addCommand(backups, {
     usage: "verify [id]",
-    summary: "Restore a backup into a scratch database and compare every table; without an id, the newest one",
+    summary:
+      "Restore a backup into a scratch database and compare every table, or read every file of it; without an id, the newest one",
     examples: ["berth backups verify", "berth backups verify bak_06bq… --json"],
   }).action(async (given: string | undefined) => {
     const client = await ctx.client();
@@ -166,10 +171,10 @@ function addVerify(backups: Command, ctx: CliContext): void {
         message: `Verification of ${id} failed: ${reason}`,
       });
     }
-    ctx.output.result(
-      document,
-      (paint) =>
-        `${paint.green("Verified:")} ${counted(document.tables.length, "table")} of ${id} restored with every row`,
+    ctx.output.result(document, (paint) =>
+      document.tables.length === 0
+        ? `${paint.green("Verified:")} ${id} is whole`
+        : `${paint.green("Verified:")} ${counted(document.tables.length, "table")} of ${id} restored with every row`,
     );
   });
 }

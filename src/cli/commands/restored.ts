@@ -15,12 +15,17 @@ function addRestore(backups: Command, ctx: CliContext): void {
   rowCommand(backups, ctx, {
     row: "backups.restore",
     usage: "restore [id]",
-    summary: "Restore a backup into a new database; without an id, the newest one. The live database stays as it is",
+    summary:
+      "Restore a backup into a new database, or a new folder for files; without an id, the database's newest one. The live data stays as it is",
     examples: ["berth backups restore", "berth backups restore bak_06bq… -p demo"],
     input: (_, { id }) => ({ body: id === undefined ? {} : { backup_id: id } }),
     progress: ({ words: { id, slug } }) => `Restoring ${id ?? "the newest backup"} of ${slug}`,
-    text: ({ backup_id, database }, paint) => `${paint.green("Restored:")} ${backup_id} into the database ${database}`,
-    note: ({ database }) => `Check it, then make it the live database: \`berth backups promote ${database}\``,
+    text: ({ backup_id, database, folder }, paint) =>
+      `${paint.green("Restored:")} ${backup_id} into ${database === null ? `$STORAGE_DIR/${folder}` : `the database ${database}`}`,
+    note: ({ database, folder }) =>
+      database === null
+        ? `Take what you need: \`berth run 'cp -a "$STORAGE_DIR/${folder}/." "$STORAGE_DIR"'\`, then delete it: \`berth disk remove ${folder}\``
+        : `Check it, then make it the live database: \`berth backups promote ${database}\``,
   });
 }
 

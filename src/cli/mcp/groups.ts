@@ -99,7 +99,8 @@ export const groups: readonly Group[] = [
   },
   {
     name: "backups",
-    about: "Backups of the database. A restore goes into a new database; the live one stays as it is.",
+    about:
+      "Backups of the database and the files. A restore goes into a new database or folder; the live data stays as it is.",
     actions: {
       list: "backups.list",
       get: "backups.get",

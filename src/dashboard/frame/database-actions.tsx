@@ -21,7 +21,7 @@ export const BackUp = plainAction({
   row: "backups.create",
   title: (slug) => `Back up the database of ${slug}`,
   submit: "Back up now",
-  input: (slug) => ({ params: { slug } }),
+  input: (slug) => ({ params: { slug }, body: {} }),
   text: "The application goes on meanwhile.",
   to: "backups",
 });
@@ -41,7 +41,8 @@ export function Verify(props: OfProject) {
     >
       <SelectField name="backup" label="Backup" options={options} />
       <p className="text-sm text-muted">
-        It is restored into a scratch database, and the rows of each table are compared.
+        A database is restored into a scratch one, and the rows of each table are compared; files are read and their
+        checksums compared.
       </p>
     </ActionDialog>
   );
@@ -54,7 +55,7 @@ export function Restore(props: OfProject) {
     <ActionDialog
       row="backups.restore"
       title="Restore a backup"
-      submit="Restore into a new database"
+      submit="Restore beside the live one"
       why={why}
       input={(form) => ({ params: { slug: props.slug }, body: { backup_id: textOf(form, "backup") } })}
       onDone={() => done("backups")}
@@ -62,7 +63,8 @@ export function Restore(props: OfProject) {
     >
       <SelectField name="backup" label="Backup" options={options} />
       <p className="text-sm text-muted">
-        The live database is not touched; promoting the new one is a step of its own.
+        The live data is not touched: a database becomes a new one, which can be promoted, and files go into a new
+        folder below $STORAGE_DIR/.restored.
       </p>
     </ActionDialog>
   );
@@ -73,7 +75,9 @@ function useBackups(slug: string) {
   const whole = data?.backups.filter(({ status }) => status === "completed") ?? [];
   return {
     why: data !== undefined && whole.length === 0 ? "There is no completed backup." : undefined,
-    options: whole.map(({ id, created_at: at, origin }) => [id, `${exact(at)}, ${origin}`] as const),
+    options: whole.map(
+      ({ id, created_at: at, origin, content }) => [id, `${exact(at)}, ${content}, ${origin}`] as const,
+    ),
   };
 }
 

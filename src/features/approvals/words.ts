@@ -75,8 +75,8 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () => "Berth creates a database beside the live one, which does not change.",
   },
   "backups.restore": {
-    order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC into a new database`,
-    effect: () => "Berth creates a database beside the live one, which does not change.",
+    order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC beside the live data`,
+    effect: () => "Berth creates a database or a folder beside the live one, which does not change.",
   },
   "backups.promote": {
     order: ({ target }) => `Let the application use the database ${target}`,

@@ -45,7 +45,7 @@ export async function packArchive(
 
 /** Reads the whole file and throws `ArchiveDamaged` unless its checksum matches and it contains a pg_dump archive. Read-only. */
 export async function checkArchive(file: ArchiveFile): Promise<void> {
-  const source = await open(file);
+  const source = await openStored(file);
   const sum = createHash("sha256");
   const inside = looker();
   let bytes = 0;
@@ -63,7 +63,7 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
 
 /** Returns the decompressed archive for pg_restore. The stream fails with `ArchiveDamaged` when the file differs from what was stored. */
 export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
-  const source = await open(file);
+  const source = await openStored(file);
   const { tap } = hashing(file.onBytes, file.sha256);
   const unpacked = createZstdDecompress(roomy);
   // An error in any part of the pipeline reaches the reader of `unpacked`.
@@ -71,7 +71,12 @@ export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
   return unpacked;
 }
 
-async function open({ storage, key, signal }: ArchiveFile): Promise<Readable> {
+/** Opens a stored file. Rejects with `ArchiveDamaged` when it is missing. */
+export async function openStored({
+  storage,
+  key,
+  signal,
+}: Pick<ArchiveFile, "storage" | "key" | "signal">): Promise<Readable> {
   try {
     return await storage.open(key, signal);
   } catch (error) {

@@ -18,7 +18,22 @@ export {
   newestSize,
   newestVerifiedAt,
   storedBackup,
+  type StoredBackup,
 } from "./queries.ts";
+export {
+  addPiece,
+  completePiece,
+  digestOf,
+  forgetPiece,
+  leftPiece,
+  listText,
+  markPurgedPieces,
+  markUnusedPieces,
+  readPieces,
+  reusePiece,
+  unusedPieces,
+  type Piece,
+} from "./pieces.ts";
 export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 export { droppedDatabases, forgetRestored, hasDatabase, insertRestored, restoredDatabases } from "./restored.ts";
 export {
@@ -50,12 +65,12 @@ export {
 /** Name prefix of scratch databases. Such a database may be dropped when no operation uses it. */
 export const scratchPrefix = "verify_";
 
-/** The requested backup, or `busy`: the project's database is already being backed up, restored or verified. */
+/** The requested backup, or `busy`: something of the project is already being backed up, restored or verified. */
 export type Requested =
   | { readonly outcome: "requested"; readonly id: string; readonly operation_id: string }
   | { readonly outcome: "busy" };
 
-/** Requests a backup of the project's database, which must exist. */
+/** Requests a backup of the project's database, which must exist, or of its files. */
 export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBackup, "id">): Promise<Requested> {
   const id = newId("bak");
   await insertBackup(tx, { ...wanted, id });
@@ -72,11 +87,11 @@ export async function requestBackup(tx: Tx, wakeups: Wakeups, wanted: Omit<NewBa
 export async function requestDailyBackup(
   tx: Tx,
   wakeups: Wakeups,
-  wanted: ProjectKey & { readonly since: string | null; readonly now: Date },
+  wanted: ProjectKey & Pick<NewBackup, "content"> & { readonly since: string | null; readonly now: Date },
 ): Promise<Requested> {
-  const { org_id, project_id, since, now } = wanted;
-  if ((await lockDaily(tx, { org_id, project_id }, now)) !== since) return { outcome: "busy" };
-  return requestBackup(tx, wakeups, { org_id, project_id, origin: "daily" });
+  const { org_id, project_id, content, since, now } = wanted;
+  if ((await lockDaily(tx, { org_id, project_id, content }, now)) !== since) return { outcome: "busy" };
+  return requestBackup(tx, wakeups, { org_id, project_id, content, origin: "daily" });
 }
 
 /** Requests an operation on a backup; returns undefined when the project is busy. */

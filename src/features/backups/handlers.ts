@@ -1,4 +1,6 @@
 import type { Result } from "../../contract/routes.ts";
+import { bytesText } from "../../kit/bytes-text.ts";
+import { restoredFolder } from "../../kit/folder-tar.ts";
 import { pageOf } from "../../kit/page.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
@@ -24,10 +26,11 @@ const beginning = { atMostMs: 1000, pollEveryMs: 50 };
 const mostRestored = 5;
 
 export const backups: Handlers<"backups"> = {
-  async create(ctx) {
-    await requireDatabase(ctx);
-    if (ctx.caller.approval_mode && (await makesRetentionDelete(ctx))) return ctx.fail("conflict", wouldDelete);
-    const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, { ...ctx.project.key, origin: "manual" });
+  async create(ctx, { body: { content } }) {
+    if (content === "database") await requireDatabase(ctx);
+    if (ctx.caller.approval_mode && (await makesRetentionDelete(ctx, content)))
+      return ctx.fail("conflict", wouldDelete);
+    const asked = await requestBackup(ctx.tx, ctx.platform.wakeups, { ...ctx.project.key, content, origin: "manual" });
     if (asked.outcome === "busy") return ctx.fail("operation_in_progress");
     ctx.note({ target: asked.id });
     return { outcome: (signal) => begun(ctx, asked, signal) };
@@ -45,10 +48,14 @@ export const backups: Handlers<"backups"> = {
   },
 
   async restore(ctx, { body }) {
-    await requireDatabase(ctx);
+    if (body.backup_id === undefined) await requireDatabase(ctx);
     const backup = await chosen(ctx, body.backup_id);
-    await requireRoom(ctx);
-    await requireRoomInDatabase(ctx);
+    if (backup.content === "files") await requireRoomForFiles(ctx, backup.size_bytes ?? 0);
+    else {
+      await requireDatabase(ctx);
+      await requireRoom(ctx);
+      await requireRoomInDatabase(ctx);
+    }
     const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
       ...ctx.project.key,
       backup_id: backup.id,
@@ -56,7 +63,7 @@ export const backups: Handlers<"backups"> = {
     });
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ target: backup.id, resource: backup.id, detail: { taken_at: backup.created_at } });
-    return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup.id) };
+    return { outcome: (signal) => restored(ctx, { id: asked.id, signal }, backup) };
   },
 
   async verify(ctx, { params }) {
@@ -69,7 +76,8 @@ export const backups: Handlers<"backups"> = {
         hint: "Wait until it is completed, or verify another one.",
       });
     const owner = { org_id, project_id: backup.project_id };
-    if ((await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined) return ctx.fail("no_database");
+    if (backup.content === "database" && (await databaseOf(ctx.tx, org_id, backup.project_id)) === undefined)
+      return ctx.fail("no_database");
     const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, {
       ...owner,
       backup_id: backup.id,
@@ -134,12 +142,17 @@ const wouldDelete = {
 };
 
 /** Returns whether the project has as many manual backups as are kept, or no room for one of the database's size. */
-async function makesRetentionDelete({ tx, project: { key }, platform }: Context<"backups.create">): Promise<boolean> {
+async function makesRetentionDelete(
+  { tx, project: { key }, platform }: Context<"backups.create">,
+  content: "database" | "files",
+): Promise<boolean> {
   const { disk, backups: settings } = platform.settings;
   const { use, limits: own } = await diskUseOf(tx, key, disk);
-  const kept = await keptBackups(tx, key);
+  const kept = await keptBackups(tx, { ...key, content });
+  if (kept.manual >= settings.retention.manual) return true;
+  // A backup of files never deletes another one for its size: it is refused instead.
   return (
-    kept.manual >= settings.retention.manual ||
+    content === "database" &&
     kept.local_bytes + Math.max(use.database_bytes ?? 0, kept.largest_bytes) > own.backups_bytes
   );
 }
@@ -196,6 +209,15 @@ async function requireRoom(ctx: Context<"backups.restore">): Promise<void> {
   });
 }
 
+async function requireRoomForFiles(ctx: Context<"backups.restore">, bytes: number): Promise<void> {
+  const { use, limits } = await diskUseOf(ctx.tx, ctx.project.key, ctx.platform.settings.disk);
+  if ((use.storage_bytes ?? 0) + bytes <= limits.storage_bytes) return;
+  return ctx.fail("disk_limit_reached", {
+    error: `The restored files take ${bytesText(bytes)} beside the ${bytesText(use.storage_bytes ?? 0)} of the live ones, and the project may have ${bytesText(limits.storage_bytes)}.`,
+    hint: "Download the backup instead, or ask the operator for a higher limit.",
+  });
+}
+
 async function begun(
   ctx: Context<"backups.create">,
   asked: { id: string; operation_id: string },
@@ -220,13 +242,16 @@ async function begun(
 async function restored(
   ctx: Context<"backups.restore">,
   awaited: AwaitedOutcome,
-  backupId: string,
+  backup: Pick<WholeBackupRow, "id" | "content">,
 ): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, awaited);
   if (operation.problem_code === "backup_damaged") return ctx.fail("backup_damaged", said(operation));
   if (operation.problem_code === "refused") return ctx.fail("conflict", said(operation));
   if (operation.status === "failed") return refuse(ctx, operation);
-  return { database: operation.database_name ?? "", backup_id: backupId };
+  const name = operation.database_name;
+  return backup.content === "files"
+    ? { database: null, folder: `${restoredFolder}/${name}`, backup_id: backup.id }
+    : { database: name, folder: null, backup_id: backup.id };
 }
 
 async function verified(

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { TableCount } from "../../ports/postgres-host.ts";
 import type { Columns, Db, Tx } from "../../store/database.ts";
+import { isPieceBeingStored } from "./pieces.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
 export type NewOperation = Columns<
@@ -42,7 +43,7 @@ export interface TakenOperation
   extends
     NewOperation,
     Columns<"backup_operation", "fence" | "attempts">,
-    Columns<"backup", "storage" | "storage_key" | "sha256" | "size_bytes"> {
+    Columns<"backup", "content" | "storage" | "storage_key" | "sha256" | "size_bytes"> {
   readonly row_counts: readonly TableCount[] | null;
 }
 
@@ -54,7 +55,7 @@ export function takeOperation(db: Db, owner: string, inProgress: InProgress): Pr
     set: sql`, attempts = q.attempts + 1, phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null`,
     from: sql`join backup b on b.id = q.backup_id`,
     returning: sql`t.id, t.org_id, t.project_id, t.backup_id, t.kind, t.database_name, t.fence, t.attempts,
-      b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
+      b.content, b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
   });
 }
 
@@ -137,7 +138,7 @@ export async function isBeingStored(db: Db, storage: string, key: string): Promi
     .where("backup_operation.status", "=", "running")
     .where("backup_operation.kind", "=", "backup")
     .executeTakeFirst();
-  return row !== undefined;
+  return row !== undefined || (await isPieceBeingStored(db, storage, key));
 }
 
 /** Returns the names of databases that running operations have created or will create. */
@@ -153,14 +154,20 @@ export async function namesInUse(db: Db, orgId: string, projectId: string): Prom
 export interface Completion {
   readonly size_bytes: number;
   readonly sha256: string;
-  readonly row_counts: readonly TableCount[];
-  readonly engine_version: string;
+  /** Null for a backup of files, as is the version. */
+  readonly row_counts: readonly TableCount[] | null;
+  readonly engine_version: string | null;
 }
 
 export async function completeBackup(tx: Tx, operation: TakenOperation, made: Completion): Promise<void> {
   await tx
     .updateTable("backup")
-    .set({ ...made, row_counts: JSON.stringify(made.row_counts), status: "completed", finished_at: sql`now()` })
+    .set({
+      ...made,
+      row_counts: made.row_counts && JSON.stringify(made.row_counts),
+      status: "completed",
+      finished_at: sql`now()`,
+    })
     .where(({ and }) => and({ org_id: operation.org_id, id: operation.backup_id, status: "running" }))
     .execute();
 }

@@ -23,7 +23,7 @@ test("a backup that was made while the clock was ahead counts neither as the day
   };
   const look = async () => {
     const state = (await dailyStates(db, new Date())).find(({ project_id }) => project_id === owner.project_id);
-    const locked = await db.transaction().execute((tx) => lockDaily(tx, owner, new Date()));
+    const locked = await db.transaction().execute((tx) => lockDaily(tx, { ...owner, content: "database" }, new Date()));
     const newest = await newestCompleted(db, owner.org_id, owner.project_id);
     return { last: state?.last_at, locked, newest: newest?.id };
   };
@@ -40,7 +40,11 @@ test("a second request for a day's backup that does not know of the first makes 
   const org = await testOrganization(db, "daily");
   const owner = { org_id: org.id, project_id: (await testThings(api.platform, org)).project.id };
   const request = () =>
-    db.transaction().execute((tx) => requestDailyBackup(tx, wakeups, { ...owner, since: null, now: new Date() }));
+    db
+      .transaction()
+      .execute((tx) =>
+        requestDailyBackup(tx, wakeups, { ...owner, content: "database", since: null, now: new Date() }),
+      );
   assert.equal((await request()).outcome, "requested");
   await db.deleteFrom("backup_operation").where("project_id", "=", owner.project_id).execute();
   assert.equal((await request()).outcome, "busy");

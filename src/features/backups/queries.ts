@@ -1,3 +1,4 @@
+import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import type { Page } from "../../kit/page.ts";
 import { sql } from "kysely";
 import type { Db, Tx } from "../../store/database.ts";
@@ -7,6 +8,7 @@ import type { DailyState } from "./rules.ts";
 const columns = [
   "backup.id",
   "backup.project_id",
+  "backup.content",
   "backup.status",
   "backup.origin",
   "backup.created_at",
@@ -58,12 +60,13 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
 export async function storedBackup(db: Db, orgId: string, id: string) {
   return db
     .selectFrom("backup")
-    .select(["storage", "storage_key", "sha256"])
+    .select(["content", "storage", "storage_key", "sha256"])
     .where(({ and }) => and({ org_id: orgId, id, status: "completed" }))
     .where("expired_at", "is", null)
     .executeTakeFirst();
 }
 
+export type StoredBackup = NonNullable<Awaited<ReturnType<typeof storedBackup>>>;
 export type BackupRow = Awaited<ReturnType<typeof listBackups>>[number];
 export type WholeBackupRow = NonNullable<Awaited<ReturnType<typeof selectBackup>>>;
 
@@ -72,7 +75,7 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
   const row = await db
     .selectFrom("backup")
     .select("created_at")
-    .where(({ and }) => and({ org_id: orgId, project_id: projectId, verification: "verified" }))
+    .where(({ and }) => and({ org_id: orgId, project_id: projectId, content: "database", verification: "verified" }))
     .where("expired_at", "is", null)
     .orderBy("id", "desc")
     .limit(1)
@@ -80,10 +83,12 @@ export async function newestVerifiedAt(db: Db | Tx, orgId: string, projectId: st
   return row?.created_at;
 }
 
-/** Returns the newest completed backup of a project, or undefined. A backup dated in the future, left by a wrong clock, is chosen last. */
+/** Returns the newest completed backup of a project's database, or undefined. A backup dated in the future, left by a wrong clock, is chosen last. */
 export async function newestCompleted(db: Db | Tx, orgId: string, projectId: string) {
   return shown(db, orgId)
-    .where(({ and }) => and({ "backup.project_id": projectId, "backup.status": "completed" }))
+    .where(({ and }) =>
+      and({ "backup.project_id": projectId, "backup.content": "database", "backup.status": "completed" }),
+    )
     .orderBy((of) => of("backup.created_at", ">", sql<string>`now()`))
     .orderBy("backup.id", "desc")
     .limit(1)
@@ -99,6 +104,7 @@ export interface NewBackup {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
+  readonly content: "database" | "files";
   readonly origin: "manual" | "daily" | "final" | "release";
 }
 
@@ -117,21 +123,28 @@ function believable(now: Date) {
   return sql<string>`${now}::timestamptz + interval '1 hour'`;
 }
 
-/** Returns, for each living project with a database, when its last automatic backup was started and how it went. */
-export async function dailyStates(db: Db, now: Date): Promise<readonly (DailyState & { readonly org_id: string })[]> {
-  const { rows } = await sql<DailyState & { org_id: string }>`
-    select d.org_id, d.project_id, d.ready_at, last.created_at as last_at, last.status as last_status,
-      (select count(*)::int from backup f where f.org_id = d.org_id and f.project_id = d.project_id and f.origin = 'daily' and f.status = 'failed'
-        and f.created_at <= ${believable(now)}
-        and f.id > coalesce((select max(g.id) from backup g where g.org_id = d.org_id and g.project_id = d.project_id and g.origin = 'daily'
-          and g.status = 'completed' and g.created_at <= ${believable(now)}), '')) as failures
-    from project_database d
+type DailyBackup = Pick<NewBackup, "org_id" | "content">;
+
+/**
+ * Returns, for each living project with a database and for each with files in `$STORAGE_DIR`, when its last automatic backup was started and
+ * how it went.
+ */
+export async function dailyStates(db: Db, now: Date): Promise<readonly (DailyState & DailyBackup)[]> {
+  const { rows } = await sql<DailyState & DailyBackup>`
+    select d.org_id, d.project_id, d.content, d.ready_at, last.created_at as last_at, last.status as last_status,
+      (select count(*)::int from backup f where f.org_id = d.org_id and f.project_id = d.project_id and f.content = d.content
+        and f.origin = 'daily' and f.status = 'failed' and f.created_at <= ${believable(now)}
+        and f.id > coalesce((select max(g.id) from backup g where g.org_id = d.org_id and g.project_id = d.project_id and g.content = d.content
+          and g.origin = 'daily' and g.status = 'completed' and g.created_at <= ${believable(now)}), '')) as failures
+    from (select org_id, project_id, 'database' as content, ready_at from project_database where status = 'ready'
+      union all select u.org_id, u.project_id, 'files', q.created_at from disk_use u join project q on q.id = u.project_id
+        where q.storage and u.storage_bytes > ${emptyFolderBytes}) d
     join project p on p.id = d.project_id and p.deleted_at is null
     join organization o on o.id = d.org_id and o.suspended_at is null
     left join lateral (select b.created_at, b.status from backup b
-      where b.org_id = d.org_id and b.project_id = d.project_id and b.origin = 'daily' and b.created_at <= ${believable(now)}
-      order by b.id desc limit 1) last on true
-    where d.status = 'ready'`.execute(db);
+      where b.org_id = d.org_id and b.project_id = d.project_id and b.content = d.content and b.origin = 'daily'
+        and b.created_at <= ${believable(now)}
+      order by b.id desc limit 1) last on true`.execute(db);
   return rows;
 }
 
@@ -139,13 +152,13 @@ export async function dailyStates(db: Db, now: Date): Promise<readonly (DailySta
  * Locks the project and returns when its newest automatic backup was started. The lock lets a second caller see the backup that a first one
  * has started.
  */
-export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
-  const { org_id, project_id } = project;
+export async function lockDaily(tx: Tx, project: ProjectKey & Pick<NewBackup, "content">, now: Date) {
+  const { org_id, project_id, content } = project;
   await lockProject(tx, project);
   const row = await tx
     .selectFrom("backup")
     .select("created_at")
-    .where(({ and }) => and({ org_id, project_id, origin: "daily" }))
+    .where(({ and }) => and({ org_id, project_id, content, origin: "daily" }))
     .where("created_at", "<=", believable(now))
     .orderBy("id", "desc")
     .limit(1)
@@ -153,16 +166,20 @@ export async function lockDaily(tx: Tx, project: ProjectKey, now: Date) {
   return row?.created_at ?? null;
 }
 
-const localBytes = sql<number>`case when backup.storage = 'disk' then coalesce(backup.size_bytes, 0) else 0 end`;
+// Backups of files share their pieces, which are counted where they are stored.
+const localBytes = sql<number>`case when backup.storage = 'disk' and backup.content = 'database'
+  then coalesce(backup.size_bytes, 0) else 0 end`;
 
-/** Returns how many manual backups a project keeps, how much of the local disk its backups take, and the largest of them. */
-export async function keptBackups(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+/** Returns how many manual backups of this content a project keeps, how much of the local disk they take, and the largest of them. */
+export async function keptBackups(
+  db: Db | Tx,
+  { org_id, project_id, content }: ProjectKey & Pick<NewBackup, "content">,
+) {
   const { rows } = await sql<{ manual: number; local_bytes: number; largest_bytes: number }>`
     select (count(*) filter (where origin = 'manual'))::integer as manual, coalesce(sum(${localBytes}), 0)::bigint as local_bytes,
       coalesce(max(${localBytes}), 0)::bigint as largest_bytes
-    from backup where org_id = ${org_id} and project_id = ${project_id} and status = 'completed' and expired_at is null`.execute(
-    db,
-  );
+    from backup where org_id = ${org_id} and project_id = ${project_id} and content = ${content} and status = 'completed'
+      and expired_at is null`.execute(db);
   return rows[0] ?? { manual: 0, local_bytes: 0, largest_bytes: 0 };
 }
 
@@ -175,6 +192,7 @@ export async function endedBackups(db: Db, project?: ProjectKey) {
       "backup.id",
       "backup.org_id",
       "backup.project_id",
+      "backup.content",
       "backup.origin",
       "backup.status",
       "backup.created_at",

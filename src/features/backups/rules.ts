@@ -27,6 +27,7 @@ export function lastDue(projectId: string, window: BackupWindow, now: Date): Dat
 
 export interface DailyState {
   readonly project_id: string;
+  /** Since when there is something to back up. */
   readonly ready_at: string | null;
   readonly last_at: string | null;
   readonly last_status: "running" | "completed" | "failed" | null;

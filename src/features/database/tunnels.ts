@@ -14,8 +14,10 @@ import {
   insertRestored,
   restorableBackup,
   restoredDatabases,
+  readPieces,
   storedBackup,
   unpackArchive,
+  type StoredBackup,
 } from "../backups/backups.ts";
 import { Refused, type Context, type HandlerPlatform, type Tunnel } from "../context.ts";
 import { requireRoomInDatabase } from "../disk/disk.ts";
@@ -35,7 +37,7 @@ import {
 type AskingContext = Context<"database.connect"> | Context<"database.dump"> | Context<"database.import">;
 type Wanted = Pick<NewTunnel, "purpose" | "format" | "database_name" | "backup_id">;
 
-/** Creates a tunnel that its token may open within a minute. */
+/** Creates a tunnel to the database that its token may open within a minute. */
 export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
   const { key } = ctx.project;
   const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
@@ -45,6 +47,11 @@ export async function requestTunnel(ctx: AskingContext, wanted: Wanted): Promise
   const { database_name } = wanted;
   if (database_name !== null && wanted.purpose !== "import" && !(await hasDatabase(ctx.tx, row, database_name)))
     return ctx.fail("not_found");
+  return createTunnel(ctx, wanted);
+}
+
+async function createTunnel(ctx: AskingContext, wanted: Wanted): Promise<Result<"database.tunnel">> {
+  const { key } = ctx.project;
   if ((await livingTunnels(ctx.tx, key.org_id)) >= limits.tunnels_per_organization)
     return ctx.fail("conflict", {
       error: `${limits.tunnels_per_organization} tunnels of the organization are open already.`,
@@ -71,7 +78,8 @@ export async function requestDownload(ctx: Context<"database.dump">, { backup_id
       error: "Only a completed backup can be downloaded.",
       hint: "Wait until it is completed, or download another one.",
     });
-  return requestTunnel(ctx, { purpose: "dump", format, database_name: null, backup_id });
+  const ask = backup.content === "files" ? createTunnel : requestTunnel;
+  return ask(ctx, { purpose: "dump", format, database_name: null, backup_id });
 }
 
 const mostFurther = 5;
@@ -99,10 +107,16 @@ export async function showOrOpen(
   if (found === undefined) return ctx.fail("not_found");
   const { token_id, ...shown } = found;
   if (!ctx.isUpgrade) return shown;
-  const row = await databaseOf(ctx.platform.db, key.org_id, key.project_id);
-  if (row === undefined) return ctx.fail("no_database");
   // Other tokens of the organization can see the tunnel but not use it.
   if (token_id !== ctx.caller.token_id) return ctx.fail("conflict", { error: "Another token requested this tunnel." });
+  const { platform } = ctx;
+  const backup = found.backup_id === null ? undefined : await storedBackup(platform.db, key.org_id, found.backup_id);
+  if (backup?.content === "files") {
+    if (!(await openTunnel(platform.db, id, null))) return ctx.fail("conflict", gone);
+    return ctx.tunnel((tunnel) => serve({ platform, id }, tunnel, () => serveFiles(platform, backup, tunnel)));
+  }
+  const row = await databaseOf(platform.db, key.org_id, key.project_id);
+  if (row === undefined) return ctx.fail("no_database");
   if (isConnection) {
     if (found.status !== "open") return ctx.fail("conflict", { error: "The session is not open." });
     const server = serverOf(row);
@@ -114,14 +128,17 @@ export async function showOrOpen(
   const own = specOf(ctx.platform.vault, row);
   const spec = found.database === null ? own : { ...own, database_name: found.database };
   const role = needsRole(found) ? `${own.role_name}_t${randomBytes(6).toString("hex")}` : null;
-  if (!(await openTunnel(ctx.platform.db, id, role)))
-    return ctx.fail("conflict", {
-      error: "The tunnel was already opened, or it expired before it was opened. Request a new one.",
-    });
+  if (!(await openTunnel(platform.db, id, role))) return ctx.fail("conflict", gone);
   const { purpose, format, backup_id } = found;
-  const opened = { platform: ctx.platform, key, id, purpose, format, backup_id, role, spec, own };
-  return ctx.tunnel((tunnel) => serve(opened, tunnel));
+  const opened = { platform, key, id, purpose, format, backup_id, role, spec, own };
+  const dropRole = async () => {
+    // If this fails, the task for dead tunnels does it later.
+    if (role !== null) await platform.ports.postgresHost.dropSessionRole(own, role);
+  };
+  return ctx.tunnel((tunnel) => serve({ platform, id, dropRole }, tunnel, () => serveAs(opened, tunnel)));
 }
+
+const gone = { error: "The tunnel was already opened, or it expired before it was opened. Request a new one." };
 
 function needsRole({ purpose, format }: Pick<NewTunnel, "purpose" | "format">): boolean {
   return purpose === "session" || (purpose === "import" && format === "plain");
@@ -139,12 +156,15 @@ interface Opened extends Pick<NewTunnel, "purpose" | "format"> {
 
 const aliveEveryMs = 5000;
 
-async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
-  const { platform, id } = opened;
+interface Served extends Pick<Opened, "platform" | "id"> {
+  readonly dropRole?: () => Promise<void>;
+}
+
+async function serve({ platform, id, dropRole }: Served, tunnel: Tunnel, work: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => void keepTunnelAlive(platform.db, id).catch(() => {}), aliveEveryMs);
   let reason = "done";
   try {
-    await serveAs(opened, tunnel);
+    await work();
   } catch (error) {
     reason = tunnel.signal.aborted ? reasonOf(tunnel.signal.reason) : reasonOf(error);
     if (error instanceof ArchiveDamaged) throw new Refused("backup_damaged", { error: error.message });
@@ -152,8 +172,7 @@ async function serve(opened: Opened, tunnel: Tunnel): Promise<void> {
     throw error;
   } finally {
     clearInterval(timer);
-    // If this fails, the task for dead tunnels does it later.
-    if (opened.role !== null) await platform.ports.postgresHost.dropSessionRole(opened.own, opened.role);
+    await dropRole?.();
     await markTunnelClosed(platform.db, id, reason);
   }
 }
@@ -211,6 +230,12 @@ async function archiveOf({ platform, key }: Opened, backupId: string, signal: Ab
     throw new Refused("conflict", { error: "The backup was deleted, or its storage is no longer configured." });
   const { storage_key, sha256 } = backup;
   return unpackArchive({ storage, key: storage_key ?? "", sha256: sha256 ?? "", signal, onBytes: () => {} });
+}
+
+/** Sends a backup of files as a tar archive. */
+async function serveFiles({ ports }: HandlerPlatform, backup: StoredBackup, { bytes, signal }: Tunnel): Promise<void> {
+  const list = { key: backup.storage_key ?? "", sha256: backup.sha256 ?? "", signal, onBytes: () => {} };
+  await pipeline(readPieces(list, backup.storage ?? "", ports.storages), bytes, { signal });
 }
 
 async function importArchive({ platform, own, spec }: Opened, { bytes, signal }: Tunnel): Promise<void> {

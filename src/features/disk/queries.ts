@@ -57,10 +57,17 @@ export async function selectBackupsBytes(db: Db | Tx, project: ProjectKey): Prom
   const row = await db
     .selectFrom("backup")
     .select((of) => of.fn.coalesce(of.fn.sum<number>("size_bytes"), of.lit(0)).as("bytes"))
-    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, storage: "disk" }))
+    .where(({ and }) =>
+      and({ org_id: project.org_id, project_id: project.project_id, storage: "disk", content: "database" }),
+    )
     .where("expired_at", "is", null)
     .executeTakeFirstOrThrow();
-  return Number(row.bytes);
+  const pieces = await db
+    .selectFrom("storage_piece")
+    .select((of) => of.fn.coalesce(of.fn.sum<number>("bytes"), of.lit(0)).as("bytes"))
+    .where(({ and }) => and({ org_id: project.org_id, project_id: project.project_id, storage: "disk" }))
+    .executeTakeFirstOrThrow();
+  return Number(row.bytes) + Number(pieces.bytes);
 }
 
 /** Sets a project's own limits; null means the installation's. */

@@ -9,12 +9,15 @@ import {
   expired,
   expiredRows,
   finalBackups,
+  forgetPiece,
   forgetRestored,
   isBeingStored,
   isDue,
+  markPurgedPieces,
   namesInUse,
   requestDailyBackup,
   scratchPrefix,
+  unusedPieces,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
@@ -27,10 +30,9 @@ export async function requestDueBackups(platform: Platform): Promise<number> {
   if (window === null) return 0;
   const now = platform.clock.now();
   const due = (await dailyStates(platform.db, now)).filter((state) => isDue(state, window, now));
-  for (const { org_id, project_id, last_at } of due) {
-    await platform.db
-      .transaction()
-      .execute((tx) => requestDailyBackup(tx, platform.wakeups, { org_id, project_id, since: last_at, now }));
+  for (const { last_at: since, org_id, project_id, content } of due) {
+    const wanted = { org_id, project_id, content, since, now };
+    await platform.db.transaction().execute((tx) => requestDailyBackup(tx, platform.wakeups, wanted));
   }
   return due.length;
 }
@@ -51,8 +53,8 @@ export async function dropUnwanted(platform: Platform): Promise<void> {
 export async function applyRetention(platform: Platform, project?: ProjectKey): Promise<void> {
   const { db, settings } = platform;
   const now = await provenTime(platform);
-  const byProject = Map.groupBy(await endedBackups(db, project), (backup) => backup.project_id);
-  for (const backups of byProject.values()) {
+  const ended = await endedBackups(db, project);
+  for (const backups of Map.groupBy(ended, ({ project_id, content }) => `${project_id} ${content}`).values()) {
     const known = backups.map((backup) => ({
       ...backup,
       status: backup.status as "completed" | "failed",
@@ -65,6 +67,26 @@ export async function applyRetention(platform: Platform, project?: ProjectKey): 
     for (const { id, org_id } of backups) if (gone.has(id)) await expireBackup(db, org_id, id);
   }
   await deleteExpiredBackups(platform);
+  await deletePieces(platform, project);
+}
+
+const atOnce = 1000;
+
+/** Deletes the pieces that the last backup of the files found unused. */
+async function deletePieces(platform: Platform, project: ProjectKey | undefined): Promise<void> {
+  await markPurgedPieces(platform.db);
+  for (;;) {
+    const pieces = await unusedPieces(platform.db, project, atOnce);
+    let deleted = 0;
+    await each(platform, pieces, async (piece) => {
+      const storage = platform.ports.storages.named[piece.storage];
+      if (storage === undefined) return;
+      await storage.delete(piece.storage_key);
+      await forgetPiece(platform.db, piece, piece);
+      deleted += 1;
+    });
+    if (deleted < atOnce) return;
+  }
 }
 
 /** Deletes final backups of purged projects that are too old, or too large together. */

@@ -12,34 +12,27 @@ import {
   setProgress,
   setStorageKey,
   unpackArchive,
-  type ArchiveFile,
   type Problem,
   type Progress,
   type TakenOperation,
   type Verdict,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf } from "../../features/database/database.ts";
+import { FilesRefused } from "../../kit/folder-tar.ts";
 import { until } from "../../kit/until.ts";
 import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
-import type { Db, Tx } from "../../store/database.ts";
+import type { Db } from "../../store/database.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
+import { archiveOf, requireRoom, type BackupProgress, type End, type Job, type Work } from "./backup-job.ts";
+import { filesJob } from "./files-job.ts";
 
-interface Work {
-  readonly platform: Platform;
-  readonly operation: TakenOperation;
-  readonly lease: Lease;
+interface DatabaseWork extends Work {
   readonly spec: DatabaseSpec;
-  readonly progress: BackupProgress;
-  readonly signal: AbortSignal;
 }
 
-/** The result of an operation; `write` runs in the transaction that ends the operation. */
-type End = { readonly problem: Problem | null; readonly write?: (tx: Tx) => Promise<void> };
-
 const mostAttempts = 3;
-const spareBytes = 32 * 1024 * 1024;
 
 /** Creates, restores or verifies a backup, and ends the operation for every outcome that is its own. Throws on platform faults. */
 export async function performBackupWork(
@@ -48,32 +41,39 @@ export async function performBackupWork(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
-  const row = await databaseOf(platform.db, operation.org_id, operation.project_id);
-  if (row === undefined) throw new Error("the operation's project has no database");
   const progress = createBackupProgress(platform.db, lease);
-  const work = { platform, operation, lease, signal, progress, spec: specOf(platform.vault, row) };
+  const work = { platform, operation, lease, signal, progress };
   try {
-    if (row.project_deleted_at !== null) await awaitDatabase(work);
-    await end(work, await attempt(work));
+    const job = operation.content === "files" ? await filesJob(work) : await databaseJob(work);
+    await end(work, job, await attempt(work, job));
   } finally {
     await progress.close();
   }
+}
+
+async function databaseJob(given: Work): Promise<Job> {
+  const { platform, operation } = given;
+  const row = await databaseOf(platform.db, operation.org_id, operation.project_id);
+  if (row === undefined) throw new Error("the operation's project has no database");
+  const work = { ...given, spec: specOf(platform.vault, row) };
+  if (row.project_deleted_at !== null) await awaitDatabase(work);
+  return { perform: () => perform(work), cleanUp: () => cleanUp(work) };
 }
 
 // PostgreSQL starts in less than a second and recovers in seconds. If it does not come up, the operation itself reports why.
 const startMs = 60_000;
 
 /** Waits for the database of a deleted project: it is stopped until an operation needs it. */
-async function awaitDatabase({ platform, spec, signal }: Work): Promise<void> {
+async function awaitDatabase({ platform, spec, signal }: DatabaseWork): Promise<void> {
   const runs = async () => ((await platform.ports.postgresHost.observe(spec)).state === "running" ? true : undefined);
   await until(runs, { timeoutMs: startMs, firstMs: 100, atMostMs: 500, signal });
 }
 
-async function attempt(work: Work): Promise<End> {
+async function attempt(work: Work, job: Job): Promise<End> {
   const { attempts } = work.operation;
   try {
     // An earlier worker of this operation may have left a database or a file.
-    await cleanUp(work);
+    await job.cleanUp();
   } catch (error) {
     if (attempts <= mostAttempts) throw error;
     work.platform.log.error(
@@ -83,13 +83,13 @@ async function attempt(work: Work): Promise<End> {
   }
   if (attempts > mostAttempts) return { problem: gaveUp };
   try {
-    return await perform(work);
+    return await job.perform();
   } catch (error) {
     const problem = isOverdue(work.signal) ? tookTooLong : problemOf(error);
     if (problem !== tookTooLong) work.signal.throwIfAborted();
     if (problem === undefined) throw error;
     work.platform.log.warn({ err: error, operation: work.operation.id }, "a backup, restore or verification failed");
-    await cleanUp(work);
+    await job.cleanUp();
     return { problem };
   }
 }
@@ -104,7 +104,7 @@ function isOverdue(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === "TimeoutError";
 }
 
-function perform(work: Work): Promise<End> {
+function perform(work: DatabaseWork): Promise<End> {
   switch (work.operation.kind) {
     case "backup":
       return backUp(work);
@@ -115,12 +115,12 @@ function perform(work: Work): Promise<End> {
   }
 }
 
-async function backUp(work: Work): Promise<End> {
+async function backUp(work: DatabaseWork): Promise<End> {
   const { platform, operation, lease, spec, progress, signal } = work;
   const { standard, named } = platform.ports.storages;
   const storage = named[standard] as Storage;
-  await requireRoom(work, storage);
   const { org_id, project_id, backup_id } = operation;
+  await requireRoom(storage, await newestSize(platform.db, org_id, project_id));
   // The name contains the lease's fence, so that a worker which has lost its lease never writes the same file as its successor.
   const key = `${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`;
   if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
@@ -138,13 +138,7 @@ async function backUp(work: Work): Promise<End> {
   return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
 }
 
-async function requireRoom({ platform, operation }: Work, storage: Storage): Promise<void> {
-  const free = await storage.free();
-  const last = await newestSize(platform.db, operation.org_id, operation.project_id);
-  if (free !== null && free < last + spareBytes) throw new StorageFull();
-}
-
-async function restore(work: Work): Promise<End> {
+async function restore(work: DatabaseWork): Promise<End> {
   const { operation } = work;
   const name = operation.database_name as string;
   await restoreInto(work, name);
@@ -152,14 +146,14 @@ async function restore(work: Work): Promise<End> {
   return { problem: null, write: (tx) => insertRestored(tx, { org_id, project_id, name, backup_id }) };
 }
 
-async function verify(work: Work): Promise<End> {
+async function verify(work: DatabaseWork): Promise<End> {
   const verdict = await verifyRestored(work);
   await work.progress.enter("cleaning");
   await cleanUp(work);
   return { problem: null, write: (tx) => recordVerdict(tx, work.operation, verdict) };
 }
 
-async function verifyRestored(work: Work): Promise<Verdict> {
+async function verifyRestored(work: DatabaseWork): Promise<Verdict> {
   const { platform, operation, spec, signal, progress } = work;
   const name = operation.database_name as string;
   try {
@@ -190,7 +184,7 @@ function compare(expected: readonly TableCount[], actual: readonly TableCount[])
 }
 
 /** Checks the whole file first, then restores it into a new database of this name. */
-async function restoreInto(work: Work, name: string): Promise<void> {
+async function restoreInto(work: DatabaseWork, name: string): Promise<void> {
   const { platform, spec, progress, signal } = work;
   const file = archiveOf(work);
   await progress.enter("checking");
@@ -202,19 +196,8 @@ async function restoreInto(work: Work, name: string): Promise<void> {
   await platform.ports.postgresHost.restore(spec, name, { archive, signal });
 }
 
-function archiveOf({ platform, operation, progress, signal }: Work): ArchiveFile {
-  const storage = platform.ports.storages.named[operation.storage ?? ""];
-  if (storage === undefined)
-    throw new DatabaseWorkFailed(
-      "missing",
-      `The backup is in the storage "${operation.storage}", which is not configured.`,
-    );
-  const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
-  return { storage, key: operation.storage_key ?? "", sha256: operation.sha256 ?? "", signal, onBytes };
-}
-
 /** Drops the database that an unfinished operation created, or deletes its file. */
-async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void> {
+async function cleanUp({ platform, operation, lease, spec }: DatabaseWork): Promise<void> {
   // Without the lease, another worker has the operation and uses a database of the same name.
   await requireLease(platform.db, lease);
   if (operation.database_name !== null) await platform.ports.postgresHost.dropDatabase(spec, operation.database_name);
@@ -225,12 +208,13 @@ async function cleanUp({ platform, operation, lease, spec }: Work): Promise<void
   await named[standard]?.delete(`${org_id}/${project_id}/${backup_id}-${lease.fence}.dump.zst`);
 }
 
-async function end({ platform, operation, lease }: Work, { problem, write }: End): Promise<void> {
+async function end({ platform, operation, lease }: Work, { atEnd }: Job, { problem, write }: End): Promise<void> {
   const { org_id, project_id, backup_id, kind } = operation;
   await platform.db.transaction().execute(async (tx) => {
     if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
     if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
     await write?.(tx);
+    await atEnd?.(tx);
     const action = `${{ backup: "backup", restore: "restore", verify: "verification" }[kind]}.${problem === null ? "completed" : "failed"}`;
     await recordEvent(tx, {
       org_id,
@@ -246,6 +230,7 @@ async function end({ platform, operation, lease }: Work, { problem, write }: End
 /** Returns the problem in words for the project's owner; undefined for a platform fault. */
 function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ArchiveDamaged) return { code: "backup_damaged", summary: error.message };
+  if (error instanceof FilesRefused) return { code: "refused", summary: `The files in $STORAGE_DIR: ${error.message}` };
   if (error instanceof StorageFull) return { code: "storage_full", summary: "The platform's backup storage is full." };
   if (!(error instanceof DatabaseWorkFailed)) return undefined;
   switch (error.reason) {
@@ -257,16 +242,6 @@ function problemOf(error: unknown): Problem | undefined {
     case "missing":
       return { code: "unavailable", summary: error.message };
   }
-}
-
-/** Stores the progress of an operation, at most twice a second. */
-interface BackupProgress {
-  /** Records a change; the next periodic write stores it. */
-  tell(change: Partial<Progress>): void;
-  /** Stores a new phase at once. */
-  enter(phase: Progress["phase"]): Promise<void>;
-  /** Stops; nothing is written after this resolves. */
-  close(): Promise<void>;
 }
 
 const pauseMs = 500;

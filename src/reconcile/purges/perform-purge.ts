@@ -143,7 +143,12 @@ async function startBackup(platform: Platform, purge: TakenPurge, lease: Lease, 
   const { org_id, project_id } = purge;
   for (;;) {
     const id = await platform.db.transaction().execute(async (tx) => {
-      const asked = await requestBackup(tx, platform.wakeups, { org_id, project_id, origin: "final" });
+      const asked = await requestBackup(tx, platform.wakeups, {
+        org_id,
+        project_id,
+        content: "database",
+        origin: "final",
+      });
       if (asked.outcome === "busy") return undefined;
       await updatePurge(tx, lease, { backup_id: asked.id });
       return asked.id;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { testBuild, testDeployment, testProject } from "../../../test/support/fixtures.ts";
 import { sharedApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { platformBeside } from "../../../test/support/platform-double.ts";
@@ -194,21 +195,17 @@ for (const { expected, ...row } of cases) {
   });
 }
 
-test("before the release command of an agent's deploy, its files and its database are copied, and without a copy nothing runs", async () => {
+test("before a release command the files are backed up; an agent's command does not run without", async () => {
   const { db } = api.database;
   const events: string[] = [];
-  const runtime = (copied: () => Promise<number | null>) =>
-    runtimeDouble({
-      copyStorage: async (_, { id }) => {
-        events.push(`copy ${id.slice(0, 3)}`);
-        return copied();
-      },
-      runOnce: async () => {
-        events.push("release");
-        return refused;
-      },
-    });
-  const deployBy = async (copies_data: boolean, copied: () => Promise<number | null>) => {
+  const runtime = runtimeDouble({
+    storageBytes: async () => 8192,
+    runOnce: async () => {
+      events.push("release");
+      return refused;
+    },
+  });
+  const deployBy = async (copies_data: boolean, status: "completed" | "failed") => {
     events.length = 0;
     const id = await deployment({ trigger: "push" });
     const { build_id, project_id } = await db
@@ -217,21 +214,26 @@ test("before the release command of an agent's deploy, its files and its databas
       .where("id", "=", id)
       .executeTakeFirstOrThrow();
     await db.updateTable("build").set({ copies_data }).where("id", "=", build_id).execute();
-    const ports = { runtime: runtime(copied), logStore: logStoreDouble({ appendBuild: stored }) };
+    const ports = { runtime, logStore: logStoreDouble({ appendBuild: stored }) };
     const task = releasesTask(platformBeside(api, { owner: "here", ports }), () => {});
     await task.run(never);
+    const ended = async () => {
+      const query = db
+        .updateTable("backup")
+        .set({ status, finished_at: new Date() })
+        .where("project_id", "=", project_id);
+      const [row] = await query.returning(["content", "origin"]).execute();
+      return row;
+    };
+    const backup = await eventually(ended, "the backup is requested");
+    events.unshift(`${backup.origin} ${backup.content}`);
     await task.settle?.();
-    const snapshots = await db
-      .selectFrom("storage_snapshot")
-      .select(["status", "bytes"])
-      .where("project_id", "=", project_id)
-      .execute();
-    return { failure: (await rowOf(id)).failure as { code: string } | null, snapshots };
+    return (await rowOf(id)).failure as { code: string } | null;
   };
-  await deployBy(false, async () => 7);
-  assert.deepEqual(events, ["release"]);
-  const { snapshots } = await deployBy(true, async () => 7);
-  assert.deepEqual([events, snapshots], [["copy snp", "release"], [{ status: "complete", bytes: 7 }]]);
-  const failed = await deployBy(true, () => Promise.reject(new Error("the disk is full")));
-  assert.deepEqual([events, failed.failure?.code], [["copy snp"], "copy_failed"]);
+  await deployBy(true, "completed");
+  assert.deepEqual(events, ["release files", "release"]);
+  const failure = await deployBy(true, "failed");
+  assert.deepEqual([events, failure?.code], [["release files"], "copy_failed"]);
+  await deployBy(false, "failed");
+  assert.deepEqual(events, ["release files", "release"]);
 });

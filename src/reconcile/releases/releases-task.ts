@@ -110,7 +110,7 @@ async function runReleaseCommand(release: Release): Promise<Failure | undefined>
   const { platform, deployment, lease, workload, log, signal } = release;
   const command = deployment.image.release_command;
   if (command === null || !isOfBuild(deployment.trigger)) return undefined;
-  const obstacle = deployment.copies_data ? await copyData(release) : undefined;
+  const obstacle = await copyData(release);
   if (obstacle !== undefined) return obstacle;
   log.step(`Running the release command: ${command}`);
   const lines = createLineSplitter((text) => log.detail(text));

@@ -36,7 +36,7 @@ function One({ backup }: { readonly backup: Backup }) {
   const isWhole = backup.status === "completed" ? undefined : "Only a completed backup can be used.";
   return (
     <Page
-      title="Backup"
+      title={backup.content === "files" ? "Backup of the files" : "Backup"}
       actions={
         <>
           <Button
@@ -76,7 +76,7 @@ function One({ backup }: { readonly backup: Backup }) {
             </>
           )}
         </Fact>
-        <Fact label="PostgreSQL">{backup.engine_version ?? "–"}</Fact>
+        {backup.content === "database" && <Fact label="PostgreSQL">{backup.engine_version ?? "–"}</Fact>}
         <Fact label="Stored in">{backup.storage ?? "–"}</Fact>
         <Fact label="SHA-256">
           {backup.sha256 === null ? "–" : <Mono className="wrap-anywhere">{`${backup.sha256.slice(0, 16)}…`}</Mono>}
@@ -86,9 +86,11 @@ function One({ backup }: { readonly backup: Backup }) {
       {backup.verification?.reason !== null && backup.verification?.reason !== undefined && (
         <p className="text-sm text-bad">{visible(backup.verification.reason)}</p>
       )}
-      <Section title="Tables">
-        <Tables backup={backup} />
-      </Section>
+      {backup.content === "database" && (
+        <Section title="Tables">
+          <Tables backup={backup} />
+        </Section>
+      )}
       {backup.status === "completed" && <Download slug={slug} backup={backup} />}
       {restoring && <Restore slug={slug} backup={backup} onClose={() => setRestoring(false)} />}
     </Page>
@@ -136,15 +138,16 @@ function Restore({ slug, backup, onClose }: RestoreProps) {
     <ActionDialog
       row="backups.restore"
       title="Restore this backup"
-      submit="Restore into a new database"
+      submit={backup.content === "files" ? "Restore into a new folder" : "Restore into a new database"}
       input={() => ({ params: { slug }, body: { backup_id: backup.id } })}
       // The list of restored databases is there.
       onDone={() => void navigate({ to: "/projects/$slug/backups", params: { slug } })}
       onClose={onClose}
     >
       <p className="text-sm text-muted">
-        A new database beside the live one is filled from it. The live database is not touched; whether the application
-        uses the new one is decided afterwards, by promoting it.
+        {backup.content === "files"
+          ? "Its files go into a new folder below $STORAGE_DIR/.restored. The live files are not touched."
+          : "A new database beside the live one is filled from it. The live database is not touched; whether the application uses the new one is decided afterwards, by promoting it."}
       </p>
     </ActionDialog>
   );

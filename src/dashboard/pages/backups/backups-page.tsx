@@ -18,7 +18,7 @@ import { Restored } from "./restored.tsx";
 
 type Backup = Answer<"backups.list">["backups"][number];
 
-/** The page of the database's backups, and of the databases that were restored from them. */
+/** The page of the project's backups, and of the databases that were restored from them. */
 export function BackupsPage() {
   const slug = useSlug();
   const has = useHasDatabase(slug);
@@ -30,22 +30,35 @@ export function BackupsPage() {
   const isWorking = all.some(({ operation }) => operation !== null);
   const create = useAction("backups.create");
   const action = (
-    <Button
-      look="primary"
-      icon={<Plus size={15} />}
-      busy={create.isPending}
-      row="backups.create"
-      why={isWorking ? "An operation is under way." : undefined}
-      onClick={() => create.mutate({ params: { slug } })}
-    >
-      Back up now
-    </Button>
+    <>
+      <Button
+        icon={<Plus size={15} />}
+        busy={create.isPending}
+        row="backups.create"
+        why={isWorking ? "An operation is under way." : undefined}
+        onClick={() => create.mutate({ params: { slug }, body: { content: "files" } })}
+      >
+        Back up the files
+      </Button>
+      {has === true && (
+        <Button
+          look="primary"
+          icon={<Plus size={15} />}
+          busy={create.isPending}
+          row="backups.create"
+          why={isWorking ? "An operation is under way." : undefined}
+          onClick={() => create.mutate({ params: { slug }, body: {} })}
+        >
+          Back up now
+        </Button>
+      )}
+    </>
   );
   return (
     <Page
       title="Backups"
-      lead="Berth creates one every day. A verification restores it into a scratch database and compares the rows of each table."
-      actions={has === true && all.length > 0 ? action : undefined}
+      lead="Berth backs up the database and the files in $STORAGE_DIR every day. A verification restores a database into a scratch one and compares the rows of each table; of files, it reads every one."
+      actions={all.length > 0 ? action : undefined}
     >
       {create.error !== null && <Problem error={create.error} />}
       <List
@@ -59,10 +72,15 @@ export function BackupsPage() {
           <Empty
             icon={<ArchiveRestore size={24} />}
             title="No backups yet"
-            action={hasNone ? <ToDatabase slug={slug} /> : action}
+            action={
+              <>
+                {hasNone && <ToDatabase slug={slug} />}
+                {action}
+              </>
+            }
           >
             {hasNone
-              ? "The project has no database, so there is nothing to back up."
+              ? "The project has no database. Berth backs up the files in $STORAGE_DIR every day once there are any."
               : "Berth creates the first one within a day, or now on request."}
           </Empty>
         }
@@ -103,6 +121,7 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
         </Link>
       ),
     },
+    { head: "Of", cell: ({ content }) => <Tag>{content}</Tag> },
     { head: "By", wide: true, cell: ({ origin }) => <Tag>{origin}</Tag> },
     {
       head: "Verified",

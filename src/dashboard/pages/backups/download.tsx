@@ -22,6 +22,7 @@ interface DownloadProps {
 /** Downloads the backup as a file. The platform checks it against its checksum on the way. */
 export function Download({ slug, backup }: DownloadProps) {
   const client = useClient();
+  const isFiles = backup.content === "files";
   const [format, setFormat] = useState<(typeof formats)[number]>("custom");
   const [received, setReceived] = useState<number>();
   const [busy, setBusy] = useState(false);
@@ -34,7 +35,7 @@ export function Download({ slug, backup }: DownloadProps) {
       const body = { format, backup_id: backup.id };
       const { id } = await call(client, "database.dump", { params: { slug }, body });
       const file = await receiveFile(client, { slug, id, onBytes: setReceived });
-      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${endings[format]}`, file);
+      saveFile(`${slug}-${backup.created_at.slice(0, 10)}.${isFiles ? "tar" : endings[format]}`, file);
     } catch (fault) {
       setError(fault as Error);
     }
@@ -43,11 +44,11 @@ export function Download({ slug, backup }: DownloadProps) {
   return (
     <Section
       title="Download"
-      lead="A file with its tables and rows, for owners. For a backup of many gigabytes use the command line, which has no browser's limits."
+      lead={`A ${isFiles ? "tar archive of its files" : "file with its tables and rows"}, for owners. For a backup of many gigabytes use the command line, which has no browser's limits.`}
     >
       {error !== null && <Problem error={error} />}
       <div className="flex flex-wrap items-center gap-3">
-        <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />
+        {!isFiles && <Choice label="Format" options={formats} words={words} value={format} onChange={setFormat} />}
         <Button icon={<Icon size={14} />} row="database.dump" busy={busy} onClick={() => void start()}>
           Download
         </Button>

@@ -1,0 +1,139 @@
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { zstdCompress } from "node:zlib";
+import {
+  addPiece,
+  ArchiveDamaged,
+  completeBackup,
+  completePiece,
+  digestOf,
+  leftPiece,
+  listText,
+  markUnusedPieces,
+  readPieces,
+  recordVerdict,
+  reusePiece,
+  setStorageKey,
+  type Piece,
+} from "../../features/backups/backups.ts";
+import { diskUseOf } from "../../features/disk/disk.ts";
+import { contentPieces } from "../../kit/content-pieces.ts";
+import { FilesRefused, restoredFolder } from "../../kit/folder-tar.ts";
+import type { Storage } from "../../ports/storage.ts";
+import { requireLease } from "../../store/leases.ts";
+import { archiveOf, requireRoom, type End, type Job, type Work } from "./backup-job.ts";
+
+interface FilesWork extends Work {
+  readonly owner: { readonly project_id: string; readonly project_number: number };
+}
+
+/** Backs up, restores and verifies the files of `$STORAGE_DIR`. */
+export async function filesJob(given: Work): Promise<Job> {
+  const { platform, operation } = given;
+  const { org_id, project_id } = operation;
+  const { number: project_number } = await platform.db
+    .selectFrom("project")
+    .select("number")
+    .where(({ and }) => and({ org_id, id: project_id }))
+    .executeTakeFirstOrThrow();
+  const { limits } = await diskUseOf(platform.db, operation, platform.settings.disk);
+  const work = { ...given, owner: { project_id, project_number } };
+  const jobs = { backup: backUp, restore, verify };
+  return {
+    perform: () => jobs[operation.kind](work),
+    cleanUp: () => cleanUp(work),
+    ...(operation.kind === "backup" ? { atEnd: (tx) => markUnusedPieces(tx, operation, limits.backups_bytes) } : {}),
+  };
+}
+
+async function backUp(work: FilesWork): Promise<End> {
+  const { platform, operation, lease, owner, progress, signal } = work;
+  const { standard, named } = platform.ports.storages;
+  const storage = named[standard] as Storage;
+  await requireRoom(storage, 0);
+  const { backup_id } = operation;
+  const key = `${folderOf(work)}/${backup_id}-${lease.fence}.list`;
+  if (!(await setStorageKey(platform.db, lease, { backup_id, storage: standard, storage_key: key })))
+    throw new Error("the lease was lost");
+  await progress.enter("storing");
+  const archive = await platform.ports.runtime.readStorage(owner, signal);
+  if (archive === null) throw new FilesRefused("the project has no such folder before its first deploy");
+  const pieces: Piece[] = [];
+  let size_bytes = 0;
+  for await (const content of contentPieces(archive as AsyncIterable<Buffer>)) {
+    signal.throwIfAborted();
+    pieces.push(await stored(work, storage, content));
+    progress.tell({ bytes_done: (size_bytes += content.length) });
+  }
+  const list = listText(pieces);
+  await storage.put(key, Readable.from([Buffer.from(list)]), signal);
+  const made = { size_bytes, sha256: digestOf(list), row_counts: null, engine_version: null };
+  return { problem: null, write: (tx) => completeBackup(tx, operation, made) };
+}
+
+const folderOf = ({ operation: { org_id, project_id } }: Work) => `${org_id}/${project_id}/files`;
+const pack = promisify(zstdCompress);
+
+/** Stores a piece unless an earlier backup of the project has stored it. */
+async function stored(work: FilesWork, storage: Storage, content: Buffer): Promise<Piece> {
+  const { platform, operation, lease, signal } = work;
+  const { db, ports } = platform;
+  const { backup_id } = operation;
+  const sha256 = digestOf(content);
+  const known = await reusePiece(db, operation, sha256, backup_id);
+  if (known !== undefined) return known;
+  const packed = await pack(content);
+  const left = await leftPiece(db, operation, sha256);
+  // Without the lease, the piece may be the next worker's.
+  await requireLease(db, lease);
+  if (left !== undefined) await ports.storages.named[left.storage]?.delete(left.storage_key);
+  const storage_key = `${folderOf(work)}/${sha256}-${backup_id}-${lease.fence}`;
+  const piece = { sha256, storage: ports.storages.standard, storage_key };
+  await addPiece(db, operation, piece, backup_id);
+  await storage.put(storage_key, Readable.from([packed]), signal);
+  await completePiece(db, operation, piece, packed.length);
+  return piece;
+}
+
+function archive(work: FilesWork): Readable {
+  const { platform, operation } = work;
+  return readPieces(archiveOf(work), operation.storage ?? "", platform.ports.storages);
+}
+
+async function restore(work: FilesWork): Promise<End> {
+  const { platform, operation, owner, progress, signal } = work;
+  await progress.enter("restoring");
+  await platform.ports.runtime.writeStorage(owner, operation.database_name ?? "", archive(work), signal);
+  return { problem: null };
+}
+
+async function verify(work: FilesWork): Promise<End> {
+  const { operation, progress, signal } = work;
+  await progress.enter("checking");
+  const problem = await read(archive(work)).catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (error instanceof ArchiveDamaged) return error.message;
+    throw error;
+  });
+  const verification = problem === null ? "verified" : "failed";
+  const verdict = { verification, comparison: [], verification_problem: problem } as const;
+  return { problem: null, write: (tx) => recordVerdict(tx, operation, verdict) };
+}
+
+async function read(whole: Readable): Promise<null> {
+  for await (const _ of whole);
+  return null;
+}
+
+/** Deletes the files that an unfinished restore has unpacked, or the list of an unfinished backup; its pieces are found unused at its end. */
+async function cleanUp(work: FilesWork): Promise<void> {
+  const { platform, operation, lease, owner, signal } = work;
+  await requireLease(platform.db, lease);
+  const { kind, database_name: name, storage, storage_key } = operation;
+  if (kind === "restore") {
+    const late = signal.aborted ? AbortSignal.timeout(60_000) : signal;
+    await platform.ports.runtime.removeStored(owner, `${restoredFolder}/${name}`, late);
+  }
+  if (kind === "backup" && storage !== null && storage_key !== null)
+    await platform.ports.storages.named[storage]?.delete(storage_key);
+}
