@@ -132,6 +132,6 @@ test("list and show are readable", async () => {
     "backups.list": () => ({ backups: [backup()], next_cursor: null }),
     "backups.get": () => backup(),
   };
-  assert.match((await run(script, ["backups"])).stdout, /bak_1 +completed +manual/);
+  assert.match((await run(script, ["backups"])).stdout, /bak_1 +completed +database +manual/);
   assert.match((await run(script, ["backups", "show", "bak_1"])).stdout, /public\.users +3/);
 });
