@@ -107,7 +107,7 @@ test("writes every time so that the reader's browser can show it in the reader's
   const { html } = await open(page);
   assert.ok(
     html.includes(
-      'the backup of <time datetime="2026-03-01T03:00:00.000Z">2026-03-01 03:00 UTC</time> into a new database',
+      'the backup of <time datetime="2026-03-01T03:00:00.000Z">2026-03-01 03:00 UTC</time> beside the live data',
     ),
   );
   assert.match(html, /Open until<[^>]*><td><time datetime="[^"]{23}Z">/);
