@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
 import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts";
+import { run } from "../../src/kit/exec.ts";
+import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
 import { missingForSwift, startSwift } from "../support/swift.ts";
 
@@ -81,6 +83,27 @@ test(
       assert.deepEqual([damaged.status, damaged.body.code], [409, "backup_damaged"]);
       const found = await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`);
       assert.equal(found.body.status, "failed");
+
+      await using user = await cliUser({ url: platform.api, token: platform.token });
+      const ok = async (...args: string[]) => {
+        const { exitCode, stdout, stderr } = await user.berth([...args, "--project", "notes"]);
+        assert.equal(exitCode, 0, stderr);
+        return stdout;
+      };
+      const inStorage = (command: string) => ok("run", `cd "$STORAGE_DIR" && ${command}`);
+      await inStorage("head -c 3000000 /dev/urandom > photo && ln -s photo link");
+      await ok("backups", "create", "--files");
+      const first = (await keysIn(server)).length;
+      await inStorage("echo more > note");
+      const { id } = JSON.parse(await ok("backups", "create", "--files", "--json")) as { id: string };
+      assert.ok((await keysIn(server)).length - first <= 4, "the photo is not stored again");
+      assert.match(await ok("backups", "verify", id), /Verified/);
+      const { folder: place } = JSON.parse(await ok("backups", "restore", id, "--json")) as { folder: string };
+      await inStorage(`cmp photo ${place}/photo && cmp note ${place}/note && test "$(readlink ${place}/link)" = photo`);
+      const tar = join(folder, "files.tar");
+      await ok("backups", "download", id, "--output", tar);
+      const { stdout } = await run({ file: "tar", args: ["--list", "--file", tar] });
+      assert.deepEqual(stdout.trim().split("\n"), ["./", "./link", "./note", "./photo"]);
     } finally {
       await platform.destroy();
       await server.close();
