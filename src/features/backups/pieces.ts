@@ -16,13 +16,6 @@ export interface Piece {
   readonly storage_key: string;
 }
 
-const unpack = promisify(zstdDecompress);
-
-/** Returns the content of a backup's list: its pieces in their order, a line each. */
-export function listText(pieces: readonly Piece[]): string {
-  return pieces.map(({ sha256, storage, storage_key }) => `${sha256} ${storage} ${storage_key}\n`).join("");
-}
-
 /**
  * Returns the tar archive of a backup of files, by its list. The stream fails with `ArchiveDamaged` when the list or a piece is missing or
  * differs from what was stored.
@@ -30,6 +23,13 @@ export function listText(pieces: readonly Piece[]): string {
 export function readPieces(list: Omit<ArchiveFile, "storage">, listStorage: string, storages: Storages): Readable {
   return Readable.from(contentOf(list, listStorage, storages), { objectMode: false });
 }
+
+/** Returns the content of a backup's list: its pieces in their order, a line each. */
+export function listText(pieces: readonly Piece[]): string {
+  return pieces.map(({ sha256, storage, storage_key }) => `${sha256} ${storage} ${storage_key}\n`).join("");
+}
+
+const unpack = promisify(zstdDecompress);
 
 async function* contentOf(
   { key, sha256, signal, onBytes }: Omit<ArchiveFile, "storage">,

@@ -159,7 +159,7 @@ test("an attempt that ends at any piece is continued by the next one, and leaves
       .execute();
     assert.deepEqual(
       (await names()).toSorted(),
-      rows.map(({ storage_key }) => storage_key.split("/").at(-1)).toSorted(),
+      rows.map(({ storage_key }) => storage_key.split("/").at(-1) ?? "").toSorted(),
     );
   }
 });
