@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import { Readable } from "node:stream";
-import { run, start } from "./exec.ts";
+import { run, start, type ExecResult } from "./exec.ts";
 import { visible } from "./visible.ts";
 
 /** Where restored files are put within a folder, beside the live ones; a stream of the folder leaves it out. */
@@ -53,21 +52,30 @@ async function* output({ folder, uid, gid, args }: Packing, signal: AbortSignal)
   }
 }
 
-/** Unpacks a stream of `readFolder` into a new folder below `.restored`, as the owner of `folder`. Rejects with `FilesRefused`. */
+/** Unpacks a stream of `readFolder` below `.restored`, as the owner of `folder`. Rejects with `FilesRefused`. */
 export async function writeFolder(folder: string, name: string, archive: Readable, signal: AbortSignal): Promise<void> {
   const { uid, gid } = statSync(folder, { throwIfNoEntry: false }) ?? {};
-  if (uid === undefined || gid === undefined)
-    throw new FilesRefused("the project has no $STORAGE_DIR before its first deploy");
-  const target = join(restoredFolder, name);
-  const owner = { cwd: folder, uid, gid };
-  const made = await run({ file: "mkdir", args: ["--parents", target] }, owner);
-  if (made.exitCode !== 0) throw refusal(made.stderr);
-  const args = ["--extract", "--file=-", `--directory=${target}`];
-  const unpacked = await run({ file: "tar", args }, { ...owner, stdin: archive, signal, isBackground: true });
+  if (uid === undefined || gid === undefined) throw noFolder();
+  requireUnpacked(await run(unpacking(name), { cwd: folder, uid, gid, stdin: archive, signal }), archive, signal);
+}
+
+/** The command that unpacks a stream from stdin into `.restored/<name>` of its working folder. */
+export const unpacking = (name: string) => ({
+  file: "/bin/sh",
+  args: ["-c", script, "sh", `${restoredFolder}/${name}`],
+});
+
+const script = `[ ! -L ${restoredFolder} ] || { echo "${restoredFolder} is a link" >&2; exit 1; }
+mkdir -p -- "$1" && exec tar --extract --preserve-permissions --file=- --directory="$1"`;
+
+/** Throws the stream's error, or `FilesRefused`, when a command of `unpacking` did not succeed. */
+export function requireUnpacked(unpacked: ExecResult, archive: Readable, signal: AbortSignal): void {
   signal.throwIfAborted();
   if (archive.errored) throw archive.errored;
   if (unpacked.exitCode !== 0) throw refusal(unpacked.stderr);
 }
+
+export const noFolder = () => new FilesRefused("the project has no $STORAGE_DIR before its first deploy");
 
 const saidLength = 300;
 

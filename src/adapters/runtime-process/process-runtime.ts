@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { run, runOk } from "../../kit/exec.ts";
+import type { Readable } from "node:stream";
+import { run, runOk, type Command, type ExecResult, type RunOptions } from "../../kit/exec.ts";
 import { createFaultIsolation } from "../../kit/fault-isolation.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
-import { readFolder, writeFolder } from "../../kit/folder-tar.ts";
+import { noFolder, readFolder, requireUnpacked, unpacking } from "../../kit/folder-tar.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
 import { listeningPorts } from "../../kit/listening-ports.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -195,8 +196,12 @@ class SandboxedProcesses implements ProcessRuntime {
   readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
     readFolder(this.#options.storageDir(project_id, project_number), signal);
 
-  writeStorage: Runtime["writeStorage"] = ({ project_id, project_number }, ...what) =>
-    writeFolder(this.#options.storageDir(project_id, project_number), ...what);
+  /** Unpacks in the same sandbox as `removeStored`, for the same reason. */
+  async writeStorage(owner: StorageOwner, name: string, archive: Readable, signal: AbortSignal): Promise<void> {
+    if (!existsSync(this.#options.storageDir(owner.project_id, owner.project_number))) throw noFolder();
+    const command = unpacking(name);
+    requireUnpacked(await runInStorage(this.#options, owner, command, { stdin: archive, signal }), archive, signal);
+  }
 
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.#options.storageDir(project_id, project_number);
@@ -295,16 +300,24 @@ async function removeStored(
 ): Promise<boolean> {
   const storageDir = options.storageDir(owner.project_id, owner.project_number);
   if (!existsSync(storageDir)) return false;
-  const result = await options.sandbox.run(
-    {
-      ...{ id: `run-${randomBytes(8).toString("hex")}`, uid: uidOf(options, owner), storageDir, cwd: "/storage" },
-      ...{ argv: ["/bin/sh", "-c", script, "sh", path], env: {}, app: null, binds: [] },
-      ...{ network: { kind: "none" }, limits: null },
-    },
-    { timeoutMs, signal },
-  );
+  const command = { file: "/bin/sh", args: ["-c", script, "sh", path] };
+  const result = await runInStorage(options, owner, command, { timeoutMs, signal });
   if (result.exitCode === missing) return false;
   signal.throwIfAborted();
   if (result.exitCode !== 0) throw new Error(`the files could not be deleted: ${result.stderr.slice(0, 300)}`);
   return true;
+}
+
+function runInStorage(
+  options: ProcessRuntimeOptions,
+  owner: StorageOwner,
+  { file, args }: Command,
+  more: RunOptions,
+): Promise<ExecResult> {
+  const storageDir = options.storageDir(owner.project_id, owner.project_number);
+  const plan = {
+    ...{ id: `run-${randomBytes(8).toString("hex")}`, uid: uidOf(options, owner), storageDir, cwd: "/storage" },
+    ...{ argv: [file, ...args], env: {}, app: null, binds: [], limits: null },
+  };
+  return options.sandbox.run({ ...plan, network: { kind: "none" } }, more);
 }
