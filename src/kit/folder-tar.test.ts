@@ -1,10 +1,21 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { runOk } from "./exec.ts";
 import { FilesRefused, readFolder, restoredFolder, writeFolder } from "./folder-tar.ts";
 
@@ -44,6 +55,19 @@ test("a folder comes back with names of any kind, links, modes and empty folders
   assert.equal(modes.stdout.trim(), `755 ${owner}`);
   const [first, second] = await Promise.all([1, 2].map(async () => buffer(readFolder(path, never) as Readable)));
   assert.ok(first?.equals(second as Buffer), "unchanged files make the same stream, and what was restored is left out");
+});
+
+test("an archive is read to the end of its stream, also when that comes after its last byte", async () => {
+  const path = folder((at) => writeFileSync(join(at, "file"), "text"));
+  const bytes = await buffer(readFolder(path, never) as Readable);
+  async function* late() {
+    yield bytes;
+    await setTimeout(300);
+  }
+  const archive = Readable.from(late());
+  await writeFolder(path, "late", archive, never);
+  assert.ok(archive.readableEnded);
+  assert.equal(readFileSync(join(path, restoredFolder, "late", "file"), "utf8"), "text");
 });
 
 test("holes take no room in the stream", async () => {

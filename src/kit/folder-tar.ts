@@ -65,8 +65,9 @@ export const unpacking = (name: string) => ({
   args: ["-c", script, "sh", `${restoredFolder}/${name}`],
 });
 
+// Read to the end, since `tar` may end once it has seen the mark of the archive's end, before the stream has ended.
 const script = `[ ! -L ${restoredFolder} ] || { echo "${restoredFolder} is a link" >&2; exit 1; }
-mkdir -p -- "$1" && exec tar --extract --preserve-permissions --file=- --directory="$1"`;
+mkdir -p -- "$1" && tar --extract --preserve-permissions --file=- --directory="$1" && cat > /dev/null`;
 
 /** Throws the stream's error, or `FilesRefused`, when a command of `unpacking` did not succeed. */
 export function requireUnpacked(unpacked: ExecResult, archive: Readable, signal: AbortSignal): void {
