@@ -196,6 +196,23 @@ test(
   },
 );
 
+test("on a phone the text of a log has the whole width, below its time", { skip }, async () => {
+  await page.setViewportSize(screens.phone);
+  await page.goto(at("/projects/demo/logs"));
+  await page.getByRole("log").locator("time").first().waitFor();
+  const places = (await page.evaluate(textPlaces)) as { readonly left: number; readonly isBelow: boolean }[];
+  assert.ok(places.length > 0 && places.every(({ left, isBelow }) => left < 40 && isBelow), JSON.stringify(places));
+  await page.setViewportSize(screens.usual);
+});
+
+// Runs in the page: returns where the text of each line of the log begins.
+const textPlaces = `Array.from(document.querySelectorAll("[role=log] time"), (time) => {
+  const range = document.createRange();
+  range.selectNode(time.parentElement.querySelector("br").nextSibling);
+  const [text] = range.getClientRects();
+  return { left: text.left - document.querySelector("[role=log]").getBoundingClientRect().left, isBelow: text.top >= time.getBoundingClientRect().bottom - 2 };
+})`;
+
 test("the status page shows its checks once the open alerts, which it leaves out, are known", { skip }, async (t) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   await page.route(at("/v1/alerts"), async (route) => {

@@ -108,19 +108,24 @@ const looks = [
 
 /** Checks a loaded page on a phone and a wide screen, light and dark, for accessibility, use by keyboard alone, and fit. */
 export async function looksRightEverywhere(page: Page): Promise<void> {
-  for (const { screen, colorScheme } of looks) {
-    await page.emulateMedia({ colorScheme });
-    await hasColours(page, colorScheme);
-    await fits(page, screen);
-    // The dark scheme has the same elements, so only rules about colours can differ.
-    if (colorScheme === "light") {
-      await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
-      assert.deepEqual(await page.evaluate(unreachable), [], `${page.url()} with the keyboard`);
-    } else await breaksNoRule(page, { type: "rule", values: ["color-contrast", "link-in-text-block"] });
+  try {
+    for (const { screen, colorScheme } of looks) {
+      await page.emulateMedia({ colorScheme });
+      await hasColours(page, colorScheme);
+      await fits(page, screen);
+      // The dark scheme has the same elements, so only rules about colours can differ.
+      if (colorScheme === "light") {
+        await breaksNoRule(page, { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+        assert.deepEqual(await page.evaluate(unreachable), [], `${page.url()} with the keyboard`);
+      } else await breaksNoRule(page, { type: "rule", values: ["color-contrast", "link-in-text-block"] });
+    }
+    await fits(page, screens.narrow);
+    await showsMarks(page);
+  } finally {
+    // What follows works on the usual screen, also when this page fails.
+    await page.emulateMedia({ colorScheme: null });
+    await page.setViewportSize(screens.usual);
   }
-  await fits(page, screens.narrow);
-  await showsMarks(page);
-  await page.setViewportSize(screens.usual);
 }
 
 /** Waits until background and text have the colours of this scheme; the browser needs some frames after a change of scheme. */

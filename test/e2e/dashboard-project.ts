@@ -305,6 +305,27 @@ test('the header\'s "Roll back" opens its form with the deployment to go back to
   await dialog.waitFor({ state: "detached" });
 });
 
+test(
+  "pages say what holds here: the Procfile's release command, what this runtime builds, a way back only if there is one",
+  { skip },
+  async () => {
+    await page.goto(at("/projects/demo/settings"));
+    await page.getByRole("row", { name: /^release node migrate\.js/ }).waitFor();
+    await platform.call("POST", "/v1/projects", { slug: "bare", name: "Bare" });
+    await page.goto(at("/projects/bare/deployments"));
+    await page.getByText("Node.js, Python, Go and static pages are recognised.").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Go to" }).fill("bare: ");
+    await page
+      .getByRole("option", { name: /^bare: / })
+      .first()
+      .waitFor();
+    assert.equal(await page.getByRole("option", { name: /^bare: Roll back/ }).count(), 0);
+    await page.keyboard.press("Escape");
+    await platform.call("DELETE", "/v1/projects/bare?purge=true");
+  },
+);
+
 test("a failed push shows an explanation, and the rollback dialog shows what changes", { skip }, async () => {
   await app.commit({ "server.js": `${server}\nprocess.exit(3);` }, script);
   assert.notEqual((await app.push(branch)).exitCode, 0);

@@ -49,7 +49,7 @@ export function BackupsPage() {
           why={isWorking ? "An operation is under way." : undefined}
           onClick={() => create.mutate({ params: { slug }, body: {} })}
         >
-          Back up now
+          Back up the database
         </Button>
       )}
     </>
@@ -111,17 +111,20 @@ function columnsFor(slug: string): readonly Column<Backup>[] {
     {
       head: "Made",
       grow: true,
-      cell: ({ id, created_at: at, size_bytes: size }) => (
+      cell: ({ id, content, created_at: at, size_bytes: size }) => (
         <Link to="/projects/$slug/backups/$id" params={{ slug, id }} className="group flex flex-col leading-4.5">
           <span className="font-medium group-hover:text-accent">
             <Ago at={at} />
-            <span className="font-normal text-muted sm:hidden"> · {bytes(size)}</span>
+            <span className="font-normal text-muted sm:hidden">
+              {" "}
+              · {content} · {bytes(size)}
+            </span>
           </span>
           <Mono className="truncate text-xs text-faint">{id}</Mono>
         </Link>
       ),
     },
-    { head: "Of", cell: ({ content }) => <Tag>{content}</Tag> },
+    { head: "Of", wide: true, cell: ({ content }) => <Tag>{content}</Tag> },
     { head: "By", wide: true, cell: ({ origin }) => <Tag>{origin}</Tag> },
     {
       head: "Verified",
