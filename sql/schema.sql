@@ -810,6 +810,25 @@ CREATE TABLE public.page_look (
 )
 WITH (fillfactor='70');
 
+CREATE TABLE public.platform_backup (
+    id text NOT NULL,
+    origin text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    taken_at timestamp with time zone,
+    version text,
+    recipient text,
+    storage text,
+    storage_key text,
+    size_bytes bigint,
+    sha256 text,
+    problem text,
+    CONSTRAINT platform_backup_origin_check CHECK ((origin = ANY (ARRAY['manual'::text, 'daily'::text]))),
+    CONSTRAINT platform_backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))
+);
+
 CREATE TABLE public.platform_fact (
     key text NOT NULL,
     value jsonb NOT NULL,
@@ -1234,6 +1253,9 @@ ALTER TABLE ONLY public.organization
 ALTER TABLE ONLY public.page_look
     ADD CONSTRAINT page_look_pkey PRIMARY KEY (project_id);
 
+ALTER TABLE ONLY public.platform_backup
+    ADD CONSTRAINT platform_backup_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.platform_fact
     ADD CONSTRAINT platform_fact_pkey PRIMARY KEY (key);
 
@@ -1478,6 +1500,8 @@ CREATE INDEX notification_leased ON public.notification USING btree (lease_until
 CREATE UNIQUE INDEX organization_is_first ON public.organization USING btree (is_first) WHERE is_first;
 
 CREATE INDEX page_look_due ON public.page_look USING btree (next_at);
+
+CREATE UNIQUE INDEX platform_backup_one_running ON public.platform_backup USING btree (status) WHERE (status = 'running'::text);
 
 CREATE INDEX project_follow_due ON public.project_follow USING btree (next_fetch_at);
 

@@ -66,6 +66,25 @@ const versions = z.object({
     .nullable(),
 });
 
+/** A backup of the platform itself. */
+const backup = z.object({
+  id,
+  origin: z.enum(["manual", "daily"]),
+  status: z.enum(["running", "completed", "failed"]),
+  created_at: timestamp,
+  finished_at: timestamp.nullable(),
+  /** The moment that it shows. */
+  taken_at: timestamp.nullable(),
+  version: z.string().nullable(),
+  /** The public half of the recovery key that opens it. */
+  recipient: z.string().nullable(),
+  storage: z.string().nullable(),
+  size_bytes: count.nullable(),
+  sha256: z.string().nullable(),
+  /** Why it failed. */
+  problem: z.string().nullable(),
+});
+
 const overview = z.object({
   version: z.string(),
   /** Of the sources that the control plane was built from; null if it does not know. */
@@ -172,6 +191,23 @@ export const rows = [
     activity: "org.platform_finalized",
     waits: true,
     summary: "Apply the migrations after which the version before can no longer run: there is no way back then",
+  }),
+  row({
+    name: "platform.backups",
+    request: "GET /v1/platform/backups",
+    may: "operator platform:read",
+    result: z.object({ backups: z.array(backup) }),
+    summary: "List the backups of the platform itself: its database, keys, settings and repositories",
+  }),
+  row({
+    name: "platform.back_up",
+    request: "POST /v1/platform/backups",
+    may: "operator deployments:write",
+    result: backup,
+    success: [201],
+    errors: ["operation_in_progress"],
+    activity: "org.platform_backup_requested",
+    summary: "Start a backup of the platform itself, encrypted to the recovery key; it continues after the response",
   }),
   row({
     ...ofProject,

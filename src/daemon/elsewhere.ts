@@ -4,6 +4,7 @@ import { describedMachine } from "../features/platform/platform.ts";
 import type { Builder } from "../ports/builder.ts";
 import type { Edge, EdgeStatus } from "../ports/edge.ts";
 import type { LogStore } from "../ports/log-store.ts";
+import type { PlatformArchive } from "../ports/platform-archive.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
 import type { Repositories } from "../ports/repositories.ts";
 import type { Runtime, RuntimeDescription } from "../ports/runtime.ts";
@@ -24,6 +25,7 @@ export function partsOfPrimary(db: Db) {
     tenantDatabase: absent<TenantDatabase>("Databases"),
     repositories: absent<Repositories>("Repositories"),
     logStore: absent<LogStore>("Logs"),
+    platformArchive: absent<PlatformArchive>("Backups of the platform"),
   };
 }
 

@@ -7,10 +7,11 @@ import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
 import { continueUpgrade } from "./releases/upgrades.ts";
 
-const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | service | --version | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | service | --version | --help
 
   start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
   rotate-secrets   encrypt all secrets in the database with a new key
+  restore          set up a lost platform from its backup: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
   service          run as a systemd service: install | uninstall | status
 
 Settings are environment variables; docs/config.md lists them.`;
@@ -27,6 +28,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "continue-upgrade") return continueUpgrade(readConfigOrRefuse());
   if (verb === "rehearse") return (await import("./releases/rehearse.ts")).rehearse(readConfigOrRefuse(), args[1]);
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
+  if (verb === "restore") return restore(args.slice(1));
   if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
 }
@@ -37,6 +39,11 @@ async function runUnits(args: readonly string[]): Promise<void> {
   if (args.some((arg) => arg === "--help" || arg === "-h" || arg === "help")) return say(unitUsage);
   const starter = programPath("berthd");
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
+}
+
+async function restore(args: readonly string[]): Promise<void> {
+  const { restoreCommand } = await import("./recovery/restore-command.ts");
+  await restoreCommand(readConfigOrRefuse(), args, say);
 }
 
 /** Converts the options of `start` to the settings that they stand for. */

@@ -4,13 +4,19 @@ import { createLocalPostgresHost } from "../adapters/postgres-host-local/local-p
 import { createServerPostgresHost } from "../adapters/postgres-host-server/server-postgres-host.ts";
 import { createLocalRepositories } from "../adapters/repositories-local/local-repositories.ts";
 import { createPostgresTenantDatabase } from "../adapters/tenant-database-postgres/postgres-tenant-database.ts";
+import { createAgePlatformArchive } from "../adapters/platform-archive-age/age-platform-archive.ts";
+import { ensureRecoveryKey } from "../adapters/platform-archive-age/recovery-key.ts";
 import { limitPlans } from "../building/limit-plans.ts";
+import { knownRecipient } from "../features/platform/platform.ts";
 import type { AddressPolicy } from "../kit/pinned-address.ts";
 import { removeRunFolder } from "../kit/run-folder.ts";
 import type { DataDisk } from "../ports/data-disk.ts";
+import type { PlatformArchive } from "../ports/platform-archive.ts";
+import type { Repositories } from "../ports/repositories.ts";
 import { trustedCertificates } from "../sandbox/certificates.ts";
 import { createConfinement, type Confinement } from "../sandbox/confine.ts";
-import { firstDatabaseUid, mibToBytes, pathsIn, pushLimitsOf } from "./config.ts";
+import { firstDatabaseUid, givenSettings, mibToBytes, pathsIn, pushLimitsOf } from "./config.ts";
+import { keptFiles, recoveryKeyFiles } from "./recovery/kept-files.ts";
 import { createContainerFamily } from "./container-family.ts";
 import { joinBuilders, joinRuntimes, requirePart, type Family, type Foundation, type Member } from "./family.ts";
 import { joinPostgresHosts, missingOnServer, withMissing } from "./postgres-hosts.ts";
@@ -32,6 +38,16 @@ export async function createPrimaryParts(
   const { builder, runtime, leave } = await createFamily(foundation);
   const confinement = await gitConfinement(foundation);
   const isShort = async () => (await dataDisk.observe()).is_short || (await builder.isShortOfSpace());
+  const repositories = await createLocalRepositories({
+    dir: paths.repositories,
+    gitBin: requirePart(parts.git, "git"),
+    confinement,
+    access: {
+      addresses,
+      certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined)?.pem ?? null,
+    },
+    log,
+  });
   const ports = {
     builder: { ...builder, plan: limitPlans(builder, { isShort }) },
     runtime: server === null ? runtime : withMissing(runtime, () => missingOnServer(server.openDatabases())),
@@ -41,16 +57,8 @@ export async function createPrimaryParts(
       endSession: ({ spec }, processId) => instances.endSession(spec, processId),
       limitSession: ({ spec }, processId) => instances.limitSession(spec, processId),
     }),
-    repositories: await createLocalRepositories({
-      dir: paths.repositories,
-      gitBin: requirePart(parts.git, "git"),
-      confinement,
-      access: {
-        addresses,
-        certificates: trustedCertificates(paths.repositories, config.caFile ?? undefined)?.pem ?? null,
-      },
-      log,
-    }),
+    repositories,
+    platformArchive: platformArchiveOf(foundation, repositories),
     logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
   };
   const leaveMachine = async () => {
@@ -60,6 +68,16 @@ export async function createPrimaryParts(
     removeRunFolder(paths.repositories);
   };
   return { ports, confinement, leaveMachine };
+}
+
+function platformArchiveOf({ config, parts, database }: Foundation, repositories: Repositories): PlatformArchive {
+  const paths = pathsIn(config.dataDir);
+  return createAgePlatformArchive({
+    ...{ dir: paths.packing, connection: database.pool.options, pgDump: parts.pgDump, repositories },
+    files: keptFiles(config),
+    settings: givenSettings(),
+    recipient: async () => ensureRecoveryKey(recoveryKeyFiles(config), await knownRecipient(database.db)),
+  });
 }
 
 /** git runs as its own user: one uid below the one of the control plane's own database. */

@@ -27,6 +27,7 @@ import { monitorsTask } from "../reconcile/monitors/monitors-task.ts";
 import type { Probes } from "../reconcile/monitors/part-checks.ts";
 import { notificationsTask } from "../reconcile/notifications/notifications-task.ts";
 import { pageProbesTask } from "../reconcile/page-probes/page-probes-task.ts";
+import { platformBackupsTask } from "../reconcile/platform-backups/platform-backups-task.ts";
 import type { Platform } from "../reconcile/platform.ts";
 import { presenceTask } from "../reconcile/presence/presence-task.ts";
 import { provenTimeTask } from "../reconcile/proven-time/proven-time-task.ts";
@@ -76,6 +77,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     buildsTask(platform, () => wake("builds")),
     runsTask(platform, () => wake("runs")),
     backupsTask(platform, () => wake("backups")),
+    platformBackupsTask(platform),
     logsTask(platform),
     imagesTask(platform),
     provenTimeTask(platform),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { dirname } from "node:path";
@@ -94,12 +95,16 @@ async function banner(running: RunningPlatform): Promise<string> {
 }
 
 async function linesOfPrimary({ config, platform }: RunningPlatform, git: GitServers): Promise<readonly string[]> {
+  const { adminToken, recoveryKey } = pathsIn(config.dataDir);
   const { isolation, missing, network } = await platform.ports.runtime.describe();
   return [
     `  git over HTTP    http://${config.host}:${config.httpPort}/git/<organization>/<project>.git`,
     `  git over SSH     ssh://git@${config.host}:${git.port}/<organization>/<project>.git`,
     `  SSH host key     ${git.fingerprint}`,
-    `  administrator    ${pathsIn(config.dataDir).adminToken} (a token; keep it)`,
+    `  administrator    ${adminToken} (a token; keep it)`,
+    ...(existsSync(recoveryKey)
+      ? [`  recovery key     ${recoveryKey} (opens backups of the platform; keep it elsewhere)`]
+      : []),
     `  isolation        ${isolation.join(", ") || "none"}; network: ${network}`,
     ...missing.map(({ part, effect, remedy }) => `  ! missing        ${part}: ${effect} ${remedy}`),
   ];

@@ -3,9 +3,11 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
+import { ensureRecoveryKey } from "../adapters/platform-archive-age/recovery-key.ts";
 import type { HandlerPlatform } from "../features/context.ts";
 import { findPrimary } from "../features/control-planes/control-planes.ts";
 import { expositionType } from "../features/metrics/metrics.ts";
+import { knownRecipient } from "../features/platform/platform.ts";
 import { raiseRouteVersion } from "../features/routes/routes.ts";
 import { createGitServers, type GitServers } from "../git/git-servers.ts";
 import { answerChallenge, challengePrefix } from "../http/acme-challenges.ts";
@@ -20,6 +22,7 @@ import { openDatabase } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import { openWakeups } from "../store/wakeups.ts";
 import { StartRefused, httpLimitsOf, pathsIn, pushLimitsOf, type Config } from "./config.ts";
+import { recoveryKeyFiles } from "./recovery/kept-files.ts";
 import { rehearsePending } from "./releases/control-copy.ts";
 import { openReleases } from "./releases/upgrades.ts";
 import { holdDataFolder } from "./data-folder.ts";
@@ -85,6 +88,7 @@ export async function startPlatform(
   const links = createSignInLinks(() => addresses.controlUrl);
   const isNew = isPrimary && (await ensureFirstOrganization(platform.db, pathsIn(config.dataDir).adminToken));
   const git = primary && (await openGit(config, { parts, platform, confinement: primary.confinement, admits }));
+  if (git !== null) await ensureRecoveryKey(recoveryKeyFiles(config), await knownRecipient(platform.db));
   const name = platform.settings.monitors.machine;
   if (git !== null)
     await becomePrimary(config, platform, { machine: platform.machine, name, ssh_host_key: git.fingerprint });

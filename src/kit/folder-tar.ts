@@ -52,17 +52,22 @@ async function* output({ folder, uid, gid, args }: Packing, signal: AbortSignal)
   }
 }
 
-/** Unpacks a stream of `readFolder` below `.restored`, as the owner of `folder`. Rejects with `FilesRefused`. */
-export async function writeFolder(folder: string, name: string, archive: Readable, signal: AbortSignal): Promise<void> {
+/** Unpacks a stream of `readFolder` as the owner of `folder`, into `.restored/<name>` or itself. Rejects with `FilesRefused`. */
+export async function writeFolder(
+  folder: string,
+  name: string | null,
+  archive: Readable,
+  signal: AbortSignal,
+): Promise<void> {
   const { uid, gid } = statSync(folder, { throwIfNoEntry: false }) ?? {};
   if (uid === undefined || gid === undefined) throw noFolder();
   requireUnpacked(await run(unpacking(name), { cwd: folder, uid, gid, stdin: archive, signal }), archive, signal);
 }
 
-/** The command that unpacks a stream from stdin into `.restored/<name>` of its working folder. */
-export const unpacking = (name: string) => ({
+/** The command that unpacks a stream from stdin into `.restored/<name>` of its working folder, or without a name into that folder. */
+export const unpacking = (name: string | null) => ({
   file: "/bin/sh",
-  args: ["-c", script, "sh", `${restoredFolder}/${name}`],
+  args: ["-c", script, "sh", name === null ? "." : `${restoredFolder}/${name}`],
 });
 
 // Read to the end, since `tar` may end once it has seen the mark of the archive's end, before the stream has ended.

@@ -7,6 +7,7 @@ export type IdPrefix =
   | "bld"
   | "bak"
   | "bop"
+  | "pbk"
   | "tok"
   | "key"
   | "org"

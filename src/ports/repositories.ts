@@ -55,6 +55,10 @@ export interface Repositories {
   changedPaths(projectId: string, change: CommitChange, limit: number): Promise<readonly string[] | null>;
   /** Streams the tree of a commit, or of one of its folders, as a tar archive. An error destroys the stream. */
   archive(projectId: string, commit: string, part?: PartOfCommit): Readable;
+  /** Streams all refs with all objects that they need, as of one moment; null when there are none. An error destroys the stream. */
+  pack(projectId: string): Promise<Readable | null>;
+  /** Sets all refs of such a stream. */
+  unpack(projectId: string, bundle: Readable): Promise<void>;
   /** Returns the commit that a full ref name such as `refs/heads/main` points to, or null. */
   resolve(projectId: string, ref: string): Promise<string | null>;
   /** Moves a branch if it still points to `from` (null: does not exist); returns false when it does not. */

@@ -84,10 +84,10 @@ export interface Runtime {
    */
   readStorage(project: StorageOwner, signal: AbortSignal): Promise<Readable | null>;
   /**
-   * Unpacks such an archive into `.restored/<name>` of the storage folder, as the project's user. Rejects with the stream's error, or with
-   * `FilesRefused`; the caller then removes what was unpacked.
+   * Unpacks such an archive into `.restored/<name>` of the storage folder, or without a name into the folder itself, which it creates, as
+   * the project's user. Rejects with the stream's error, or with `FilesRefused`; the caller then removes what was unpacked.
    */
-  writeStorage(project: StorageOwner, name: string, archive: Readable, signal: AbortSignal): Promise<void>;
+  writeStorage(project: StorageOwner, name: string | null, archive: Readable, signal: AbortSignal): Promise<void>;
   /** Deletes a project's storage folder for good. Idempotent. No instance of the project may be running. */
   removeStorage(project: StorageOwner): Promise<void>;
   /** Deletes a file or folder below a project's storage folder, as the project's user. Returns false when it does not exist. */

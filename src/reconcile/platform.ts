@@ -16,6 +16,7 @@ import type { LogStore } from "../ports/log-store.ts";
 import type { MailTo, Notifier } from "../ports/notifier.ts";
 import type { OutgoingHttp } from "../ports/outgoing-http.ts";
 import type { PostgresHost } from "../ports/postgres-host.ts";
+import type { PlatformArchive } from "../ports/platform-archive.ts";
 import type { Repositories, TreeLimits } from "../ports/repositories.ts";
 import type { Runtime, WorkloadLimits } from "../ports/runtime.ts";
 import type { TenantDatabase } from "../ports/tenant-database.ts";
@@ -49,6 +50,7 @@ export interface Platform {
     readonly dnsProvider: DnsProvider | null;
     readonly postgresHost: PostgresHost;
     readonly repositories: Repositories;
+    readonly platformArchive: PlatformArchive;
     readonly logStore: LogStore;
     readonly storages: Storages;
     readonly tenantDatabase: TenantDatabase;

@@ -467,6 +467,22 @@ export interface Tables {
     total_ms: number | null;
     tls_ms: number | null;
   };
+  platform_backup: {
+    id: string;
+    origin: "manual" | "daily";
+    status: Generated<"running" | "completed" | "failed">;
+    created_at: Generated<Timestamp>;
+    finished_at: Timestamp | null;
+    attempts: Generated<number>;
+    taken_at: Timestamp | null;
+    version: string | null;
+    recipient: string | null;
+    storage: string | null;
+    storage_key: string | null;
+    size_bytes: number | null;
+    sha256: string | null;
+    problem: string | null;
+  };
   platform_fact: {
     key: string;
     value: Json<unknown>;

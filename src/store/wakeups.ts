@@ -27,6 +27,7 @@ export type Topic =
   | "follow"
   | "metrics"
   | "images"
+  | "platform_backups"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

@@ -42,6 +42,7 @@ export function platformDouble({ ports, settings, ...given }: PlatformParts): Pl
       dnsProvider: null,
       postgresHost: postgresHostDouble(),
       repositories: repositoriesDouble(),
+      platformArchive: missing("ports.platformArchive"),
       logStore: logStoreDouble(),
       storages: { standard: "disk", named: {} },
       tenantDatabase: tenantDatabaseDouble(),

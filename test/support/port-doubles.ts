@@ -155,6 +155,8 @@ export function repositoriesDouble(given: Partial<Repositories> = {}): Repositor
     read: async () => null,
     changedPaths: async () => null,
     archive: unexpected("repositories.archive"),
+    pack: async () => null,
+    unpack: unexpected("repositories.unpack"),
     resolve: async () => null,
     moveRef: unexpected("repositories.moveRef"),
     repairRef: unexpected("repositories.repairRef"),

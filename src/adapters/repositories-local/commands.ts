@@ -68,9 +68,19 @@ export const gitCommands = ({ gitBin, prlimitBin, confine }: GitPrograms) => {
       git("ls-remote", "--quiet", "--", url, `refs/heads/${branch}`),
     fetch: (url: string, commit: string) =>
       git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", url, commit),
+    ...bundleCommands(git),
     blob: (oid: string) => git("cat-file", "blob", oid),
   };
 };
+
+const bundleCommands = (git: (...args: string[]) => Command) => ({
+  /** Prints one ref; nothing where there is none. */
+  firstRef: () => git("for-each-ref", "--count=1", "--format=%(refname)"),
+  /** Writes all refs, with all objects that they need, as they are at its beginning. */
+  bundle: () => git("bundle", "create", "--quiet", "-", "--all"),
+  unbundle: (file: string) =>
+    git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-head-ok", "--", file, "+refs/*:refs/*"),
+});
 
 export type GitCommands = ReturnType<typeof gitCommands>;
 

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { uptime } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { PassThrough, type Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { findPrlimit } from "../../kit/bounded-command.ts";
-import { run, runOk, start, type Command } from "../../kit/exec.ts";
+import { run, runOk, type Command } from "../../kit/exec.ts";
 import { folderBytes } from "../../kit/folder-bytes.ts";
 import type { Log } from "../../kit/log.ts";
 import { missingRepository } from "../../kit/part-missing.ts";
@@ -37,6 +37,7 @@ import { commitId, noCommit, pinRef, refName } from "./git-names.ts";
 import { inspectCommit } from "./inspect-commit.ts";
 import { keepObjects } from "./keep-objects.ts";
 import { isSourcePath, SourceRefused } from "./source-path.ts";
+import { streamOf } from "./stream-of.ts";
 import { sweepDrafts, sweepLeftovers } from "./sweep-leftovers.ts";
 import { entryAt, firstEntries, writeCommit } from "./write-commit.ts";
 
@@ -288,22 +289,26 @@ class LocalRepositories implements Repositories {
 
   archive(projectId: string, commit: string, { folder, quarantine = null }: PartOfCommit = {}): Readable {
     const command = this.#gitIn(this.#folder(projectId)).archive(commitId(commit), folder);
-    const child = start(command, this.#place(projectId, quarantine));
-    const out = new PassThrough();
-    const errors: Buffer[] = [];
-    child.stdin.end();
-    child.stderr.on("data", (chunk: Buffer) => errors.length < 16 && errors.push(chunk));
-    const ended = new Promise<number | null>((done, fail) => child.once("close", done).once("error", fail));
-    const copied = pipeline(child.stdout, out, { end: false });
-    out.once("close", () => child.kill("SIGTERM"));
-    Promise.all([ended, copied]).then(
-      ([code]) =>
-        code === 0
-          ? out.end()
-          : out.destroy(new Error(`git archive failed: ${Buffer.concat(errors).toString().trim()}`)),
-      (error: Error) => out.destroy(error),
-    );
-    return out;
+    return streamOf(command, this.#place(projectId, quarantine));
+  }
+
+  async pack(projectId: string): Promise<Readable | null> {
+    if (!(await this.exists(projectId))) return null;
+    const git = this.#gitIn(this.#folder(projectId));
+    const { stdout } = await runOk(git.firstRef(), this.#limited(projectId));
+    return stdout === "" ? null : streamOf(git.bundle(), this.#place(projectId));
+  }
+
+  async unpack(projectId: string, bundle: Readable): Promise<void> {
+    const dir = await this.ensure(projectId);
+    const file = join(dir, "restored.bundle");
+    try {
+      await pipeline(bundle, createWriteStream(file, { mode: 0o600 }));
+      await this.#confinement.ownOne(file);
+      await runOk(this.#gitIn(dir).unbundle(file), { ...this.#place(projectId), timeoutMs: packTimeoutMs });
+    } finally {
+      await rm(file, { force: true });
+    }
   }
 
   async resolve(projectId: string, ref: string): Promise<string | null> {

@@ -50,7 +50,13 @@ import { openPrivateFolders } from "../../containers/private-folders.ts";
 import { createProjectNetworks } from "../../containers/project-networks.ts";
 import { removeStored } from "../../containers/remove-stored.ts";
 import { runOnce } from "../../containers/run-once.ts";
-import { containerName, tagOf, type DockerRuntimeOptions, type EngineFacts } from "../../containers/settings.ts";
+import {
+  containerName,
+  makeStorage,
+  tagOf,
+  type DockerRuntimeOptions,
+  type EngineFacts,
+} from "../../containers/settings.ts";
 import { removeContainers, startContainers, type DockerParts } from "../../containers/start-instance.ts";
 import { createStartGate } from "../../containers/start-gate.ts";
 import { watchEvents, type EventWatch } from "../../containers/watch-events.ts";
@@ -226,8 +232,11 @@ class Containers implements DockerRuntime {
   readStorage: Runtime["readStorage"] = async ({ project_id, project_number }, signal) =>
     readFolder(this.parts.options.storageDir(project_id, project_number), signal);
 
-  writeStorage: Runtime["writeStorage"] = ({ project_id, project_number }, ...what) =>
-    writeFolder(this.parts.options.storageDir(project_id, project_number), ...what);
+  writeStorage: Runtime["writeStorage"] = async (owner, name, ...what) => {
+    const { project_id, project_number } = owner;
+    if (name === null) await makeStorage(this.parts, owner);
+    await writeFolder(this.parts.options.storageDir(project_id, project_number), name, ...what);
+  };
 
   async removeStorage({ project_id, project_number }: StorageOwner): Promise<void> {
     const folder = this.parts.options.storageDir(project_id, project_number);

@@ -33,7 +33,7 @@ import { isRunning, settleExit, toInstance } from "./observe-instance.ts";
 import { OutputFile } from "./output-file.ts";
 import { removeRelease } from "./release.ts";
 import { runOnce } from "./run-once.ts";
-import { uidOf, type ProcessRuntimeOptions } from "./settings.ts";
+import { makeStorage, uidOf, type ProcessRuntimeOptions } from "./settings.ts";
 import { startInstance } from "./start-instance.ts";
 import { hasPidNamespace, stopInstance } from "./stop-instance.ts";
 import { watchInstances, type InstanceWatch } from "./watch-instances.ts";
@@ -197,7 +197,8 @@ class SandboxedProcesses implements ProcessRuntime {
     readFolder(this.#options.storageDir(project_id, project_number), signal);
 
   /** Unpacks in the same sandbox as `removeStored`, for the same reason. */
-  async writeStorage(owner: StorageOwner, name: string, archive: Readable, signal: AbortSignal): Promise<void> {
+  async writeStorage(owner: StorageOwner, name: string | null, archive: Readable, signal: AbortSignal): Promise<void> {
+    if (name === null) makeStorage(this.#options, owner, uidOf(this.#options, owner));
     if (!existsSync(this.#options.storageDir(owner.project_id, owner.project_number))) throw noFolder();
     const command = unpacking(name);
     requireUnpacked(await runInStorage(this.#options, owner, command, { stdin: archive, signal }), archive, signal);

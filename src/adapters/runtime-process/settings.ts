@@ -4,7 +4,7 @@ import type { Log } from "../../kit/log.ts";
 import { ensureStorageFolder } from "../../kit/storage-folder.ts";
 import type { ProjectQuota } from "../../kit/project-quota.ts";
 import type { Sandbox, SandboxSpec } from "../../sandbox/spec.ts";
-import type { Workload } from "../../ports/runtime.ts";
+import type { StorageOwner, Workload } from "../../ports/runtime.ts";
 import { openRelease } from "./release.ts";
 
 export interface ProcessRuntimeOptions {
@@ -52,9 +52,14 @@ export function sandboxSpec(
   };
 }
 
-function makeStorage(options: ProcessRuntimeOptions, workload: Workload, uid: number): string {
-  const folder = options.storageDir(workload.project_id, workload.project_number);
-  ensureStorageFolder(folder, workload.has_stored_files === true);
+/** Creates a project's storage folder and gives it to the project's user. */
+export function makeStorage(
+  options: ProcessRuntimeOptions,
+  project: StorageOwner & Pick<Workload, "has_stored_files">,
+  uid: number,
+): string {
+  const folder = options.storageDir(project.project_id, project.project_number);
+  ensureStorageFolder(folder, project.has_stored_files === true);
   const owner = options.sandbox.hostUid(uid);
   if (process.geteuid?.() === 0) chownSync(folder, owner, owner);
   return folder;

@@ -1,17 +1,17 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import pg, { type PoolConfig } from "pg";
+import type { PoolConfig } from "pg";
 import { createLocalServer } from "../../adapters/postgres-host-local/server.ts";
 import { runOk } from "../../kit/exec.ts";
 import type { Log } from "../../kit/log.ts";
 import { removeRunFolder, runFolder } from "../../kit/run-folder.ts";
+import { loadDatabase, saveDatabase } from "../../postgres/whole-database.ts";
 import { migrate, pendingMigrations } from "../../store/migrate.ts";
 import { firstDatabaseUid, pathsIn, type Config } from "../config.ts";
 import type { MachineParts } from "../setup/machine.ts";
 
 /** How many copies of the control plane's database are kept, the newest ones. */
 const copiesKept = 3;
-const dumpTimeoutMs = 30 * 60_000;
 
 type Programs = Pick<MachineParts, "postgresBin" | "pgDump" | "pgRestore" | "bwrap">;
 
@@ -23,11 +23,7 @@ export async function copyControlDatabase(
   const folder = pathsIn(config.dataDir).controlCopies;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, `${new Date().toISOString().replaceAll(":", "")}.dump`);
-  const args = ["--format=custom", `--file=${file}.new`];
-  await runOk(
-    { file: needed(programs.pgDump), args },
-    { env: clientEnvironment(connection), timeoutMs: dumpTimeoutMs },
-  );
+  await saveDatabase({ connection, file: `${file}.new`, program: programs.pgDump });
   await runOk({ file: "mv", args: ["--", `${file}.new`, file] });
   const copies = (await readdir(folder)).toSorted();
   const kept = copies.filter((name) => name.endsWith(".dump")).slice(-copiesKept);
@@ -56,7 +52,7 @@ export async function rehearsePending(
 export async function rehearseMigrations(config: Config, programs: Programs, copy: string): Promise<void> {
   const dir = join(config.dataDir, "rehearsal");
   const server = createLocalServer({
-    ...{ binDir: needed(programs.postgresBin), bwrap: programs.bwrap, dir, port: null },
+    ...{ binDir: programs.postgresBin ?? "/nonexistent", bwrap: programs.bwrap, dir, port: null },
     socketDir: join(runFolder(dir), "server"),
     uid: config.isRoot ? firstDatabaseUid(config) - 1 : null,
   });
@@ -71,27 +67,9 @@ export async function rehearseMigrations(config: Config, programs: Programs, cop
     await mkdir(dir, { mode: 0o700 });
     await server.ensure();
     const connection = server.superuserConnection("postgres");
-    const args = ["--exit-on-error", "--no-owner", "--dbname=postgres", copy];
-    await runOk(
-      { file: needed(programs.pgRestore), args },
-      { env: clientEnvironment(connection), timeoutMs: dumpTimeoutMs },
-    );
+    await loadDatabase({ connection, file: copy, program: programs.pgRestore });
     await migrate({ connection });
   } finally {
     await discard();
   }
-}
-
-function needed(program: string | null): string {
-  if (program === null) throw new Error("PostgreSQL's programs are missing.");
-  return program;
-}
-
-/** Returns the variables of libpq for a connection: a password must not be an argument. */
-function clientEnvironment(connection: PoolConfig): Record<string, string> {
-  const { host, port, user, password, database } = new pg.Client(connection);
-  return {
-    ...{ PGHOST: host, PGPORT: String(port), PGUSER: user ?? "", PGPASSWORD: password ?? "" },
-    ...{ PGDATABASE: database ?? "", LC_ALL: "C.UTF-8" },
-  };
 }

@@ -166,6 +166,7 @@ const sentences: Readonly<Record<string, (row: Telling) => string>> = {
   "org.machine_changed": ({ target, detail }) =>
     detail["takes_replicas"] === false ? `Machine ${target} drained` : `Machine ${target} takes replicas again`,
   "org.machine_removed": ({ target }) => `Machine ${target} removed`,
+  "org.platform_backup_requested": () => "Backup of the platform requested",
   "org.platform_upgraded": ({ target }) => `Upgrade of the platform to ${word(target)} requested`,
   "org.platform_finalized": ({ target }) => `Schema of Berth ${word(target)} finalized`,
   "project.moved": ({ detail }) => `Move to the runtime ${word(detail["runtime"])} requested`,

@@ -9,6 +9,7 @@ import { insertOperation, type NewOperation } from "./operations.ts";
 import { insertBackup, lockDaily, removeBackup, selectBackup, type NewBackup } from "./queries.ts";
 
 export {
+  completedBackups,
   dailyStates,
   deleteExpired,
   endedBackups,
@@ -18,6 +19,7 @@ export {
   newestSize,
   newestVerifiedAt,
   storedBackup,
+  type CompletedBackup,
   type StoredBackup,
 } from "./queries.ts";
 export {
@@ -35,7 +37,14 @@ export {
   type Piece,
 } from "./pieces.ts";
 export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
-export { droppedDatabases, forgetRestored, hasDatabase, insertRestored, restoredDatabases } from "./restored.ts";
+export {
+  droppedDatabases,
+  forgetAllRestored,
+  forgetRestored,
+  hasDatabase,
+  insertRestored,
+  restoredDatabases,
+} from "./restored.ts";
 export {
   beyondLimit,
   endedFinals,

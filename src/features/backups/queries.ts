@@ -56,6 +56,19 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
     .executeTakeFirst();
 }
 
+/** Returns the completed backups of one project's database or files, newest first. */
+export async function completedBackups(db: Db, project: ProjectKey, content: "database" | "files") {
+  return db
+    .selectFrom("backup")
+    .select(["id", "created_at", "storage", "storage_key", "sha256"])
+    .where(({ and }) => and({ ...project, content, status: "completed" }))
+    .where("expired_at", "is", null)
+    .orderBy("id", "desc")
+    .execute();
+}
+
+export type CompletedBackup = Awaited<ReturnType<typeof completedBackups>>[number];
+
 /** Returns where a completed backup's file is stored, and its checksum. */
 export async function storedBackup(db: Db, orgId: string, id: string) {
   return db

@@ -38,6 +38,13 @@ export async function hasDatabase(
   return (await restoredDatabases(db, org_id, project_id)).some(({ database }) => database === name);
 }
 
+/** Forgets all databases beside live ones, which are in no backup. Resolves with their number. */
+export async function forgetAllRestored(db: Db): Promise<number> {
+  const done = await sql`delete from restored_database r using project_database d
+    where r.project_id = d.project_id and r.org_id = d.org_id and r.name <> d.database_name`.execute(db);
+  return Number(done.numAffectedRows);
+}
+
 export async function insertRestored(
   tx: Tx,
   row: { org_id: string; project_id: string; name: string; backup_id: string | null },

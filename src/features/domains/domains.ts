@@ -63,7 +63,7 @@ export async function hostnamesOf(
 export type { DomainSettings } from "./settings.ts";
 export { zoneOf } from "./parse-hostname.ts";
 export { addressesElsewhere } from "./rules.ts";
-export { domainNamed } from "./queries.ts";
+export { attachedHostnames, domainNamed } from "./queries.ts";
 
 /** Returns the zones in which the platform itself has names. */
 export function ownZones({ appsDomain, controlHost }: DomainSettings): readonly string[] {

@@ -101,6 +101,12 @@ export async function lockDomains(tx: Tx, project: ProjectKey): Promise<number |
   return count;
 }
 
+/** Returns all attached hostnames. */
+export async function attachedHostnames(db: Db): Promise<readonly string[]> {
+  const rows = await db.selectFrom("domain").select("hostname").orderBy("hostname").execute();
+  return rows.map(({ hostname }) => hostname);
+}
+
 /** Returns whether an attached hostname of any organization is served, and what its records lack. */
 export async function domainNamed(db: Db, hostname: string) {
   return db

@@ -10,6 +10,7 @@ import { comingDeployment } from "../deployments/deployments.ts";
 import { requireRoomForBuild } from "../disk/disk.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { overallStatus } from "../status/status.ts";
+import { createBackup, listBackups } from "./backups.ts";
 import * as queries from "./queries.ts";
 import { finalizePlatform, showVersions, upgradePlatform } from "./versions.ts";
 
@@ -19,6 +20,10 @@ export const platform: Handlers<"platform"> = {
   upgrade: (ctx, { body }) => upgradePlatform(ctx, body.source ?? null),
 
   finalize: (ctx) => finalizePlatform(ctx),
+
+  backups: listBackups,
+
+  back_up: createBackup,
 
   runtime: (ctx) => showRuntime(ctx),
 

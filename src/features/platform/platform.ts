@@ -1,1 +1,15 @@
 export { describedMachine, saveMachine, type MachineDescription } from "./queries.ts";
+export {
+  backupListKey,
+  beginAttempt,
+  endPlatformBackup,
+  forgetPlatformBackup,
+  isOfPlatformBackup,
+  knownRecipient,
+  keptProjects,
+  platformBackups,
+  requestPlatformBackup,
+  type KeptProject,
+  type ListedBackup,
+  type PlatformBackup,
+} from "./backups.ts";

@@ -20,6 +20,7 @@ import {
   unusedPieces,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, wantedDatabases } from "../../features/database/database.ts";
+import { isOfPlatformBackup } from "../../features/platform/platform.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
 import { provenTime } from "../../store/proven-time.ts";
 import type { Platform } from "../platform.ts";
@@ -110,7 +111,9 @@ export async function deleteExpiredBackups(platform: Platform): Promise<void> {
 /** Removes what crashes may have left: unfinished files, and scratch databases without an operation. */
 export async function sweepLeftovers(platform: Platform): Promise<void> {
   await each(platform, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
-    const removed = await storage.sweep((key) => isBeingStored(platform.db, name, key));
+    const removed = await storage.sweep(
+      async (key) => (await isBeingStored(platform.db, name, key)) || (await isOfPlatformBackup(platform.db, key)),
+    );
     if (removed > 0) platform.log.info({ storage: name, removed }, "removed unfinished files of backups");
   });
   const rows = await wantedDatabases(platform.db);

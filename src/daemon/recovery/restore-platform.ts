@@ -1,0 +1,225 @@
+import { createReadStream, existsSync, statSync } from "node:fs";
+import { copyFile, mkdir, readFile, readdir, readlink, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  partsIn,
+  unpackPlatform,
+  type PlatformManifest,
+} from "../../adapters/platform-archive-age/age-platform-archive.ts";
+import { readIdentity } from "../../adapters/platform-archive-age/recovery-key.ts";
+import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
+import { forgetAllRestored } from "../../features/backups/backups.ts";
+import { attachedHostnames } from "../../features/domains/domains.ts";
+import { backupListKey, type ListedBackup } from "../../features/platform/platform.ts";
+import { counted } from "../../kit/counted.ts";
+import { runOk } from "../../kit/exec.ts";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
+import { loadDatabase } from "../../postgres/whole-database.ts";
+import { openDatabase } from "../../store/database.ts";
+import { migrate } from "../../store/migrate.ts";
+import { openWakeups } from "../../store/wakeups.ts";
+import { StartRefused, givenSettings, pathsIn, type Config } from "../config.ts";
+import { holdDataFolder } from "../data-folder.ts";
+import { createLog } from "../log.ts";
+import { openOwnDatabase, requireMatchingData } from "../own-database.ts";
+import { ensureMachine } from "../setup/machine.ts";
+import { storagesOf, wire } from "../wire.ts";
+import { keptFiles } from "./kept-files.ts";
+import { restoreProjects, type RestoredPart } from "./restore-projects.ts";
+
+export interface RestoreRequest {
+  /** `s3`, a folder like `backups` of a data folder, or the file of one backup. */
+  readonly from: string;
+  /** The file with the recovery key. */
+  readonly key: string;
+  /** The id of an older backup; null for the newest. */
+  readonly backup: string | null;
+}
+
+type Say = (line: string) => void;
+
+/**
+ * Sets up a platform in an empty data folder from its backup, without starting it. What is interrupted begins anew when it is called
+ * again. Throws `StartRefused` with what to do.
+ */
+export async function restorePlatform(config: Config, request: RestoreRequest, say: Say): Promise<void> {
+  const identity = readIdentity(request.key);
+  const folder = join(config.dataDir, "restoring");
+  await requireEmpty(config.dataDir, folder);
+  const held = holdDataFolder(config.dataDir);
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    const manifest = await unpackBackup(config, { ...request, identity, folder }, say);
+    for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
+    const parts = await fill(config, folder, say);
+    await rm(folder, { recursive: true });
+    const changed = await keepSettings(config, manifest);
+    for (const line of report(config, { manifest, changed, ...parts })) say(line);
+  } finally {
+    held.release();
+  }
+}
+
+/** What a data folder holds before its first start. */
+const harmless = new Set(["toolchain", "compiled-code", "haproxy", "lost+found"]);
+
+/** Refuses a data folder with anything in it, except for what an interrupted restore left, which is removed. */
+async function requireEmpty(dataDir: string, marker: string): Promise<void> {
+  const found = existsSync(dataDir) ? (await readdir(dataDir)).filter((name) => !harmless.has(name)) : [];
+  if (found.length > 0 && !existsSync(marker))
+    throw new StartRefused(
+      `The data folder ${dataDir} is not empty. A platform is restored into a new one: set BERTH_DATA, or move the folder away.`,
+    );
+  const { ownPostgres, databases } = pathsIn(dataDir);
+  const instances = existsSync(databases) ? (await readdir(databases)).map((id) => join(databases, id)) : [];
+  for (const dir of [ownPostgres, ...instances]) await endServer(join(dir, "data"));
+  // The marker last.
+  for (const name of [...found.filter((each) => each !== "restoring"), "restoring"])
+    await rm(join(dataDir, name), { recursive: true, force: true });
+}
+
+/** Ends the PostgreSQL server whose data folder this is, which an interrupted restore started. */
+async function endServer(data: string): Promise<void> {
+  const pid = Number((await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n")[0]);
+  const isItsServer = async () => pid > 0 && (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data;
+  if (await isItsServer()) process.kill(pid, "SIGQUIT");
+  while (await isItsServer()) await sleep(50);
+}
+
+interface Opening extends RestoreRequest {
+  readonly identity: string;
+  /** Where to unpack. */
+  readonly folder: string;
+}
+
+async function unpackBackup(config: Config, { from, backup, identity, folder }: Opening, say: Say) {
+  const { backups } = pathsIn(config.dataDir);
+  let content: Readable;
+  if (from !== "s3" && existsSync(from) && statSync(from).isFile()) content = createReadStream(from);
+  else {
+    const { source, copy } = sourceOf(config, from);
+    const listed = await chosen(source, from, backup);
+    say(`Restoring ${listed.id}, taken at ${listed.taken_at} by Berth ${listed.version}`);
+    if (copy !== null) {
+      say(`Copying ${copy} to ${backups}`);
+      await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, backups] });
+    }
+    content = await source.open(listed.storage_key);
+  }
+  return unpackPlatform(content, identity, folder).catch((error: unknown) => {
+    throw new StartRefused(`The backup cannot be opened with this key: ${(error as Error).message}`, { cause: error });
+  });
+}
+
+/** Returns the storage to read, and the folder to copy into the data folder, whose backups rows then find there. */
+function sourceOf(config: Config, from: string): { readonly source: Storage; readonly copy: string | null } {
+  if (from === "s3") {
+    const { s3 } = storagesOf(config, pathsIn(config.dataDir).backups).named;
+    if (s3 === undefined)
+      throw new StartRefused("Set BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE, as the lost platform had them.");
+    return { source: s3, copy: null };
+  }
+  if (!existsSync(from)) throw new StartRefused(`There is no file or folder ${from}.`);
+  return { source: createDiskStorage({ dir: resolve(from) }), copy: resolve(from) };
+}
+
+async function chosen(source: Storage, from: string, id: string | null): Promise<ListedBackup> {
+  const text = await source.open(backupListKey).then(
+    async (list) => Buffer.concat(await list.toArray()).toString(),
+    (error: unknown) => {
+      if (error instanceof StorageMissing) return "[]";
+      throw error;
+    },
+  );
+  const list = JSON.parse(text) as readonly ListedBackup[];
+  const found = id === null ? list[0] : list.find((each) => each.id === id);
+  if (found !== undefined) return found;
+  const known = list.map((each) => `${each.id} (${each.taken_at})`).join(", ");
+  throw new StartRefused(
+    known === "" ? `${from} has no backup of a platform.` : `${from} has no backup ${id}. It has ${known}.`,
+  );
+}
+
+async function place(file: string, path: string): Promise<void> {
+  if (!existsSync(file)) return;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await copyFile(file, path);
+}
+
+/** Fills the control database and gives projects what is theirs. */
+async function fill(config: Config, folder: string, say: Say) {
+  const log = createLog({ format: config.logFormat, level: "error" });
+  const { dataDir, install, toolEnvironment: environment, haproxy } = config;
+  const parts = await ensureMachine({ dataDir, log, install, environment, postgres: true, haproxy });
+  const own = await openOwnDatabase(config, parts, log);
+  const { connection } = own;
+  const database = openDatabase({ connection, log });
+  try {
+    if (await hasTables(database)) throw new StartRefused("The database of BERTH_DATABASE_URL is not empty.");
+    const { database: file, repositories } = partsIn(folder);
+    await loadDatabase({ connection, file, program: parts.pgRestore });
+    await migrate({ connection });
+    await requireMatchingData(config, database.db);
+    const beside = await forgetAllRestored(database.db);
+    if (beside > 0) say(`  ${counted(beside, "database")} beside live ones are in no backup and are gone`);
+    const wakeups = await openWakeups({ connection, log });
+    const restored: RestoredPart[] = [];
+    const { platform } = await wire({ config, parts, database, wakeups, log });
+    await restoreProjects(platform, repositories, (part) => {
+      restored.push(part);
+      say(`  ${describe(part)}`);
+    });
+    const domains = await attachedHostnames(database.db);
+    await wakeups.close();
+    return { restored, domains, addresses: platform.domains.publicAddresses };
+  } finally {
+    await database.close();
+    await own.stop();
+  }
+}
+
+const hasTables = async ({ pool }: ReturnType<typeof openDatabase>) =>
+  (await pool.query("select from pg_class where relname = 'organization'")).rowCount !== 0;
+
+const describe = ({ subject, part, taken_at, problem }: RestoredPart) =>
+  problem === null
+    ? `${subject}: ${part}${taken_at === null ? "" : `, as of ${taken_at}`}`
+    : `${subject}: ${part} NOT restored. ${problem}`;
+
+type Filled = Awaited<ReturnType<typeof fill>>;
+
+const settingsBefore = ({ dataDir }: Config) => join(dataDir, "settings-before");
+
+/** Keeps the settings that the platform had in a file, and returns the names of those that are others now. */
+async function keepSettings(config: Config, { settings }: PlatformManifest): Promise<readonly string[]> {
+  const own = Object.entries(settings).filter(([name]) => name !== "PATH" && name !== "BERTH_DATA");
+  const text = own.map(([name, value]) => `${name}=${value}\n`).join("");
+  await writeFile(settingsBefore(config), text, { mode: 0o600 });
+  const now: Readonly<Record<string, string>> = givenSettings();
+  return own.filter(([name, value]) => now[name] !== value).map(([name]) => name);
+}
+
+interface Restored extends Filled {
+  readonly manifest: PlatformManifest;
+  readonly changed: readonly string[];
+}
+
+function report(config: Config, { manifest, restored, domains, addresses, changed }: Restored): readonly string[] {
+  const lost = restored.filter(({ problem }) => problem !== null);
+  return [
+    "",
+    `Restored the platform of ${manifest.taken_at} into ${config.dataDir}.`,
+    ...(lost.length > 0
+      ? ["Not restored, while everything else serves:", ...lost.map((part) => `  ${describe(part)}`)]
+      : []),
+    ...(domains.length > 0
+      ? [`Point the records of these hostnames to ${addresses.join(", ")}:`, ...domains.map((name) => `  ${name}`)]
+      : []),
+    ...(changed.length > 0
+      ? [`Settings that differ now: ${changed.join(", ")}. ${settingsBefore(config)} has what they were.`]
+      : []),
+    "Start it now: applications are built again from their repositories. The platform that was lost must not come back beside it.",
+  ];
+}

@@ -1,0 +1,134 @@
+import { createReadStream, existsSync } from "node:fs";
+import { bundleOf } from "../../adapters/platform-archive-age/age-platform-archive.ts";
+import {
+  ArchiveDamaged,
+  completedBackups,
+  readPieces,
+  unpackArchive,
+  type CompletedBackup,
+} from "../../features/backups/backups.ts";
+import { databaseOf, specOf, type DatabaseRow } from "../../features/database/database.ts";
+import { keptProjects, type KeptProject } from "../../features/platform/platform.ts";
+import { FilesRefused } from "../../kit/folder-tar.ts";
+import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
+import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import type { Platform } from "../../reconcile/platform.ts";
+
+const concurrent = 2;
+const never = new AbortController().signal;
+
+/** One part of a project: when the state that is back was taken (RFC 3339), or why it is not back. */
+export interface RestoredPart {
+  /** Such as `acme/shop`. */
+  readonly subject: string;
+  readonly part: "repository" | "database" | "files";
+  readonly taken_at: string | null;
+  readonly problem: string | null;
+}
+
+type Restore = (platform: Platform, project: KeptProject, repositories: string) => Promise<string | null | undefined>;
+
+/** Each resolves with when the state was taken, null for the platform's own backup, undefined when the project has no such part. */
+const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
+  async repository({ ports }, { id }, repositories) {
+    const bundle = bundleOf({ repositories }, id);
+    if (!existsSync(bundle)) return undefined;
+    await ports.repositories.unpack(id, createReadStream(bundle));
+    return null;
+  },
+
+  async database(platform, { id, org_id }) {
+    const row = await databaseOf(platform.db, org_id, id);
+    if (!row?.ready_at) return undefined;
+    // A database on the server of BERTH_PG_URL was not on the lost machine.
+    const seen = await platform.ports.postgresHost.observe(specOf(platform.vault, row));
+    return seen.state === "running" ? undefined : restoreDatabase(platform, row);
+  },
+
+  async files(platform, { id: project_id, org_id, number: project_number, has_stored_files }) {
+    if (!has_stored_files) return undefined;
+    const { db, ports } = platform;
+    const owner = { project_id, project_number };
+    const restore = async (backup: CompletedBackup) => {
+      await ports.runtime.removeStorage(owner);
+      const { storage: _, ...list } = fileOf(platform, backup);
+      await ports.runtime.writeStorage(owner, null, readPieces(list, backup.storage ?? "", ports.storages), never);
+    };
+    return firstReadable(await completedBackups(db, { org_id, project_id }, "files"), restore).catch(async (error) => {
+      await ports.runtime.removeStorage(owner);
+      throw error;
+    });
+  },
+};
+
+/**
+ * Gives each project its repository from an unpacked backup of the platform, and its database and files from their own newest backups that
+ * can be read. Goes on after a part that fails. The databases' servers are stopped afterwards.
+ */
+export async function restoreProjects(
+  platform: Platform,
+  repositories: string,
+  onRestored: (part: RestoredPart) => void,
+): Promise<void> {
+  await mapWithConcurrency(await keptProjects(platform.db), concurrent, async (project) => {
+    for (const [part, restore] of Object.entries(restores) as [RestoredPart["part"], Restore][]) {
+      const about = { subject: project.subject, part };
+      try {
+        const taken_at = await restore(platform, project, repositories);
+        if (taken_at !== undefined) onRestored({ ...about, taken_at, problem: null });
+      } catch (error) {
+        onRestored({ ...about, taken_at: null, problem: error instanceof Error ? error.message : String(error) });
+      }
+    }
+  });
+}
+
+async function restoreDatabase(platform: Platform, row: DatabaseRow): Promise<string> {
+  const { db, vault, ports } = platform;
+  const host = ports.postgresHost;
+  const spec: DatabaseSpec = { ...specOf(vault, row), was_ready: false };
+  // A host restores only beside the live database, so until then another one is the live one.
+  const interim = { ...spec, database_name: "restoring", access: "open" } as const;
+  await host.ensure(interim);
+  try {
+    const taken_at = await firstReadable(await completedBackups(db, row, "database"), async (backup) => {
+      await host.dropDatabase(interim, spec.database_name);
+      await host.createDatabase(interim, spec.database_name);
+      const archive = await unpackArchive(fileOf(platform, backup));
+      await host.restore(interim, spec.database_name, { archive, signal: never });
+    });
+    await host.ensure(spec);
+    await host.dropDatabase(spec, interim.database_name);
+    await host.stop(row.id);
+    return taken_at;
+  } catch (error) {
+    // Without its data it is a missing database, and not silently a new one.
+    await host.destroy(row.id);
+    throw error;
+  }
+}
+
+function fileOf({ ports }: Platform, { storage, storage_key, sha256 }: CompletedBackup) {
+  const store = ports.storages.named[storage ?? ""];
+  if (store === undefined) throw new ArchiveDamaged(`It is in the storage "${storage}", which is not configured.`);
+  return { storage: store, key: storage_key ?? "", sha256: sha256 ?? "", signal: never, onBytes: () => {} };
+}
+
+/** Tries one backup after another until one can be restored, and resolves with when it was taken. */
+async function firstReadable(
+  backups: readonly CompletedBackup[],
+  restore: (backup: CompletedBackup) => Promise<void>,
+): Promise<string> {
+  const problems: string[] = [];
+  for (const backup of backups) {
+    try {
+      await restore(backup);
+      return backup.created_at;
+    } catch (error) {
+      const isItsOwn = [ArchiveDamaged, DatabaseWorkFailed, FilesRefused].some((kind) => error instanceof kind);
+      if (!isItsOwn) throw error;
+      problems.push(`${backup.id}: ${(error as Error).message}`);
+    }
+  }
+  throw new Error(problems[0] ?? "It had no backup yet.");
+}

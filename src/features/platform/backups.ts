@@ -1,0 +1,117 @@
+import { sql } from "kysely";
+import type { Result } from "../../contract/routes.ts";
+import { newId } from "../../kit/ids.ts";
+import type { Columns, Db, Tx } from "../../store/database.ts";
+import type { Wakeups } from "../../store/wakeups.ts";
+import type { Context } from "../context.ts";
+
+/** Where a storage lists its backups of the platform, for a machine that knows nothing else: JSON of `ListedBackup[]`, newest first. */
+export const backupListKey = "platform/backups.json";
+
+/** A completed backup of the platform, as its storage lists it. */
+export type ListedBackup = Readonly<
+  Record<"id" | "taken_at" | "version" | "recipient" | "storage_key" | "sha256", string>
+>;
+
+const shown = [
+  ...(["id", "origin", "status", "created_at", "finished_at", "taken_at", "version", "recipient"] as const),
+  ...(["storage", "size_bytes", "sha256", "problem"] as const),
+];
+
+export async function listBackups({ tx }: Context<"platform.backups">): Promise<Result<"platform.backups">> {
+  return { backups: await tx.selectFrom("platform_backup").select(shown).orderBy("id", "desc").execute() };
+}
+
+export async function createBackup(ctx: Context<"platform.back_up">): Promise<Result<"platform.back_up">> {
+  const id = await requestPlatformBackup(ctx.tx, ctx.platform.wakeups, "manual");
+  if (id === undefined) return ctx.fail("operation_in_progress");
+  ctx.note({ target: id });
+  return ctx.tx.selectFrom("platform_backup").select(shown).where("id", "=", id).executeTakeFirstOrThrow();
+}
+
+/** Requests a backup of the platform and returns its id; undefined while another one is under way. */
+export async function requestPlatformBackup(
+  db: Db | Tx,
+  wakeups: Wakeups,
+  origin: "manual" | "daily",
+): Promise<string | undefined> {
+  const id = newId("pbk");
+  const running = sql.lit<"running">("running");
+  const inserted = await db
+    .insertInto("platform_backup")
+    .values({ id, origin })
+    .onConflict((on) => on.column("status").where("status", "=", running).doNothing())
+    .executeTakeFirst();
+  if (inserted.numInsertedOrUpdatedRows !== 1n) return undefined;
+  await wakeups.send(db, "platform_backups");
+  return id;
+}
+
+export type PlatformBackup = Columns<"platform_backup", (typeof shown)[number] | "attempts" | "storage_key">;
+
+/** Returns all backups of the platform, newest first. */
+export function platformBackups(db: Db): Promise<PlatformBackup[]> {
+  return db
+    .selectFrom("platform_backup")
+    .select([...shown, "attempts", "storage_key"])
+    .orderBy("id", "desc")
+    .execute();
+}
+
+/** Counts an attempt, and records where its file will be before its first byte is written. */
+export async function beginAttempt(
+  db: Db,
+  id: string,
+  place: { readonly storage: string; readonly storage_key: string },
+): Promise<void> {
+  const attempts = sql<number>`attempts + 1`;
+  await db
+    .updateTable("platform_backup")
+    .set({ ...place, attempts })
+    .where("id", "=", id)
+    .execute();
+}
+
+export async function endPlatformBackup(
+  db: Db,
+  id: string,
+  end:
+    | { readonly status: "failed"; readonly problem: string }
+    | ({ readonly status: "completed"; readonly size_bytes: number } & Record<
+        "taken_at" | "version" | "recipient" | "sha256",
+        string
+      >),
+): Promise<void> {
+  const row = { ...end, finished_at: sql<string>`now()` };
+  await db.updateTable("platform_backup").set(row).where("id", "=", id).execute();
+}
+
+export async function forgetPlatformBackup(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("platform_backup").where("id", "=", id).execute();
+}
+
+/** Returns whether a storage's file is being written by a backup of the platform. */
+export async function isOfPlatformBackup(db: Db, key: string): Promise<boolean> {
+  if (key === backupListKey) return true;
+  return (await platformBackups(db)).some(({ status, storage_key }) => status === "running" && storage_key === key);
+}
+
+/** Returns the recipient of the newest backup. */
+export async function knownRecipient(db: Db): Promise<string | null> {
+  return (await platformBackups(db)).find(({ recipient }) => recipient !== null)?.recipient ?? null;
+}
+
+/** Returns all projects that are not purged. */
+export function keptProjects(db: Db) {
+  return db
+    .selectFrom("project as p")
+    .innerJoin("organization as o", "o.id", "p.org_id")
+    .leftJoin("disk_use as u", "u.project_id", "p.id")
+    .select(["p.id", "p.org_id", "p.number", sql<string>`o.slug || '/' || p.slug`.as("subject")])
+    .select(sql<boolean>`p.storage and coalesce(u.storage_bytes, 0) > 0`.as("has_stored_files"))
+    .where("p.purged_at", "is", null)
+    .orderBy("p.number")
+    .execute();
+}
+
+export type KeptProject = Awaited<ReturnType<typeof keptProjects>>[number];

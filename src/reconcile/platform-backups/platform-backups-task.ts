@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import { Readable, Transform } from "node:stream";
+import { expired, isDue, type BackupWindow } from "../../features/backups/backups.ts";
+import {
+  backupListKey,
+  beginAttempt,
+  endPlatformBackup,
+  forgetPlatformBackup,
+  keptProjects,
+  platformBackups,
+  requestPlatformBackup,
+  type ListedBackup,
+  type PlatformBackup,
+} from "../../features/platform/platform.ts";
+import { StorageFull, StorageMissing, type Storage } from "../../ports/storage.ts";
+import { provenTime } from "../../store/proven-time.ts";
+import type { Task } from "../driver.ts";
+import type { Platform } from "../platform.ts";
+
+const periodMs = 60_000;
+const mostAttempts = 3;
+/** In place of a project's id. */
+const subject = "platform";
+
+/**
+ * Backs up the platform itself: once a day after the projects' own backups, and on request. Runs on the primary only, one backup at a time;
+ * one that a crash interrupted is made again.
+ */
+export function platformBackupsTask(platform: Platform): Task {
+  let running: Promise<void> | undefined;
+  let hasListed = false;
+  return {
+    name: "platform-backups",
+    periodMs,
+    topics: ["platform_backups"],
+    async run(signal) {
+      if (running !== undefined) return { detail: "1 under way" };
+      // A crash may have come between a backup's end and the list.
+      if (!hasListed) await applyRetention(platform);
+      hasListed = true;
+      await requestDaily(platform, await platformBackups(platform.db));
+      const asked = (await platformBackups(platform.db)).find(({ status }) => status === "running");
+      if (asked === undefined) return { detail: "none under way" };
+      running = backUp(platform, asked, signal)
+        .catch((error: unknown) => platform.log.error({ err: error }, "a backup of the platform did not end"))
+        .finally(() => (running = undefined));
+      return { detail: "1 under way" };
+    },
+    settle: async () => running,
+  };
+}
+
+async function requestDaily(platform: Platform, backups: readonly PlatformBackup[]): Promise<void> {
+  const { window } = platform.settings.backups;
+  if (window === null) return;
+  const now = platform.clock.now();
+  const daily = backups.filter(
+    ({ origin, created_at }) => origin === "daily" && Date.parse(created_at) <= now.getTime(),
+  );
+  const completed = daily.findIndex(({ status }) => status === "completed");
+  const state = {
+    ...{ project_id: subject, ready_at: new Date(0).toISOString() },
+    ...{ last_at: daily[0]?.created_at ?? null, last_status: daily[0]?.status ?? null },
+    failures: completed === -1 ? daily.length : completed,
+  };
+  if (isDue(state, endOf(window), now)) await requestPlatformBackup(platform.db, platform.wakeups, "daily");
+}
+
+/** Returns the last minute of the window, in which the projects' own backups have begun. */
+const endOf = ({ startHour, hours }: BackupWindow): BackupWindow => ({
+  startHour: (startHour + hours - 1 / 60) % 24,
+  hours: 1 / 60,
+});
+
+async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSignal): Promise<void> {
+  const { db, log, ports, settings } = platform;
+  const { standard, named } = ports.storages;
+  const storage = named[standard] as Storage;
+  const { id, attempts } = asked;
+  if (asked.storage_key !== null) await named[asked.storage ?? ""]?.delete(asked.storage_key);
+  if (attempts >= mostAttempts) return endPlatformBackup(db, id, { status: "failed", problem: gaveUp });
+  const key = `platform/${id}-${attempts + 1}.tar.age`;
+  await beginAttempt(db, id, { storage: standard, storage_key: key });
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(settings.backups.timeoutMs)]);
+  try {
+    const projects = (await keptProjects(db)).map((project) => project.id);
+    const { content, taken_at, recipient } = await ports.platformArchive.pack(projects, limited);
+    const stored = await store(storage, key, content, limited);
+    const made = { ...stored, recipient, taken_at: taken_at.toISOString(), version: settings.monitors.version };
+    await endPlatformBackup(db, id, { status: "completed", ...made });
+  } catch (error) {
+    if (signal.aborted) return;
+    log.error({ err: error, backup: id }, "a backup of the platform failed");
+    await storage.delete(key);
+    return endPlatformBackup(db, id, { status: "failed", problem: problemOf(error) });
+  }
+  await applyRetention(platform);
+}
+
+const gaveUp = "The control plane ended three times while it made this backup.";
+
+function problemOf(error: unknown): string {
+  if (error instanceof StorageFull) return "The storage of backups is full.";
+  return (error instanceof Error ? error.message : String(error)).slice(0, 500);
+}
+
+/** Stores the content and reads it back. Throws unless both are the same. */
+async function store(storage: Storage, key: string, content: Readable, signal: AbortSignal) {
+  const written = createHash("sha256");
+  const tap = new Transform({
+    transform(chunk: Buffer, _, done) {
+      written.update(chunk);
+      done(null, chunk);
+    },
+  });
+  content.once("error", (error) => tap.destroy(error)).pipe(tap);
+  const { size_bytes } = await storage.put(key, tap, signal);
+  const sha256 = written.digest("hex");
+  if ((await digestOf(await storage.open(key, signal))) !== sha256)
+    throw new Error("The storage returns other bytes than were stored.");
+  return { size_bytes, sha256 };
+}
+
+async function digestOf(content: Readable): Promise<string> {
+  const digest = createHash("sha256");
+  for await (const chunk of content as AsyncIterable<Buffer>) digest.update(chunk);
+  return digest.digest("hex");
+}
+
+/** Deletes what is no longer kept, and writes each storage's list of what it has. */
+async function applyRetention(platform: Platform): Promise<void> {
+  const { db, ports, settings } = platform;
+  const ended = (await platformBackups(db)).flatMap(({ status, ...backup }) =>
+    status === "running" ? [] : [{ ...backup, status, is_verified: false }],
+  );
+  const old = new Set(expired(ended, settings.backups.retention, await provenTime(platform)));
+  const kept = ended.filter(({ id }) => !old.has(id));
+  for (const [name, storage] of Object.entries(ports.storages.named)) {
+    const own = kept.filter((backup) => backup.storage === name && backup.status === "completed") as unknown;
+    const list = JSON.stringify((own as ListedBackup[]).map(listed));
+    if (list !== (await listOf(storage))) await storage.put(backupListKey, Readable.from([Buffer.from(list)]));
+  }
+  for (const { id, storage, storage_key } of ended.filter((backup) => old.has(backup.id))) {
+    if (storage_key !== null) await ports.storages.named[storage ?? ""]?.delete(storage_key);
+    await forgetPlatformBackup(db, id);
+  }
+}
+
+const listed = ({ id, taken_at, version, recipient, storage_key, sha256 }: ListedBackup): ListedBackup => ({
+  ...{ id, taken_at, version, recipient, storage_key, sha256 },
+});
+
+async function listOf(storage: Storage): Promise<string> {
+  try {
+    return Buffer.concat(await (await storage.open(backupListKey)).toArray()).toString();
+  } catch (error) {
+    if (error instanceof StorageMissing) return "[]";
+    throw error;
+  }
+}
