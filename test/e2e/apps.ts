@@ -65,3 +65,29 @@ ${endings[onTerm]}
 setTimeout(() => server.listen(process.env.PORT, process.env.HOST), ${listenAfterMs});
 `;
 }
+
+/** An application that keeps rows and a file; `/add` adds one. */
+export const notesApp = {
+  "package.json": JSON.stringify({
+    name: "notes",
+    private: true,
+    scripts: { start: "node server.js" },
+    dependencies: { pg: "8.23.1" },
+  }),
+  "server.js": `const fs = require("node:fs");
+const pool = new (require("pg").Pool)({ connectionString: process.env.DATABASE_URL });
+const file = process.env.STORAGE_DIR + "/file";
+pool.on("error", () => {});
+require("node:http").createServer(async (request, response) => {
+  try {
+    if (request.url === "/add") ["file", "gone"].forEach((name) => fs.writeFileSync(process.env.STORAGE_DIR + "/" + name, "kept"));
+    await pool.query("create table if not exists note (id serial)");
+    if (request.url === "/add") await pool.query("insert into note default values");
+    const { rows } = await pool.query("select count(*)::int as n from note");
+    response.end("rows " + rows[0].n + " file " + (fs.existsSync(file) ? fs.readFileSync(file) : "none"));
+  } catch (error) {
+    response.writeHead(500).end(String(error));
+  }
+}).listen(process.env.PORT, process.env.HOST);
+`,
+};

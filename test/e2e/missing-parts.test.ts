@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { until } from "../../src/kit/until.ts";
 import { eventually, guardMs } from "../support/eventually.ts";
+import { notesApp } from "./apps.ts";
 import { createApp, launch, layGround, startPlatform, type TestApp, type TestPlatform } from "./platform.ts";
 
 // Drawn with other operation files: it starts a whole platform a dozen times.
@@ -11,12 +12,12 @@ import { createApp, launch, layGround, startPlatform, type TestApp, type TestPla
 // Parts that a test below removes, each with a rule of its own.
 const named = [
   ...["secrets.key", "control-database", "databases", "releases", "repositories", "storage", "backups", "ssh"],
-  ...["machine-name", "admin-token"],
+  ...["machine-name", "admin-token", "recovery.key"],
 ];
 // The parts that docs/operations.md lists as made again.
 const madeAgain = [
   ...["berthd.lock", "build-engine", "builds", "caches", "compiled-code", "containers", "dashboard", "edge", "git"],
-  ...["haproxy", "logs", "outbox", "reserve", "run-folder", "runtime", "sandbox", "toolchain"],
+  ...["haproxy", "logs", "outbox", "recovery.pub", "reserve", "run-folder", "runtime", "sandbox", "toolchain"],
 ];
 
 describe("a start without a part of the data folder names it and replaces nothing", () => {
@@ -201,28 +202,3 @@ describe("a start without a part of the data folder names it and replaces nothin
     });
   });
 });
-
-const notesApp = {
-  "package.json": JSON.stringify({
-    name: "notes",
-    private: true,
-    scripts: { start: "node server.js" },
-    dependencies: { pg: "8.23.1" },
-  }),
-  "server.js": `const fs = require("node:fs");
-const pool = new (require("pg").Pool)({ connectionString: process.env.DATABASE_URL });
-const file = process.env.STORAGE_DIR + "/file";
-pool.on("error", () => {});
-require("node:http").createServer(async (request, response) => {
-  try {
-    if (request.url === "/add") ["file", "gone"].forEach((name) => fs.writeFileSync(process.env.STORAGE_DIR + "/" + name, "kept"));
-    await pool.query("create table if not exists note (id serial)");
-    if (request.url === "/add") await pool.query("insert into note default values");
-    const { rows } = await pool.query("select count(*)::int as n from note");
-    response.end("rows " + rows[0].n + " file " + (fs.existsSync(file) ? fs.readFileSync(file) : "none"));
-  } catch (error) {
-    response.writeHead(500).end(String(error));
-  }
-}).listen(process.env.PORT, process.env.HOST);
-`,
-};

@@ -59,6 +59,8 @@ export interface Place {
   readonly startsFromNothing?: boolean;
   /** Whether to run as an ordinary user with access to /dev/net/tun, which pasta needs. */
   readonly hasTun?: boolean;
+  /** Whether it lacks parts of projects, so that it works without ever being ready. */
+  readonly lacksParts?: boolean;
   /** A command prefix that runs the rest of the command in another machine's network. */
   readonly enter?: readonly string[];
 }
@@ -157,7 +159,9 @@ async function boot(env: Record<string, string>, api: string, place: Place) {
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   let isOver = false;
   const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
-  const isReady = await until(() => (isOver ? false : askReady(api)), { timeoutMs: bootTimeoutMs });
+  const isReady = await until(() => (isOver ? false : askReady(api, place.lacksParts ? "/healthz" : "/readyz")), {
+    timeoutMs: bootTimeoutMs,
+  });
   if (isReady !== true) {
     child.kill("SIGKILL");
     throw new Error(`the platform did not become ready:\n${output}`);
@@ -174,8 +178,8 @@ async function boot(env: Record<string, string>, api: string, place: Place) {
 }
 
 /** Returns true if the platform at this address is ready, else undefined. */
-export async function askReady(api: string): Promise<true | undefined> {
-  const response = await fetch(`${api}/readyz`).catch(() => undefined);
+export async function askReady(api: string, path = "/readyz"): Promise<true | undefined> {
+  const response = await fetch(`${api}${path}`).catch(() => undefined);
   await response?.body?.cancel();
   return response?.status === 200 ? true : undefined;
 }

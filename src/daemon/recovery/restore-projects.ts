@@ -1,4 +1,5 @@
 import { createReadStream, existsSync } from "node:fs";
+import { Readable } from "node:stream";
 import { bundleOf } from "../../adapters/platform-archive-age/age-platform-archive.ts";
 import {
   ArchiveDamaged,
@@ -9,6 +10,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { keptProjects, type KeptProject } from "../../features/platform/platform.ts";
+import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
@@ -25,6 +27,9 @@ export interface RestoredPart {
   readonly taken_at: string | null;
   readonly problem: string | null;
 }
+
+/** The blocks that end a tar archive. */
+const emptyArchive = Buffer.alloc(1024);
 
 type Restore = (platform: Platform, project: KeptProject, repositories: string) => Promise<string | null | undefined>;
 
@@ -45,10 +50,14 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
     return seen.state === "running" ? undefined : restoreDatabase(platform, row);
   },
 
-  async files(platform, { id: project_id, org_id, number: project_number, has_stored_files }) {
-    if (!has_stored_files) return undefined;
+  async files(platform, { id: project_id, org_id, number: project_number, storage_bytes }) {
+    if (storage_bytes === 0) return undefined;
     const { db, ports } = platform;
     const owner = { project_id, project_number };
+    if (storage_bytes <= emptyFolderBytes) {
+      await ports.runtime.writeStorage(owner, null, Readable.from([emptyArchive]), never);
+      return undefined;
+    }
     const restore = async (backup: CompletedBackup) => {
       await ports.runtime.removeStorage(owner);
       const { storage: _, ...list } = fileOf(platform, backup);

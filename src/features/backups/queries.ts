@@ -57,11 +57,11 @@ export async function selectBackup(db: Db | Tx, orgId: string, id: string) {
 }
 
 /** Returns the completed backups of one project's database or files, newest first. */
-export async function completedBackups(db: Db, project: ProjectKey, content: "database" | "files") {
+export async function completedBackups(db: Db, { org_id, project_id }: ProjectKey, content: "database" | "files") {
   return db
     .selectFrom("backup")
     .select(["id", "created_at", "storage", "storage_key", "sha256"])
-    .where(({ and }) => and({ ...project, content, status: "completed" }))
+    .where(({ and }) => and({ org_id, project_id, content, status: "completed" }))
     .where("expired_at", "is", null)
     .orderBy("id", "desc")
     .execute();

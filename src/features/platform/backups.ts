@@ -108,7 +108,7 @@ export function keptProjects(db: Db) {
     .innerJoin("organization as o", "o.id", "p.org_id")
     .leftJoin("disk_use as u", "u.project_id", "p.id")
     .select(["p.id", "p.org_id", "p.number", sql<string>`o.slug || '/' || p.slug`.as("subject")])
-    .select(sql<boolean>`p.storage and coalesce(u.storage_bytes, 0) > 0`.as("has_stored_files"))
+    .select(sql<number>`case when p.storage then coalesce(u.storage_bytes, 0) else 0 end`.as("storage_bytes"))
     .where("p.purged_at", "is", null)
     .orderBy("p.number")
     .execute();

@@ -1,0 +1,144 @@
+// Drawn with other operation files: it starts whole platforms and loses one.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { run, start } from "../../src/kit/exec.ts";
+import { eventually, guardMs } from "../support/eventually.ts";
+import { notesApp } from "./apps.ts";
+import { checkoutFor, createApp, layGround, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
+
+describe("a platform whose machine is lost", () => {
+  const safe = mkdtempSync(join(tmpdir(), "berth-safe-"));
+  const [backups, key] = [join(safe, "backups"), join(safe, "recovery.key")];
+  let commit = "";
+  let hostKey = "";
+  let restored: TestPlatform | undefined;
+
+  before(async () => {
+    const lost = await startPlatform();
+    try {
+      const app = await createApp(lost, "notes", notesApp);
+      assert.equal((await lost.call("POST", "/v1/projects/notes/database")).status, 201);
+      const pushed = await app.push();
+      assert.equal(pushed.exitCode, 0, pushed.stderr);
+      commit = await app.head();
+      assert.equal((await lost.visit("notes", "/add")).body, "rows 1 file kept");
+      const plain = await createApp(lost, "plain", {
+        ...nodeApp(""),
+        "server.js": `require("node:http").createServer((_, response) => response.end(process.env.GREETING)).listen(process.env.PORT, process.env.HOST);\n`,
+      });
+      const secret = await lost.call("PATCH", "/v1/projects/plain/env", { variables: { GREETING: "sealed" } });
+      assert.equal(secret.status, 200, JSON.stringify(secret.body));
+      assert.equal((await plain.push()).exitCode, 0);
+      assert.equal((await lost.call("POST", "/v1/projects", { slug: "young", name: "young" })).status, 201);
+      assert.equal((await lost.call("POST", "/v1/projects/young/database")).status, 201);
+      assert.equal(
+        (await lost.call("POST", "/v1/projects/notes/domains", { hostname: "notes.example.org" })).status,
+        201,
+      );
+      for (const content of ["database", "files"]) {
+        assert.equal((await lost.call("POST", "/v1/projects/notes/backups", { content })).status, 201);
+        const list = async () =>
+          (await lost.call<{ backups: { status: string }[] }>("GET", "/v1/projects/notes/backups")).body.backups;
+        await eventually(
+          async () => (await list())[0]?.status === "completed",
+          `the backup of the ${content} is complete`,
+        );
+      }
+      await lost.call("DELETE", "/v1/projects/notes/disk/storage", { path: "gone" });
+      await backUp(lost);
+      hostKey = readFileSync(join(lost.dataDir, "ssh/host_ed25519"), "utf8");
+      cpSync(join(lost.dataDir, "backups"), backups, { recursive: true });
+      cpSync(join(lost.dataDir, "recovery.key"), key);
+    } finally {
+      await lost.destroy();
+    }
+  });
+  after(async () => {
+    await restored?.destroy();
+    rmSync(safe, { recursive: true, force: true });
+  });
+
+  it("is refused with another key, a damaged file or a folder that holds something", async () => {
+    const other = join(safe, "other.key");
+    writeFileSync(other, "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n");
+    const { dataDir } = await layGround();
+    assert.match((await restore(dataDir, backups, other)).stderr, /cannot be opened with this key/);
+    const [name = ""] = readdirSync(join(backups, "platform")).filter((each) => each.endsWith(".age"));
+    const cut = join(safe, "cut.age");
+    writeFileSync(cut, readFileSync(join(backups, "platform", name)).subarray(0, -100));
+    assert.match((await restore(dataDir, cut, key)).stderr, /cannot be opened/);
+    assert.match(
+      (await restore(dataDir, backups, key, "--backup", "pbk_none")).stderr,
+      /has no backup pbk_none\. It has pbk_/,
+    );
+    rmSync(dataDir, { recursive: true });
+    const { dataDir: taken } = await layGround();
+    writeFileSync(join(taken, "mine"), "kept");
+    assert.match((await restore(taken, backups, key)).stderr, /is not empty/);
+    assert.equal(readFileSync(join(taken, "mine"), "utf8"), "kept");
+    rmSync(taken, { recursive: true });
+  });
+
+  it("comes back on another one, also after an interruption: applications, rows, files, secrets, repositories", async () => {
+    const { dataDir } = await layGround();
+    await interrupt(dataDir);
+    const { stdout, stderr, exitCode } = await restore(dataDir, backups, key);
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /main\/notes: database, as of .*\n/);
+    assert.match(stdout, /main\/young: database NOT restored\. It had no backup yet\./);
+    assert.match(stdout, /notes\.example\.org/);
+    assert.equal(existsSync(join(dataDir, "restoring")), false);
+    restored = await startPlatform({}, { dataDir, lacksParts: true });
+    const platform = restored;
+    const visit = async (slug: string) => (await platform.visit(slug).catch(() => undefined))?.body;
+    await eventually(
+      async () => (await visit("notes")) === "rows 1 file kept",
+      "the application serves its rows and files",
+    );
+    await eventually(async () => (await visit("plain")) === "sealed", "the other application serves with its secret");
+    assert.equal(readFileSync(join(dataDir, "ssh/host_ed25519"), "utf8"), hostKey);
+    const header = `http.extraHeader=Authorization: Basic ${Buffer.from(`berth:${platform.token}`).toString("base64")}`;
+    const args = ["-c", header, "ls-remote", `${platform.api}/git/main/notes.git`, "refs/heads/main"];
+    assert.equal((await run({ file: "git", args })).stdout.split("\t")[0], commit);
+    await backUp(platform);
+  });
+
+  /** Kills a restore once it has filled something. */
+  async function interrupt(dataDir: string): Promise<void> {
+    const child = start(commandOf(backups, key), { env: environment(dataDir) });
+    await eventually(async () => existsSync(join(dataDir, "databases")), "the restore has begun");
+    child.kill("SIGKILL");
+    await once(child, "close");
+  }
+});
+
+/** Makes a backup of the platform and waits for its end. */
+async function backUp(platform: TestPlatform): Promise<void> {
+  const asked = await platform.call<{ id: string }>("POST", "/v1/platform/backups");
+  assert.equal(asked.status, 201, JSON.stringify(asked.body));
+  type Backup = { id: string; status: string; problem: string | null };
+  const made = await eventually(async () => {
+    const { backups } = (await platform.call<{ backups: Backup[] }>("GET", "/v1/platform/backups")).body;
+    return backups.find(({ id, status }) => id === asked.body.id && status !== "running");
+  }, "the backup of the platform has ended");
+  assert.deepEqual([made.status, made.problem], ["completed", null]);
+}
+
+const commandOf = (from: string, key: string, more: readonly string[] = []) => {
+  const { here, node } = checkoutFor(undefined);
+  return { file: node, args: [join(here, "src/daemon/main.ts"), "restore", from, "--key", key, ...more] };
+};
+
+function restore(dataDir: string, from: string, key: string, ...more: string[]) {
+  return run(commandOf(from, key, more), { env: environment(dataDir), timeoutMs: guardMs });
+}
+
+const environment = (dataDir: string) => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "",
+  BERTH_DATA: dataDir,
+});
