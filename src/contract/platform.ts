@@ -205,7 +205,7 @@ export const rows = [
     may: "operator deployments:write",
     result: backup,
     success: [201],
-    errors: ["operation_in_progress"],
+    errors: ["operation_in_progress", "conflict"],
     activity: "org.platform_backup_requested",
     summary: "Start a backup of the platform itself, encrypted to the recovery key; it continues after the response",
   }),

@@ -62,6 +62,23 @@ export function repositoriesSuite(name: string, open: () => Promise<Repositories
       };
     }
 
+    test("all refs and what they need come back in another repository, as of the beginning", async () => {
+      assert.equal(await repositories.pack("prj_none"), null);
+      await repositories.ensure("prj_packed");
+      assert.equal(await repositories.pack("prj_packed"), null);
+      const id = await hello("packed\n");
+      await repositories.moveRef(project, "refs/heads/packed", null, id);
+      await repositories.pin(project, "bld_packed", id, null);
+      const bundle = await repositories.pack(project);
+      assert.ok(bundle);
+      await repositories.unpack("prj_packed", bundle);
+      assert.equal(await repositories.resolve("prj_packed", "refs/heads/packed"), id);
+      assert.equal(await repositories.pinned("prj_packed", "bld_packed"), id);
+      const file = await repositories.read("prj_packed", id, { path: "hello.txt", maxBytes: 100 });
+      assert.equal(file?.toString(), "packed\n");
+      await assert.rejects(repositories.unpack("prj_packed", Readable.from([Buffer.from("no bundle")])));
+    });
+
     test("refs are checked as git checks them after a push's hook, and nothing is left behind", async () => {
       const [one, two] = [await hello("one\n"), await hello("two\n")];
       const checked = (name: string) => `refs/heads/checked/${name}`;

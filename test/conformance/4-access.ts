@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { eventually } from "../support/eventually.ts";
 import { publicKey } from "./2-resources.ts";
 import type { Json, Subject } from "./subject.ts";
 
@@ -121,6 +122,18 @@ export function accessRows(subject: () => Subject): void {
     assert.deepEqual([versions.version, versions.installed, versions.unfinalized], [overview.version, [], []]);
     const { body: after } = await subject().expect(200, "POST", "/v1/platform/finalize", { as: "operator" });
     assert.deepEqual(after, versions);
+  });
+
+  it("POST platform/backups: one at a time, encrypted; GET platform/backups lists it", async () => {
+    const { body: begun } = await subject().expect(201, "POST", "/v1/platform/backups", { as: "operator" });
+    assert.deepEqual([begun.status, begun.origin, begun.problem], ["running", "manual", null]);
+    await subject().expect(409, "POST", "/v1/platform/backups", { as: "operator" });
+    const made = await eventually(async () => {
+      const { body } = await subject().expect(200, "GET", "/v1/platform/backups", { as: "operator" });
+      return body.backups.find(({ id, status }: Json) => id === begun.id && status !== "running");
+    }, "the backup of the platform has ended");
+    assert.equal(made.status, "completed", made.problem);
+    assert.ok(made.size_bytes > 0 && made.recipient.startsWith("age1"));
   });
 
   it("The approval flow: approval_required, poll, then the identical request; each gated route", async () => {

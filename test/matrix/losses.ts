@@ -77,6 +77,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "orgs.enable": { adds: "an organization that had stopped" },
   "approvals.withdraw": { adds: "nothing: only the token's own request ends" },
   "platform.move": { brings_back: "a move to the earlier runtime" },
+  "platform.back_up": { adds: "a backup; in approval mode none that would delete an earlier one" },
   "platform.upgrade": "asks",
   "platform.finalize": "asks",
   "platform.join": "asks",

@@ -44,6 +44,7 @@ await api.database.db
   .set({ suspended_at: new Date() })
   .where("id", "=", frozen.id)
   .execute();
+await api.database.db.insertInto("platform_backup").values({ id: "pbk_running", origin: "daily" }).execute();
 const make = (org: TestOrganization) => testThings(api.platform, org);
 const owned = { home: await make(home), abroad: await make(abroad), frozen: await make(frozen) };
 /** Another project of the same organization, which tokens limited to the first one don't reach. */

@@ -10,6 +10,9 @@ export const platformPermissions: Readonly<Record<string, Permission>> = {
   "alerts.list": { ...operator, path: () => "/v1/alerts?all=true" },
   "platform.machines": { ...operator, path: () => "/v1/platform/machines" },
   "platform.versions": { ...operator, path: () => "/v1/platform/versions" },
+  "platform.backups": { ...operator, path: () => "/v1/platform/backups" },
+  // Another one is under way.
+  "platform.back_up": { ...changesMachines, method: "POST", path: () => "/v1/platform/backups" },
   // The platforms of tests run from a clone.
   "platform.upgrade": {
     ...changesMachines,

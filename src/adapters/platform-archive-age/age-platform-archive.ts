@@ -64,8 +64,8 @@ async function pack(
     const manifest: PlatformManifest = { ...readVersion(), taken_at: taken_at.toISOString(), settings };
     await writeFile(parts.manifest, JSON.stringify(manifest), { mode: 0o600 });
     const recipient = await options.recipient();
-    const content = await encrypted(readFolder(dir, signal) as Readable, recipient);
-    content.once("close", () => void discard());
+    const archive = await encrypted(readFolder(dir, signal) as Readable, recipient);
+    const content = Readable.from(followed(archive, discard), { objectMode: false });
     return { content, taken_at, recipient };
   } catch (error) {
     await discard();
@@ -73,17 +73,25 @@ async function pack(
   }
 }
 
-async function encrypted(archive: Readable, recipient: string): Promise<Readable> {
+async function encrypted(archive: Readable, recipient: string): Promise<ReadableStream<Uint8Array>> {
   const age = new Encrypter();
   age.addRecipient(recipient);
-  return Readable.fromWeb(await age.encrypt(Readable.toWeb(archive)));
+  return age.encrypt(ReadableStream.from(archive));
+}
+
+async function* followed(content: AsyncIterable<Uint8Array>, last: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content;
+  } finally {
+    await last();
+  }
 }
 
 /** Decrypts an archive and unpacks it into an empty folder. Rejects when the identity does not open it or it is damaged. */
 export async function unpackPlatform(content: Readable, identity: string, dir: string): Promise<PlatformManifest> {
   const age = new Decrypter();
   age.addIdentity(identity);
-  const archive = Readable.fromWeb(await age.decrypt(Readable.toWeb(content)));
+  const archive = Readable.from(await age.decrypt(ReadableStream.from(content)), { objectMode: false });
   await runOk({ file: "tar", args: ["--extract", "--file=-", `--directory=${dir}`] }, { stdin: archive });
   if (archive.errored) throw archive.errored;
   const manifest = readJson<PlatformManifest>(partsIn(dir).manifest);

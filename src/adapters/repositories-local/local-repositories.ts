@@ -289,14 +289,14 @@ class LocalRepositories implements Repositories {
 
   archive(projectId: string, commit: string, { folder, quarantine = null }: PartOfCommit = {}): Readable {
     const command = this.#gitIn(this.#folder(projectId)).archive(commitId(commit), folder);
-    return streamOf(command, this.#place(projectId, quarantine));
+    return streamOf("archive", command, this.#place(projectId, quarantine));
   }
 
   async pack(projectId: string): Promise<Readable | null> {
     if (!(await this.exists(projectId))) return null;
     const git = this.#gitIn(this.#folder(projectId));
     const { stdout } = await runOk(git.firstRef(), this.#limited(projectId));
-    return stdout === "" ? null : streamOf(git.bundle(), this.#place(projectId));
+    return stdout === "" ? null : streamOf("bundle", git.bundle(), this.#place(projectId));
   }
 
   async unpack(projectId: string, bundle: Readable): Promise<void> {

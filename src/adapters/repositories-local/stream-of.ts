@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { start, type Command, type ExecOptions } from "../../kit/exec.ts";
 
 /** Streams what a command of git writes. Its failure destroys the stream. */
-export function streamOf(command: Command, place: ExecOptions): Readable {
+export function streamOf(verb: string, command: Command, place: ExecOptions): Readable {
   const child = start(command, place);
   const out = new PassThrough();
   const errors: Buffer[] = [];
@@ -14,7 +14,7 @@ export function streamOf(command: Command, place: ExecOptions): Readable {
   out.once("close", () => child.kill("SIGTERM"));
   Promise.all([ended, copied]).then(
     ([code]) =>
-      code === 0 ? out.end() : out.destroy(new Error(`git failed: ${Buffer.concat(errors).toString().trim()}`)),
+      code === 0 ? out.end() : out.destroy(new Error(`git ${verb} failed: ${Buffer.concat(errors).toString().trim()}`)),
     (error: Error) => out.destroy(error),
   );
   return out;

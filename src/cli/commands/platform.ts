@@ -11,6 +11,7 @@ import { facts, table } from "../render/table.ts";
 import { oneLine, relativeTime } from "../render/text.ts";
 import { versionText } from "../../kit/own-version.ts";
 import { counted } from "../../kit/counted.ts";
+import { addPlatformBackups } from "./platform-backups.ts";
 import { addVersions } from "./platform-versions.ts";
 import { rowCommand } from "../row-commands.ts";
 
@@ -19,7 +20,7 @@ export function addPlatform(program: Command, ctx: CliContext): void {
   const platform = addGroup(
     program,
     "platform",
-    "Show what runs on the platform, move projects, and upgrade Berth (for the platform's operator)",
+    "Show what runs on the platform, move projects, back up and upgrade Berth (for the platform's operator)",
   );
   rowCommand(platform, ctx, {
     row: "platform.overview",
@@ -31,6 +32,7 @@ export function addPlatform(program: Command, ctx: CliContext): void {
   });
   addRuntime(platform, ctx);
   addVersions(platform, ctx);
+  addPlatformBackups(platform, ctx);
 }
 
 type RuntimeOfProject = Answer<"platform.runtime">;

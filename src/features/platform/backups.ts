@@ -18,15 +18,33 @@ const shown = [
   ...(["storage", "size_bytes", "sha256", "problem"] as const),
 ];
 
-export async function listBackups({ tx }: Context<"platform.backups">): Promise<Result<"platform.backups">> {
+export async function listBackups({
+  tx,
+}: Pick<Context<"platform.backups">, "tx">): Promise<Result<"platform.backups">> {
   return { backups: await tx.selectFrom("platform_backup").select(shown).orderBy("id", "desc").execute() };
 }
 
 export async function createBackup(ctx: Context<"platform.back_up">): Promise<Result<"platform.back_up">> {
+  if (ctx.caller.approval_mode && (await wouldDelete(ctx)))
+    return ctx.fail("conflict", {
+      error: "One more backup would take the place of an earlier one, which a token in approval mode may not delete.",
+      hint: "Use the newest backup, or ask a human to make one.",
+    });
   const id = await requestPlatformBackup(ctx.tx, ctx.platform.wakeups, "manual");
-  if (id === undefined) return ctx.fail("operation_in_progress");
+  if (id === undefined) return ctx.fail("operation_in_progress", underWay);
   ctx.note({ target: id });
   return ctx.tx.selectFrom("platform_backup").select(shown).where("id", "=", id).executeTakeFirstOrThrow();
+}
+
+const underWay = {
+  error: "Another backup of the platform is under way.",
+  hint: "`berth platform backups` shows when it ends.",
+};
+
+async function wouldDelete({ tx, platform }: Context<"platform.back_up">): Promise<boolean> {
+  const { backups } = await listBackups({ tx });
+  const manual = backups.filter(({ origin, status }) => origin === "manual" && status === "completed");
+  return manual.length >= platform.settings.backups.retention.manual;
 }
 
 /** Requests a backup of the platform and returns its id; undefined while another one is under way. */

@@ -7,6 +7,7 @@ import {
   evaluateControlPlanes,
   evaluateNotifications,
   evaluateOwnDatabase,
+  evaluatePlatformBackups,
   evaluateScheduler,
   evaluateTasks,
 } from "./evaluate-parts.ts";
@@ -27,6 +28,21 @@ describe("the control plane's database", () => {
   for (const { name, given, status } of table) {
     test(name, () => assert.equal(evaluateOwnDatabase({ ...standard, ...given }).status, status));
   }
+});
+
+describe("the backups of the platform", () => {
+  const made = (status: "completed" | "failed" | "running", hoursAgo: number) => ({
+    ...{ status, created_at: ago(hoursAgo * 3600), problem: status === "failed" ? "The disk is full." : null },
+  });
+  const table = [
+    { name: "are ok before the first", backups: [], status: "ok" },
+    { name: "are ok while the first is made", backups: [made("running", 0)], status: "ok" },
+    { name: "are ok with one of last night", backups: [made("completed", 20)], status: "ok" },
+    { name: "fail when the newest failed", backups: [made("failed", 1), made("completed", 20)], status: "fail" },
+    { name: "fail when the newest is old", backups: [made("completed", 40)], status: "fail" },
+  ] as const;
+  for (const { name, backups, status } of table)
+    test(name, () => assert.equal(evaluatePlatformBackups(backups, now, 30 * 3_600_000).status, status));
 });
 
 describe("the edge", () => {

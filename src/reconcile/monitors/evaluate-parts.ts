@@ -1,3 +1,4 @@
+import type { PlatformBackup } from "../../features/platform/platform.ts";
 import type { Finding } from "../../features/status/status.ts";
 import type { EdgeStatus } from "../../ports/edge.ts";
 import type { MissingPart } from "../../ports/runtime.ts";
@@ -145,3 +146,23 @@ export function evaluateControlPlanes(
     bad: "Control planes that are silent",
   });
 }
+
+type Backup = Pick<PlatformBackup, "status" | "created_at" | "problem">;
+
+/** Evaluates the backups of the platform itself, newest first, where one is due each day. */
+export function evaluatePlatformBackups(backups: readonly Backup[], now: Date, oldMs: number): Finding {
+  const [newest] = backups;
+  const completed = backups.find(({ status }) => status === "completed");
+  if (newest === undefined) return overall("ok", "The first backup of the platform is made in the next window.");
+  if (newest.status === "failed")
+    return overall("fail", `The newest backup of the platform failed. ${newest.problem ?? ""}`.trim(), backUpHint);
+  const ageMs = completed === undefined ? 0 : now.getTime() - Date.parse(completed.created_at);
+  const detail = completed === undefined ? "being made" : `${spanText(ageMs)} old`;
+  return overall(
+    ageMs > oldMs ? "fail" : "ok",
+    `The newest backup of the platform is ${detail}.`,
+    ageMs > oldMs ? backUpHint : null,
+  );
+}
+
+const backUpHint = "Remove the cause, then make one: `berth platform backup`.";

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { platformBackups } from "../../features/platform/platform.ts";
 import {
   lastRouteVersion,
   lateNotifications,
@@ -18,6 +19,7 @@ import {
   evaluateIsolation,
   evaluateNotifications,
   evaluateOwnDatabase,
+  evaluatePlatformBackups,
   evaluateScheduler,
   evaluateTasks,
 } from "./evaluate-parts.ts";
@@ -42,7 +44,9 @@ export function partChecks(platform: Platform, probes: Probes): readonly Check[]
   return [
     ownDatabaseCheck(platform),
     ...(has("edge") ? [edgeCheck(platform)] : []),
-    ...(has("git") ? [gitCheck(probes), isolationCheck(platform), ...poolChecks(platform)] : []),
+    ...(has("git")
+      ? [gitCheck(probes), isolationCheck(platform), ...backupChecks(platform), ...poolChecks(platform)]
+      : []),
     tasksCheck(probes),
     ...(has("reconcile") ? [schedulerCheck(probes)] : []),
     {
@@ -69,6 +73,15 @@ function isolationCheck({ ports }: Platform): Check {
     patience: { warnMs: null, failMs: null },
     look: async () => evaluateIsolation((await ports.runtime.describe()).missing),
   };
+}
+
+/** Without a window, nobody expects a backup each day. */
+function backupChecks({ db, clock, settings }: Platform): readonly Check[] {
+  if (settings.backups.window === null) return [];
+  const look = async () => [
+    evaluatePlatformBackups(await platformBackups(db), clock.now(), settings.monitors.backupAgeMs),
+  ];
+  return [{ name: "platform_backups", scope: "shared", patience, everyMs: minuteMs, look }];
 }
 
 /** Only a runtime with several machines has a pool of them. */

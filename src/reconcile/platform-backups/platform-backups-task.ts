@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Readable, Transform } from "node:stream";
-import { expired, isDue, type BackupWindow } from "../../features/backups/backups.ts";
+import { Readable } from "node:stream";
+import { expired, isDue, packArchive, type BackupWindow } from "../../features/backups/backups.ts";
 import {
   backupListKey,
   beginAttempt,
@@ -106,19 +106,10 @@ function problemOf(error: unknown): string {
 
 /** Stores the content and reads it back. Throws unless both are the same. */
 async function store(storage: Storage, key: string, content: Readable, signal: AbortSignal) {
-  const written = createHash("sha256");
-  const tap = new Transform({
-    transform(chunk: Buffer, _, done) {
-      written.update(chunk);
-      done(null, chunk);
-    },
-  });
-  content.once("error", (error) => tap.destroy(error)).pipe(tap);
-  const { size_bytes } = await storage.put(key, tap, signal);
-  const sha256 = written.digest("hex");
-  if ((await digestOf(await storage.open(key, signal))) !== sha256)
+  const stored = await packArchive(content, { storage, key, signal, onBytes: () => {} });
+  if ((await digestOf(await storage.open(key, signal))) !== stored.sha256)
     throw new Error("The storage returns other bytes than were stored.");
-  return { size_bytes, sha256 };
+  return stored;
 }
 
 async function digestOf(content: Readable): Promise<string> {

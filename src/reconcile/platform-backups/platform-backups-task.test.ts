@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { after, beforeEach, test } from "node:test";
+import { platformBeside, testSettings } from "../../../test/support/platform-double.ts";
+import { testApi } from "../../../test/support/test-platform.ts";
+import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
+import { platformBackups, requestPlatformBackup, type ListedBackup } from "../../features/platform/platform.ts";
+import type { PlatformArchive } from "../../ports/platform-archive.ts";
+import type { Storage } from "../../ports/storage.ts";
+import { platformBackupsTask } from "./platform-backups-task.ts";
+
+const api = await testApi();
+after(() => api.close());
+const { db, wakeups } = api.platform;
+const dir = await mkdtemp(join(tmpdir(), "berth-platform-backups-"));
+after(() => rm(dir, { recursive: true, force: true }));
+beforeEach(async () => {
+  await db.deleteFrom("platform_backup").execute();
+  await rm(join(dir, "platform"), { recursive: true, force: true });
+});
+const never = new AbortController().signal;
+const pack: PlatformArchive["pack"] = async () => ({
+  content: Readable.from([Buffer.from("encrypted")]),
+  taken_at: new Date("2026-01-02T03:04:05.678Z"),
+  recipient: "age1test",
+});
+
+const nightly = { backups: { ...testSettings.backups, window: { startHour: 1, hours: 4 } } };
+
+/** Runs the task until nothing is under way. */
+async function work(more: { pack?: typeof pack; storage?: Partial<Storage>; now?: string } = {}) {
+  const disk = { ...createDiskStorage({ dir }), ...more.storage };
+  const platform = platformBeside(api, {
+    ports: { platformArchive: { pack: more.pack ?? pack }, storages: { standard: "disk", named: { disk } } },
+    ...(more.now === undefined ? {} : { clock: { now: () => new Date(more.now as string) }, settings: nightly }),
+  });
+  const task = platformBackupsTask(platform);
+  await task.run(never);
+  await task.settle?.();
+  return platformBackups(db);
+}
+const request = () => requestPlatformBackup(db, wakeups, "manual");
+const files = async () => (await readdir(join(dir, "platform")).catch(() => [])).sort();
+const list = async () => JSON.parse(await readFile(join(dir, "platform/backups.json"), "utf8")) as ListedBackup[];
+
+test("a requested backup is stored, read back and listed; meanwhile no other one begins", async () => {
+  const id = await request();
+  assert.equal(await request(), undefined);
+  const [made] = await work();
+  assert.deepEqual([made?.status, made?.size_bytes, made?.taken_at], ["completed", 9, "2026-01-02T03:04:05.678Z"]);
+  assert.deepEqual(await files(), ["backups.json", `${id}-1.tar.age`]);
+  assert.deepEqual(
+    (await list()).map(({ storage_key, sha256 }) => [storage_key, sha256]),
+    [[`platform/${id}-1.tar.age`, made?.sha256]],
+  );
+});
+
+test("one that a crash interrupted is made again, three times at most, and leaves no file", async () => {
+  const id = (await request()) as string;
+  await work();
+  const interrupted = { status: "running", attempts: 1 } as const;
+  await db.updateTable("platform_backup").set(interrupted).execute();
+  assert.equal((await work())[0]?.status, "completed");
+  assert.deepEqual(await files(), ["backups.json", `${id}-2.tar.age`]);
+  await db
+    .updateTable("platform_backup")
+    .set({ ...interrupted, attempts: 3 })
+    .execute();
+  const [given] = await work();
+  assert.deepEqual([given?.status, given?.problem?.includes("three times")], ["failed", true]);
+  assert.deepEqual(await files(), ["backups.json"]);
+});
+
+test("a failure names its reason and leaves no file: packing, its stream, a storage that returns other bytes", async () => {
+  const broken = async () => ({
+    ...(await pack([], never)),
+    content: Readable.from(
+      (async function* () {
+        yield Buffer.from("half");
+        throw new Error("the disk broke");
+      })(),
+    ),
+  });
+  const cases = [
+    [{ pack: async () => Promise.reject(new Error("no database")) }, /no database/],
+    [{ pack: broken }, /the disk broke/],
+    [{ storage: { open: async () => Readable.from([Buffer.from("other")]) } }, /other bytes/],
+  ] as const;
+  for (const [more, reason] of cases) {
+    await request();
+    const [failed] = await work({ ...more, storage: { ...("storage" in more ? more.storage : {}) } });
+    assert.equal(failed?.status, "failed");
+    assert.match(failed?.problem ?? "", reason);
+    assert.deepEqual(
+      (await files()).filter((name) => name.endsWith(".age")),
+      [],
+    );
+  }
+});
+
+test("the daily one is due once, when the window of the projects' own has passed", async () => {
+  const [early, late] = ["2026-01-02T04:30:00Z", "2026-01-02T06:00:00Z"];
+  assert.equal((await work({ now: late })).length, 1);
+  await db.updateTable("platform_backup").set({ created_at: late }).execute();
+  assert.equal((await work({ now: "2026-01-02T09:00:00Z" })).length, 1);
+  assert.equal((await work({ now: early.replace("01-02", "01-03") })).length, 1);
+  assert.equal((await work({ now: late.replace("01-02", "01-03") })).length, 2);
+});
+
+test("more than are kept expire with their files, and the list names what is left", async () => {
+  await writeFile(join(dir, "other"), "stays");
+  for (let made = 0; made < 22; made += 1) {
+    await request();
+    await work();
+  }
+  const kept = await platformBackups(db);
+  assert.equal(kept.length, 20);
+  assert.deepEqual(
+    (await list()).map(({ id }) => id),
+    kept.map(({ id }) => id),
+  );
+  assert.equal((await files()).length, 21);
+});
