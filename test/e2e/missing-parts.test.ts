@@ -17,7 +17,18 @@ const named = [
 // The parts that docs/operations.md lists as made again.
 const madeAgain = [
   ...["berthd.lock", "build-engine", "builds", "caches", "compiled-code", "containers", "dashboard", "edge", "git"],
-  ...["haproxy", "logs", "outbox", "recovery.pub", "reserve", "run-folder", "runtime", "sandbox", "toolchain"],
+  ...[
+    "haproxy",
+    "logs",
+    "outbox",
+    "platform-backup",
+    "recovery.pub",
+    "reserve",
+    "run-folder",
+    "runtime",
+    "sandbox",
+    "toolchain",
+  ],
 ];
 
 describe("a start without a part of the data folder names it and replaces nothing", () => {

@@ -308,8 +308,19 @@ export function nodeApp(text: string, more = ""): Record<string, string> {
   };
 }
 
+/** Returns the command that restores a platform with this recovery key. */
+export function restoring(from: string, key: string, more: readonly string[] = []) {
+  const { here, node } = checkoutFor(undefined);
+  return { file: node, args: [join(here, "src/daemon/main.ts"), "restore", from, "--key", key, ...more] };
+}
+
+/** Restores a platform, without starting it; `settings` are BERTH_… variables. */
+export function restore(settings: Record<string, string>, from: string, key: string, ...more: string[]) {
+  return run(restoring(from, key, more), { env: { ...inherited(), ...settings }, timeoutMs: guardMs });
+}
+
 /** Returns the environment variables that a test platform inherits from this process. */
-function inherited(): Record<string, string> {
+export function inherited(): Record<string, string> {
   const wanted = [
     "PATH",
     "HOME",

@@ -6,9 +6,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { run, start } from "../../src/kit/exec.ts";
-import { eventually, guardMs } from "../support/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { notesApp } from "./apps.ts";
-import { checkoutFor, createApp, layGround, nodeApp, startPlatform, type TestPlatform } from "./platform.ts";
+import {
+  createApp,
+  inherited,
+  layGround,
+  nodeApp,
+  restore,
+  restoring,
+  startPlatform,
+  type TestPlatform,
+} from "./platform.ts";
 
 describe("a platform whose machine is lost", () => {
   const safe = mkdtempSync(join(tmpdir(), "berth-safe-"));
@@ -66,19 +75,19 @@ describe("a platform whose machine is lost", () => {
     const other = join(safe, "other.key");
     writeFileSync(other, "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n");
     const { dataDir } = await layGround();
-    assert.match((await restore(dataDir, backups, other)).stderr, /cannot be opened with this key/);
+    assert.match((await restore({ BERTH_DATA: dataDir }, backups, other)).stderr, /cannot be opened with this key/);
     const [name = ""] = readdirSync(join(backups, "platform")).filter((each) => each.endsWith(".age"));
     const cut = join(safe, "cut.age");
     writeFileSync(cut, readFileSync(join(backups, "platform", name)).subarray(0, -100));
-    assert.match((await restore(dataDir, cut, key)).stderr, /cannot be opened/);
+    assert.match((await restore({ BERTH_DATA: dataDir }, cut, key)).stderr, /cannot be opened/);
     assert.match(
-      (await restore(dataDir, backups, key, "--backup", "pbk_none")).stderr,
+      (await restore({ BERTH_DATA: dataDir }, backups, key, "--backup", "pbk_none")).stderr,
       /has no backup pbk_none\. It has pbk_/,
     );
     rmSync(dataDir, { recursive: true });
     const { dataDir: taken } = await layGround();
     writeFileSync(join(taken, "mine"), "kept");
-    assert.match((await restore(taken, backups, key)).stderr, /is not empty/);
+    assert.match((await restore({ BERTH_DATA: taken }, backups, key)).stderr, /is not empty/);
     assert.equal(readFileSync(join(taken, "mine"), "utf8"), "kept");
     rmSync(taken, { recursive: true });
   });
@@ -86,7 +95,7 @@ describe("a platform whose machine is lost", () => {
   it("comes back on another one, also after an interruption: applications, rows, files, secrets, repositories", async () => {
     const { dataDir } = await layGround();
     await interrupt(dataDir);
-    const { stdout, stderr, exitCode } = await restore(dataDir, backups, key);
+    const { stdout, stderr, exitCode } = await restore({ BERTH_DATA: dataDir }, backups, key);
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /main\/notes: database, as of .*\n/);
     assert.match(stdout, /main\/young: database NOT restored\. It had no backup yet\./);
@@ -109,7 +118,7 @@ describe("a platform whose machine is lost", () => {
 
   /** Kills a restore once it has filled something. */
   async function interrupt(dataDir: string): Promise<void> {
-    const child = start(commandOf(backups, key), { env: environment(dataDir) });
+    const child = start(restoring(backups, key), { env: { ...inherited(), BERTH_DATA: dataDir } });
     await eventually(async () => existsSync(join(dataDir, "databases")), "the restore has begun");
     child.kill("SIGKILL");
     await once(child, "close");
@@ -127,18 +136,3 @@ async function backUp(platform: TestPlatform): Promise<void> {
   }, "the backup of the platform has ended");
   assert.deepEqual([made.status, made.problem], ["completed", null]);
 }
-
-const commandOf = (from: string, key: string, more: readonly string[] = []) => {
-  const { here, node } = checkoutFor(undefined);
-  return { file: node, args: [join(here, "src/daemon/main.ts"), "restore", from, "--key", key, ...more] };
-};
-
-function restore(dataDir: string, from: string, key: string, ...more: string[]) {
-  return run(commandOf(from, key, more), { env: environment(dataDir), timeoutMs: guardMs });
-}
-
-const environment = (dataDir: string) => ({
-  PATH: process.env["PATH"] ?? "",
-  HOME: process.env["HOME"] ?? "",
-  BERTH_DATA: dataDir,
-});

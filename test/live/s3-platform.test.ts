@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { send } from "../../src/adapters/storage-s3/requests.ts";
-import { createApp, startPlatform, type TestPlatform } from "../e2e/platform.ts";
+import { createApp, layGround, restore, startPlatform, type TestPlatform } from "../e2e/platform.ts";
 import { run } from "../../src/kit/exec.ts";
 import { cliUser } from "../support/cli.ts";
 import { eventually } from "../support/eventually.ts";
@@ -48,10 +48,11 @@ test(
     const folder = await mkdtemp(join(tmpdir(), "berth-s3-"));
     const secretKeyFile = join(folder, "secret");
     await writeFile(secretKeyFile, server.secretKey, { mode: 0o600 });
-    const platform = await startPlatform({
+    const settings = {
       BERTH_S3_URL: `${server.endpoint.replace("://", `://${encodeURIComponent(server.accessKeyId)}@`)}/${bucket}/berth/?region=${server.region}`,
       BERTH_S3_SECRET_KEY_FILE: secretKeyFile,
-    });
+    };
+    let platform = await startPlatform(settings);
     try {
       const notes = await createApp(platform, "notes", app);
       await platform.call("POST", "/v1/projects/notes/database");
@@ -84,9 +85,9 @@ test(
       const found = await platform.call<{ status: string }>("POST", `/v1/backups/${backup.id}/verify`);
       assert.equal(found.body.status, "failed");
 
-      await using user = await cliUser({ url: platform.api, token: platform.token });
       const ok = async (...args: string[]) => {
-        const { exitCode, stdout, stderr } = await user.berth([...args, "--project", "notes"]);
+        await using user = await cliUser({ url: platform.api, token: platform.token });
+        const { exitCode, stdout, stderr } = await user.berth(args, { env: { BERTH_PROJECT: "notes" } });
         assert.equal(exitCode, 0, stderr);
         return stdout;
       };
@@ -104,6 +105,21 @@ test(
       await ok("backups", "download", id, "--output", tar);
       const { stdout } = await run({ file: "tar", args: ["--list", "--file", tar] });
       assert.deepEqual(stdout.trim().split("\n"), ["./", "./link", "./note", "./photo"]);
+
+      await makeBackup(platform);
+      assert.match(await ok("platform", "backup"), /Backed up: pbk_/);
+      assert.match(await ok("platform", "backups"), /completed.*s3.*age1/i);
+      const recoveryKey = join(folder, "recovery.key");
+      await copyFile(join(platform.dataDir, "recovery.key"), recoveryKey);
+      const digest = await inStorage("sha256sum photo note");
+      await platform.destroy();
+      const { dataDir } = await layGround();
+      const again = await restore({ ...settings, BERTH_DATA: dataDir }, "s3", recoveryKey);
+      assert.equal(again.exitCode, 0, again.stderr);
+      platform = await startPlatform(settings, { dataDir });
+      await eventually(async () => (await platform.visit("notes").catch(() => null))?.body === "notes", "it serves");
+      assert.equal(await inStorage("sha256sum photo note"), digest);
+      assert.match(await ok("db", "query", "select count(*) from note"), /20000/);
     } finally {
       await platform.destroy();
       await server.close();

@@ -67,6 +67,17 @@ export async function requestPlatformBackup(
 
 export type PlatformBackup = Columns<"platform_backup", (typeof shown)[number] | "attempts" | "storage_key">;
 
+/** Returns when the platform's first organization was created; null before that. */
+export async function platformSince(db: Db): Promise<string | null> {
+  const row = await db
+    .selectFrom("organization")
+    .select("created_at")
+    .orderBy("created_at")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.created_at ?? null;
+}
+
 /** Returns all backups of the platform, newest first. */
 export function platformBackups(db: Db): Promise<PlatformBackup[]> {
   return db

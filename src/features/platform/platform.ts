@@ -8,6 +8,7 @@ export {
   knownRecipient,
   keptProjects,
   platformBackups,
+  platformSince,
   requestPlatformBackup,
   type KeptProject,
   type ListedBackup,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, beforeEach, test } from "node:test";
 import { platformBeside, testSettings } from "../../../test/support/platform-double.ts";
-import { testApi } from "../../../test/support/test-platform.ts";
+import { testApi, testOrganization } from "../../../test/support/test-platform.ts";
 import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
 import { platformBackups, requestPlatformBackup, type ListedBackup } from "../../features/platform/platform.ts";
 import type { PlatformArchive } from "../../ports/platform-archive.ts";
@@ -102,10 +102,12 @@ test("a failure names its reason and leaves no file: packing, its stream, a stor
 });
 
 test("the daily one is due once, when the window of the projects' own has passed", async () => {
-  const [early, late] = ["2026-01-02T04:30:00Z", "2026-01-02T06:00:00Z"];
+  const [early, late] = ["2099-01-02T04:30:00Z", "2099-01-02T06:00:00Z"];
+  assert.equal((await work({ now: late })).length, 0, "there is no platform yet");
+  await testOrganization(db, "first");
   assert.equal((await work({ now: late })).length, 1);
   await db.updateTable("platform_backup").set({ created_at: late }).execute();
-  assert.equal((await work({ now: "2026-01-02T09:00:00Z" })).length, 1);
+  assert.equal((await work({ now: "2099-01-02T09:00:00Z" })).length, 1);
   assert.equal((await work({ now: early.replace("01-02", "01-03") })).length, 1);
   assert.equal((await work({ now: late.replace("01-02", "01-03") })).length, 2);
 });

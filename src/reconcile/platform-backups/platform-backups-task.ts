@@ -8,6 +8,7 @@ import {
   forgetPlatformBackup,
   keptProjects,
   platformBackups,
+  platformSince,
   requestPlatformBackup,
   type ListedBackup,
   type PlatformBackup,
@@ -59,7 +60,7 @@ async function requestDaily(platform: Platform, backups: readonly PlatformBackup
   );
   const completed = daily.findIndex(({ status }) => status === "completed");
   const state = {
-    ...{ project_id: subject, ready_at: new Date(0).toISOString() },
+    ...{ project_id: subject, ready_at: await platformSince(platform.db) },
     ...{ last_at: daily[0]?.created_at ?? null, last_status: daily[0]?.status ?? null },
     failures: completed === -1 ? daily.length : completed,
   };
