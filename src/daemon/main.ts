@@ -7,11 +7,14 @@ import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
 import { continueUpgrade } from "./releases/upgrades.ts";
 
-const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | service | --version | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | doctor | support-bundle | service | uninstall | --version | --help
 
   start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
   rotate-secrets   encrypt all secrets in the database with a new key
   restore          set up a lost platform from its backup: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
+  doctor           examine what Berth needs on this machine: berthd doctor [--fix] [--json]
+  support-bundle   write an archive for a question about Berth
+  uninstall        remove Berth from this machine: berthd uninstall [--purge] [--yes]
   service          run as a systemd service: install | uninstall | status
 
 Settings are environment variables; docs/config.md lists them.`;
@@ -29,6 +32,8 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "rehearse") return (await import("./releases/rehearse.ts")).rehearse(readConfigOrRefuse(), args[1]);
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   if (verb === "restore") return restore(args.slice(1));
+  const machineVerb = machineVerbs[verb];
+  if (machineVerb !== undefined) return machineVerb(args.slice(1));
   if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
 }
@@ -40,6 +45,27 @@ async function runUnits(args: readonly string[]): Promise<void> {
   const starter = programPath("berthd");
   await runUnitCommand({ verb, options, config: readConfigOrRefuse(), given: givenSettings(), starter }, say);
 }
+
+type Verb = (args: readonly string[]) => Promise<void>;
+
+const isHelp = (arg: string) => arg === "--help" || arg === "-h" || arg === "help";
+
+/** What is done with the machine, whether Berth runs or not. */
+const machineVerbs: Readonly<Record<string, Verb>> = {
+  async doctor(args) {
+    const { doctor, doctorUsage } = await import("./doctor/doctor.ts");
+    if (args.some(isHelp)) return say(doctorUsage);
+    if (!(await doctor(readConfigOrRefuse(), args, say))) process.exitCode = 1;
+  },
+  async "support-bundle"(args) {
+    const { supportBundle, bundleUsage } = await import("./doctor/support-bundle.ts");
+    return args.some(isHelp) ? say(bundleUsage) : supportBundle(readConfigOrRefuse(), args, say);
+  },
+  async uninstall(args) {
+    const { uninstall, uninstallUsage } = await import("./doctor/uninstall.ts");
+    return args.some(isHelp) ? say(uninstallUsage) : uninstall(readConfigOrRefuse(), args, say);
+  },
+};
 
 async function restore(args: readonly string[]): Promise<void> {
   const { restoreCommand } = await import("./recovery/restore-command.ts");

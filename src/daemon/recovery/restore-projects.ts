@@ -51,11 +51,12 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
   },
 
   async files(platform, { id: project_id, org_id, number: project_number, storage_bytes }) {
-    if (storage_bytes === 0) return undefined;
     const { db, ports } = platform;
     const owner = { project_id, project_number };
-    if (storage_bytes <= emptyFolderBytes) {
-      await ports.runtime.writeStorage(owner, null, Readable.from([emptyArchive]), never);
+    const backups = await completedBackups(db, { org_id, project_id }, "files");
+    // What was measured last may be older than the files.
+    if (backups.length === 0 && storage_bytes <= emptyFolderBytes) {
+      if (storage_bytes > 0) await ports.runtime.writeStorage(owner, null, Readable.from([emptyArchive]), never);
       return undefined;
     }
     const restore = async (backup: CompletedBackup) => {
@@ -63,7 +64,7 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
       const { storage: _, ...list } = fileOf(platform, backup);
       await ports.runtime.writeStorage(owner, null, readPieces(list, backup.storage ?? "", ports.storages), never);
     };
-    return firstReadable(await completedBackups(db, { org_id, project_id }, "files"), restore).catch(async (error) => {
+    return firstReadable(backups, restore).catch(async (error) => {
       await ports.runtime.removeStorage(owner);
       throw error;
     });

@@ -80,6 +80,10 @@ async function install({ config, given, starter }: UnitCommand, place: Place, sa
   const texts = unitTexts({ scope, starter, environmentFile, searchPath, home: homedir(), dataDir: config.dataDir });
   mkdirSync(unitFolder, { recursive: true });
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(unitFolder, name), text, { mode: 0o644 });
+  for (const file of restartRules(place)) {
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, restartRule, { mode: 0o644 });
+  }
   await systemctl(place, ["daemon-reload"]);
   await systemctl(place, ["enable", unitNames.controlPlane]);
   const prefix = ["systemctl", ...place.systemctl].join(" ");
@@ -102,15 +106,51 @@ export async function restartUnit(scope: UnitPlan["scope"]): Promise<void> {
   await systemctl(placeIn(scope), ["restart", unitNames.controlPlane]);
 }
 
-async function uninstall(place: Place, say: Say): Promise<void> {
-  const names = [unitNames.controlPlane, unitNames.tenants];
-  const present = names.filter((name) => existsSync(join(place.unitFolder, name)));
+/** The files of the service on this machine, and where its settings are. */
+export interface Units {
+  readonly files: readonly string[];
+  readonly environmentFile: string;
+}
+
+/** Returns what `berthd service install` has written for this user. */
+export function unitsOf({ isRoot }: Pick<Config, "isRoot">): Units {
+  const place = placeIn(isRoot ? "system" : "user");
+  const files = [...Object.values(unitNames).map((name) => join(place.unitFolder, name)), ...restartRules(place)];
+  return { files: files.filter((file) => existsSync(file)), environmentFile: place.environmentFile };
+}
+
+/** Stops the control plane's service; applications, edge and databases go on. */
+export async function stopControlPlane({ isRoot }: Pick<Config, "isRoot">): Promise<void> {
+  await systemctl(placeIn(isRoot ? "system" : "user"), ["stop", unitNames.controlPlane]);
+}
+
+/** Stops both units, with everything in them, and removes them. */
+export async function removeUnits({ isRoot }: Pick<Config, "isRoot">): Promise<void> {
+  await remove(placeIn(isRoot ? "system" : "user"));
+}
+
+async function remove(place: Place): Promise<readonly string[]> {
+  const present = Object.values(unitNames).filter((name) => existsSync(join(place.unitFolder, name)));
   if (present.length === 0) throw new StartRefused(`There is no Berth service in ${place.unitFolder}.`);
   await systemctl(place, ["disable", "--now", ...present]);
   for (const name of present) rmSync(join(place.unitFolder, name), { force: true });
+  for (const file of restartRules(place)) rmSync(file, { force: true });
   await systemctl(place, ["daemon-reload"]);
+  return present;
+}
+
+async function uninstall(place: Place, say: Say): Promise<void> {
+  const present = await remove(place);
   say(`Removed ${present.join(" and ")}. The data folder and ${place.environmentFile} were kept.`);
 }
+
+/** The file that keeps needrestart from restarting the units after an update of a library: it would end applications and databases. */
+const restartRules = ({ scope }: Place): readonly string[] =>
+  scope === "system" ? ["/etc/needrestart/conf.d/berth.conf"] : [];
+
+const restartRule = `# Written by \`berthd service install\`: Berth's units are restarted by their operator.
+$nrconf{override_rc}{qr(^berth)} = 0;
+`;
 
 async function status(place: Place, say: Say): Promise<void> {
   const { stdout, stderr } = await callSystemctl(place, [

@@ -1,0 +1,85 @@
+import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { start } from "../../kit/exec.ts";
+import { StartRefused, pathsIn, type Config } from "../config.ts";
+import { isDataFolderHeld } from "../data-folder.ts";
+import { readReadiness, startEnvironment } from "../releases/control-plane.ts";
+import { installationOf, programPath, type Installation } from "../releases/installation.ts";
+import { removeUnits, stopControlPlane, unitsOf } from "../systemd/run-unit-command.ts";
+
+type Say = (line: string) => void;
+
+/** The help of `berthd uninstall`. */
+export const uninstallUsage = `Usage: berthd uninstall [--purge] [--yes]
+
+  Ends Berth with all applications, the edge and databases, and removes its service, its commands and its versions.
+
+  --purge  also delete the data folder, with everything in it, and the service's settings
+  --yes    do it; without it, only say what would go and what would stay`;
+
+/** Removes Berth from this machine, except for what it names. */
+export async function uninstall(config: Config, args: readonly string[], say: Say): Promise<void> {
+  const unknown = args.find((arg) => arg !== "--purge" && arg !== "--yes");
+  if (unknown !== undefined) throw new StartRefused(`berthd uninstall does not know "${unknown}".\n${uninstallUsage}`);
+  const units = unitsOf(config);
+  const installation = installationOf();
+  const goes = [
+    ...units.files,
+    ...(installation === null ? [] : [...commandsOf(installation), installation.prefix]),
+    ...(args.includes("--purge") ? [config.dataDir, units.environmentFile] : []),
+  ].filter((path) => existsSync(path) || isLink(path));
+  const stays = [
+    ...(args.includes("--purge") ? [] : [config.dataDir, units.environmentFile].filter((path) => existsSync(path))),
+    ...(installation === null ? ["this clone"] : []),
+    "Debian packages that Berth installed (haproxy, postgresql, bubblewrap, git …), which other programs may use",
+    ...(config.runtimes.includes("process") && config.runtimes.length === 1 ? [] : ["images in the Docker engine"]),
+  ];
+  const list = (paths: readonly string[]) => paths.map((path) => `  ${path}`).join("\n");
+  if (!args.includes("--yes"))
+    return say(
+      `Would be removed, after everything that Berth runs has ended:\n${list(goes)}\nWould stay:\n${list(stays)}\nDo it: berthd uninstall ${args.join(" ")} --yes`.replaceAll(
+        "  --yes",
+        " --yes",
+      ),
+    );
+  await endEverything(config, units.files.length > 0, say);
+  if (units.files.length > 0) await removeUnits(config);
+  // Its own folder last: this program runs from it.
+  for (const path of goes) rmSync(path, { recursive: true, force: true });
+  say(`Removed:\n${list(goes)}\nStays:\n${list(stays)}`);
+}
+
+/** Ends what outlives the control plane: one that is started for this takes all of it over, and stops it with itself. */
+async function endEverything(config: Config, isService: boolean, say: Say): Promise<void> {
+  if (isService) await stopControlPlane(config);
+  else if (isDataFolderHeld(config.dataDir))
+    throw new StartRefused(`Berth runs on ${config.dataDir}. Stop it (Ctrl-C, or SIGTERM), then run this again.`);
+  if (!existsSync(join(pathsIn(config.dataDir).ownPostgres, "data")) && config.databaseUrl === null) return;
+  say("Ending applications, edge and databases");
+  const env = { ...startEnvironment(config), BERTH_ON_STOP: "stop", BERTH_EXAMPLE: "0" };
+  const child = start({ file: programPath("berthd"), args: ["start"] }, { env });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (output = `${output}${chunk.toString()}`.slice(-saidLength)));
+  const over = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  while (child.exitCode === null && (await readReadiness(config)) === null) await sleep(pollMs);
+  child.kill("SIGTERM");
+  await over;
+  if (child.exitCode !== 0)
+    throw new StartRefused(`What Berth runs could not be ended, so nothing was removed:\n${output.trim()}`);
+}
+
+const saidLength = 2000;
+const pollMs = 200;
+
+/** Returns the links in folders of commands that lead to this installation, as `install.sh` makes them. */
+function commandsOf({ prefix }: Installation): readonly string[] {
+  const folders = ["/usr/local/bin", join(homedir(), ".local/bin")];
+  return folders
+    .flatMap((folder) => ["berth", "berthd"].map((name) => join(folder, name)))
+    .filter((path) => isLink(path) && readlinkSync(path).startsWith(`${prefix}/`));
+}
+
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
