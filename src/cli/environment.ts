@@ -48,9 +48,9 @@ const passedToChildren = [
 export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
   const read = (name: string): string | undefined => variables[name] || undefined;
   const home = read("HOME") ?? homedir();
-  // GIT_DIR and similar variables select the repository, so git must see them.
+  // GIT_DIR and similar variables select the repository, so git must see them, and berthd its settings.
   const passed = Object.keys(variables).filter(
-    (name) => passedToChildren.includes(name) || /^(?:GIT_|PSQL)/.test(name),
+    (name) => passedToChildren.includes(name) || /^(?:GIT_|PSQL|BERTH_(?!TOKEN$))/.test(name),
   );
   return {
     cwd: process.cwd(),

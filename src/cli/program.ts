@@ -29,6 +29,7 @@ import { addOpen } from "./commands/open.ts";
 import { addOrgs } from "./commands/orgs.ts";
 import { addOverview } from "./commands/overview.ts";
 import { addPlan } from "./commands/plan.ts";
+import { addMachine } from "./commands/machine.ts";
 import { addPlatform } from "./commands/platform.ts";
 import { addProcesses } from "./commands/processes.ts";
 import { addProjects } from "./commands/projects.ts";
@@ -58,6 +59,7 @@ const headings: readonly (readonly [heading: string, ...AddCommands[]])[] = [
     addStatus,
     addAlerts,
     addPlatform,
+    addMachine,
     addMachines,
     addOrgs,
     addApi,

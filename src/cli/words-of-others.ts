@@ -173,7 +173,6 @@ export const wordsOfOthers: Readonly<Record<string, string>> = {
   environment: "One project is one environment: `berth create <slug>`.",
   unlink: "Remove the git remote: `git remote remove berth`.",
   drains: "berth webhooks",
-  doctor: "berth diagnose",
   schedule: "berth cron",
   scheduler: "berth cron",
   jobs: "berth cron",

@@ -164,6 +164,6 @@ export async function requireAdmittedCode(db: Db, admits: CodeAdmission): Promis
   if (refused.length === 0) return;
   throw new StartRefused(
     `This machine has no namespaces to isolate code, but it holds code of more than one organization (${refused.join(", ")}). ` +
-      "Allow user namespaces (docs/operations.md, Isolation), or set BERTH_ALLOW_UNISOLATED=1 to run it without isolation.",
+      "Allow user namespaces (docs/isolation.md), or set BERTH_ALLOW_UNISOLATED=1 to run it without isolation.",
   );
 }

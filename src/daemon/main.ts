@@ -31,9 +31,11 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "continue-upgrade") return continueUpgrade(readConfigOrRefuse());
   if (verb === "rehearse") return (await import("./releases/rehearse.ts")).rehearse(readConfigOrRefuse(), args[1]);
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
-  if (verb === "restore") return restore(args.slice(1));
   const machineVerb = machineVerbs[verb];
-  if (machineVerb !== undefined) return machineVerb(args.slice(1));
+  if (machineVerb !== undefined) {
+    (await import("./systemd/run-unit-command.ts")).adoptServiceSettings();
+    return machineVerb(args.slice(1));
+  }
   if (verb === "service") return runUnits(args.slice(1));
   throw new StartRefused(`berthd does not know "${verb}".\n${usage}`);
 }
@@ -52,6 +54,10 @@ const isHelp = (arg: string) => arg === "--help" || arg === "-h" || arg === "hel
 
 /** What is done with the machine, whether Berth runs or not. */
 const machineVerbs: Readonly<Record<string, Verb>> = {
+  async restore(args) {
+    const { restoreCommand, restoreUsage } = await import("./recovery/restore-command.ts");
+    return args.some(isHelp) ? say(restoreUsage) : restoreCommand(readConfigOrRefuse(), args, say);
+  },
   async doctor(args) {
     const { doctor, doctorUsage } = await import("./doctor/doctor.ts");
     if (args.some(isHelp)) return say(doctorUsage);
@@ -66,11 +72,6 @@ const machineVerbs: Readonly<Record<string, Verb>> = {
     return args.some(isHelp) ? say(uninstallUsage) : uninstall(readConfigOrRefuse(), args, say);
   },
 };
-
-async function restore(args: readonly string[]): Promise<void> {
-  const { restoreCommand } = await import("./recovery/restore-command.ts");
-  await restoreCommand(readConfigOrRefuse(), args, say);
-}
 
 /** Converts the options of `start` to the settings that they stand for. */
 function optionsOf(args: readonly string[]): Readonly<Record<string, string>> {

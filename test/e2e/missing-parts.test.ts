@@ -14,7 +14,7 @@ const named = [
   ...["secrets.key", "control-database", "databases", "releases", "repositories", "storage", "backups", "ssh"],
   ...["machine-name", "admin-token", "recovery.key"],
 ];
-// The parts that docs/operations.md lists as made again.
+// The parts that docs/data-folder.md lists as made again.
 const madeAgain = [
   ...["berthd.lock", "build-engine", "builds", "caches", "compiled-code", "containers", "dashboard", "edge", "git"],
   ...[
@@ -185,7 +185,7 @@ describe("a start without a part of the data folder names it and replaces nothin
     assert.deepEqual(
       others.filter((part) => !madeAgain.includes(part)),
       [],
-      "a new part of the data folder needs a rule here and in docs/operations.md",
+      "a new part of the data folder needs a rule here and in docs/data-folder.md",
     );
     // A commit is built again at most once an hour, and the test of `releases` did that.
     await without([], async () => {

@@ -2,13 +2,19 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { chmod, cp, mkdir, mkdtemp, readFile, readlink, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, get, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { run, runOk, systemPath } from "../../src/kit/exec.ts";
 import { readVersion } from "../../src/kit/own-version.ts";
+import { inherited } from "../../test/e2e/platform.ts";
+import { processesNaming } from "../../test/e2e/processes.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { freePort } from "../../test/support/free-port.ts";
 import { packRelease, publicKeyOf, signRelease } from "./pack-release.ts";
 import { stageRelease } from "./stage-release.ts";
 
@@ -106,6 +112,45 @@ describe("install.sh", () => {
     ])
       await assert.rejects(stat(join(current, development)), { code: "ENOENT" });
     assert.ok((await readdir(join(current, "dashboard"))).includes("index.html"));
+  });
+
+  test("an installed release serves what is pushed, examines its machine, and leaves nothing once it is uninstalled", async () => {
+    const prefix = await home("root");
+    await install(["--from", archive, "--prefix", join(prefix, "berth")], { prefix });
+    const [dataDir, berth] = [join(prefix, "data"), (name: string) => join(prefix, "berth/bin", name)];
+    const ports = {
+      BERTH_HTTP_PORT: await freePort(),
+      BERTH_EDGE_PORT: await freePort(),
+      BERTH_SSH_PORT: await freePort(),
+    };
+    const settings = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)]));
+    const env = { ...inherited(), ...settings, HOME: prefix, BERTH_DATA: dataDir, BERTH_ON_STOP: "keep" };
+    const child = spawn(berth("berthd"), ["start"], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const over = once(child, "close");
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    await eventually(async () => /The example is live/.test(output) || child.exitCode !== null, "the example is live");
+    assert.equal(child.exitCode, null, output);
+    const host = { host: "127.0.0.1", port: ports.BERTH_EDGE_PORT, headers: { host: "example.localhost" } };
+    assert.equal(((await once(get(host), "response")) as [IncomingMessage])[0].statusCode, 200);
+    const examined = await run({ file: berth("berth"), args: ["doctor", "--json"] }, { env, cwd: prefix });
+    assert.match(examined.stdout, /Berth .* runs and is ready/, examined.stderr);
+    await runOk(
+      { file: berth("berth"), args: ["support", "bundle", join(prefix, "bundle.tar.gz")] },
+      { env, cwd: prefix },
+    );
+    const busy = await run({ file: berth("berthd"), args: ["uninstall", "--purge", "--yes"] }, { env, cwd: prefix });
+    assert.match(busy.stderr, /Berth runs on .*Stop it/);
+    child.kill("SIGTERM");
+    await over;
+    assert.notEqual(processesNaming(dataDir).length, 0, "applications and databases outlive the control plane");
+    const planned = await runOk({ file: berth("berthd"), args: ["uninstall", "--purge"] }, { env, cwd: prefix });
+    assert.match(planned.stdout, /Would be removed[^]*\/berth\n[^]*\/data\n[^]*Would stay/);
+    await runOk({ file: berth("berthd"), args: ["uninstall", "--purge", "--yes"] }, { env, cwd: prefix });
+    assert.deepEqual(processesNaming(dataDir), []);
+    assert.deepEqual((await readdir(prefix)).sort(), ["bundle.tar.gz"]);
+    await rm(prefix, { recursive: true });
   });
 
   describe("refuses by name, and installs nothing:", () => {

@@ -91,7 +91,7 @@ async function dataFolderChecks(config: Config): Promise<readonly Found[]> {
   await dataDiskOf(config).probeWrite();
   const { bavail, bsize } = await statfs(dataDir);
   const free = `${bytesText(bavail * bsize)} are free on the disk of ${dataDir}.`;
-  return [bavail * bsize < smallestFreeBytes ? warn(free, "Free some space: docs/operations.md, The disk.") : ok(free)];
+  return [bavail * bsize < smallestFreeBytes ? warn(free, "Free some space: docs/data-folder.md.") : ok(free)];
 }
 
 async function portChecks(config: Config): Promise<readonly Found[]> {

@@ -98,7 +98,7 @@ const newestLines = 5000;
 async function newestLog({ dataDir, isRoot }: Config): Promise<string> {
   const args = [...(isRoot ? [] : ["--user"]), "-u", unitNames.controlPlane, "-n", String(newestLines), "--no-pager"];
   const journal = await run({ file: "journalctl", args }, { env: { PATH: systemPath } }).catch(() => undefined);
-  if (journal?.exitCode === 0 && journal.stdout.trim() !== "") return journal.stdout;
+  if (journal?.exitCode === 0 && !journal.stdout.startsWith("-- No entries")) return journal.stdout;
   const own = await readFile(join(pathsIn(dataDir).logs, "berthd.log"), "utf8").catch(() => "");
   return own === ""
     ? "The control plane's output is where it was started.\n"

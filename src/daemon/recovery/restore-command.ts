@@ -3,7 +3,8 @@ import { parseArgs } from "node:util";
 import { StartRefused, type Config } from "../config.ts";
 import { restorePlatform } from "./restore-platform.ts";
 
-const usage = `Usage: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
+/** The help of `berthd restore`. */
+export const restoreUsage = `Usage: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
 
   s3        the store of BERTH_S3_URL and BERTH_S3_SECRET_KEY_FILE
   FOLDER    a copy of the folder \`backups\` of a data folder
@@ -15,9 +16,8 @@ Run it with the settings that the platform will have (docs/config.md) and an emp
 
 /** Performs `berthd restore`. */
 export async function restoreCommand(config: Config, args: readonly string[], say: (line: string) => void) {
-  if (args.some((arg) => arg === "--help" || arg === "help")) return say(usage);
   const given = readArguments(args);
-  if (given === undefined) throw new StartRefused(usage);
+  if (given === undefined) throw new StartRefused(restoreUsage);
   if (!existsSync(given.key)) throw new StartRefused(`There is no file ${given.key}.`);
   await restorePlatform(config, given, say);
 }

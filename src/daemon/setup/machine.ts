@@ -61,7 +61,8 @@ export async function ensureMachine(options: MachineOptions): Promise<MachinePar
   const find = () => findParts(context, pinned, options);
   let parts = await find();
   if (options.install && (await installMissing(context, parts, pinned, options))) parts = await find();
-  if (parts.postgresMajor !== null) await pinMajor(dataDir, parts.postgresMajor);
+  // Before the first start, the folder is not there: only a start makes it.
+  if (parts.postgresMajor !== null && existsSync(dataDir)) await pinMajor(dataDir, parts.postgresMajor);
   const { wantsPostgres: _, wantsHaproxy: __, ...found } = parts;
   return { ...found, missing: missingParts(parts, { pinnedMajor: pinned, isRoot: isRoot(), hasApt: hasApt(context) }) };
 }

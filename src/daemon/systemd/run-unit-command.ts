@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { run, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
+import { readTextOrEmpty } from "../../kit/whole-file.ts";
 import { StartRefused, pathsIn, type Config, type GivenSettings } from "../config.ts";
 
 type Say = (line: string) => void;
@@ -117,6 +118,16 @@ export function unitsOf({ isRoot }: Pick<Config, "isRoot">): Units {
   const place = placeIn(isRoot ? "system" : "user");
   const files = [...Object.values(unitNames).map((name) => join(place.unitFolder, name)), ...restartRules(place)];
   return { files: files.filter((file) => existsSync(file)), environmentFile: place.environmentFile };
+}
+
+/** Makes the settings of the installed service those of this process, except where its environment names others. */
+export function adoptServiceSettings(isRoot = process.getuid?.() === 0): void {
+  const lines = readTextOrEmpty(placeIn(isRoot ? "system" : "user").environmentFile).split("\n");
+  for (const line of lines) {
+    const [, name, quotedValue, plain] = /^\s*(BERTH_\w+)=(?:"(.*)"|([^"]*))$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    process.env[name] ??= quotedValue?.replaceAll(/\\(["\\`$])/g, "$1") ?? plain ?? "";
+  }
 }
 
 /** Stops the control plane's service; applications, edge and databases go on. */
