@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import { cliUser } from "../../test/support/cli.ts";
 import { sampleHealth, sampleProject } from "../../test/support/contract-samples.ts";
+import { freePort } from "../../test/support/free-port.ts";
 import { goodToken, Refusal, startScriptedPlatform } from "../../test/support/scripted-platform.ts";
 import type { Result } from "../contract/routes.ts";
 
@@ -37,6 +39,21 @@ for (const [status, exitCode] of [
     if (status !== "ok") assert.match(shown.stdout, /disk: Make room/);
   });
 }
+
+test("`berth doctor` examines this machine without a platform, and fails as a check does", async () => {
+  await using user = await cliUser();
+  const env = { BERTH_DATA: join(user.home, "none"), BERTH_HTTP_PORT: String(await freePort()) };
+  const shown = await user.berth(["doctor", "--json"], { env });
+  const { findings } = JSON.parse(shown.stdout) as { findings: { check: string; status: string }[] };
+  assert.ok(
+    findings.some(({ check, status }) => check === "programs" && status === "ok"),
+    shown.stdout,
+  );
+  assert.equal(shown.exitCode, findings.some(({ status }) => status === "fail") ? 9 : 0);
+  const text = await user.berth(["doctor"], { env: { ...env, BERTH_DOMAIN: "apps.invalid" } });
+  assert.match(text.stdout, /fail +names +\S+ has no address\.\n +→ Point/);
+  assert.equal(text.exitCode, 9);
+});
 
 test("--bad leaves out what is ok, and --json is the API's own document", async () => {
   await using platform = await startScriptedPlatform({ "status.get": () => sampleStatus("warn") });

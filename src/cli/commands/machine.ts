@@ -22,7 +22,7 @@ export function addMachine(program: Command, ctx: CliContext): void {
       ctx.output.result({ findings }, (paint) => findings.map((finding) => lineOf(finding, paint)).join("\n"));
       const failing = findings.filter(({ status }) => status === "fail").length;
       if (failing > 0)
-        throw new CliError("refused", "requirements_missing", {
+        throw new CliError("checkFailed", "requirements_missing", {
           message: `${counted(failing, "requirement")} missing.`,
         });
     });

@@ -36,7 +36,8 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
     "Debian packages that Berth installed (haproxy, postgresql, bubblewrap, git …), which other programs may use",
     ...(config.runtimes.includes("process") && config.runtimes.length === 1 ? [] : ["images in the Docker engine"]),
   ];
-  const list = (paths: readonly string[]) => paths.length === 0 ? "  nothing" : paths.map((path) => `  ${path}`).join("\n");
+  const list = (paths: readonly string[]) =>
+    paths.length === 0 ? "  nothing" : paths.map((path) => `  ${path}`).join("\n");
   if (!args.includes("--yes"))
     return say(
       `Would be removed, after everything that Berth runs has ended:\n${list(goes)}\nWould stay:\n${list(stays)}\nDo it: berthd uninstall ${args.join(" ")} --yes`.replaceAll(
