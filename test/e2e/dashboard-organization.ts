@@ -100,6 +100,38 @@ test(
   },
 );
 
+test("the operator backs the platform up, and upgrades it once there is a newer version", { skip }, async () => {
+  // This platform is a clone, which has no releases, so the test fakes the responses about versions.
+  const sent: unknown[] = [];
+  const versions = { version: "0.1.0", commit: null, newer: "0.2.0", unfinalized: [], upgrade: null as unknown };
+  const installed = [{ version: "0.1.0", commit: null, current: true, processes: 3 }];
+  const answer = () => ({ json: { ...versions, installed } });
+  await page.route("**/v1/platform/versions", async (route) => route.fulfill(answer()));
+  await page.route("**/v1/platform/upgrade", async (route) => {
+    sent.push(route.request().postDataJSON());
+    const [status, reason] = ["went_back", "Berth 0.2.0 was not ready."];
+    versions.upgrade = {
+      from: "0.1.0",
+      to: "0.2.0",
+      status,
+      reason,
+      steps: [{ step: "back", at: "2026-01-02T03:04:05.678Z" }],
+    };
+    return route.fulfill(answer());
+  });
+  await page.goto(at("/operator"));
+  await press("Back up the platform");
+  const made = page.getByRole("table", { name: "Backups of the platform" }).getByRole("row", { name: /pbk_/ });
+  await made.getByText("Completed").waitFor();
+  await press("Upgrade to 0.2.0");
+  await page.getByRole("dialog").getByRole("button", { name: "Upgrade", exact: true }).click();
+  await page.getByText("Went back").waitFor();
+  await page.getByText("Berth 0.2.0 was not ready.").waitFor();
+  assert.deepEqual(sent, [{ source: "0.2.0" }]);
+  await looksRight(page);
+  await page.unrouteAll({ behavior: "wait" });
+});
+
 test("the operator drains and removes a machine of a swarm after seeing what will move", { skip }, async () => {
   // This platform has no swarm, so the test fakes the responses about machines.
   const machine = { role: "worker", state: "ready", guarded: true, cpus: 4, memory_bytes: 8e9, version: "20.10.24" };
@@ -139,7 +171,7 @@ test("the operator drains and removes a machine of a swarm after seeing what wil
   await looksRight(page);
   const path = "/v1/platform/machines";
   assert.deepEqual(sent, [`PUT ${path}/n2 {"takes_replicas":false}`, `DELETE ${path}/n2 `, `POST ${path} `]);
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: "wait" });
 });
 
 test("while a list is scrolled down, new entries wait behind a button", { skip }, async () => {

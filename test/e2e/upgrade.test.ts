@@ -6,14 +6,18 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  createReadStream,
   readFileSync,
   readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { run, runOk, startDetached } from "../../src/kit/exec.ts";
 import { packRelease, publicKeyOf, signRelease } from "../../tools/release/pack-release.ts";
@@ -29,6 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), "berth-upgrade-"));
 const prefix = join(folder, "berth");
 const releases = join(folder, "releases");
 const next = "sql/9001-next.sql";
+const last = "9002-last.sql";
 const breaks = `throw new Error("this version is broken");\n`;
 
 /** What each release changes of this checkout's files: text that is put in front of a file's. */
@@ -36,9 +41,14 @@ const versions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "0.1.0": {},
   "0.2.0": { [next]: "-- expand\nalter table platform_fact add column more text;\n" },
   "0.3.0": { [next]: "-- expand\nalter table platform_fact add column more text;\n", "src/daemon/start.ts": breaks },
+  "0.5.0": {
+    [next]: "-- expand\nalter table platform_fact add column more text;\n",
+    [`sql/${last}`]: "-- contract\nalter table platform_fact drop column more;\n",
+  },
   "0.4.0": { [next]: "-- expand\nalter table no_such_table add column more text;\n" },
 };
 
+const server = createServer();
 let ground: Ground;
 let token = "";
 
@@ -54,9 +64,15 @@ before(async () => {
     { file: "/bin/sh", args: [join(releases, "install.sh"), "--no-start", "--prefix", prefix, "--version", "0.1.0"] },
     { env: { PATH: process.env["PATH"] ?? "", HOME: folder } },
   );
+  server.on("request", ({ url = "" }, response) => {
+    const file = createReadStream(join(releases, basename(url)));
+    file.once("error", () => response.writeHead(404).end()).pipe(response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
   const settings = {
     BERTH_ON_STOP: "keep",
-    BERTH_RELEASE_URL: releases,
+    BERTH_RELEASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     BERTH_UPGRADE_WATCH_SECONDS: "3",
     BERTH_NODE: process.execPath,
   };
@@ -70,6 +86,7 @@ before(async () => {
 });
 
 after(() => {
+  server.close();
   killProcesses([...processesNaming(folder), ...processesNaming(ground.dataDir)]);
   for (const each of [folder, ground.dataDir])
     rmSync(each, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
@@ -126,6 +143,20 @@ test("the version before runs on the schema of the next one", async () => {
   assert.equal((await ask(ground.ports.edge, "shop", "/")).body, "shop");
 });
 
+test("finalizing applies what the version before would not survive, and nothing twice", async () => {
+  const { upgrade } = await upgradeTo("0.5.0");
+  assert.deepEqual([upgrade.status, upgrade.reason], ["done", null]);
+  const before = await call<{ unfinalized: string[] }>("GET", "/v1/platform/versions");
+  assert.deepEqual(before.body.unfinalized, [last]);
+  const env = { ...ground.env, HOME: folder, BERTH_URL: ground.api, BERTH_TOKEN: token };
+  const args = ["platform", "finalize", "--yes", "--json"];
+  const { stdout, stderr } = await run({ file: join(prefix, "bin/berth"), args }, { env });
+  assert.deepEqual((JSON.parse(stdout) as { unfinalized: string[] }).unfinalized, [], stderr);
+  const { upgrade: back, version } = await upgradeTo("0.2.0");
+  assert.deepEqual([back.status, version], ["failed", "0.5.0"], "the version before refuses the schema");
+  assert.equal((await ask(ground.ports.edge, "shop", "/")).body, "shop");
+});
+
 interface Versions {
   readonly version: string;
   readonly installed: readonly { readonly version: string; readonly current: boolean; readonly processes: number }[];
@@ -178,7 +209,11 @@ function controlPlane() {
 
 async function call<T>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const response = await fetch(`${ground.api}${path}`, { method, headers, body: JSON.stringify(body) });
+  const response = await fetch(`${ground.api}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   return { status: response.status, body: (await response.json()) as T };
 }
 

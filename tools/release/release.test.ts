@@ -12,7 +12,7 @@ import { after, before, describe, test } from "node:test";
 import { run, runOk, systemPath } from "../../src/kit/exec.ts";
 import { readVersion } from "../../src/kit/own-version.ts";
 import { inherited } from "../../test/e2e/platform.ts";
-import { processesNaming } from "../../test/e2e/processes.ts";
+import { killProcesses, processesNaming } from "../../test/e2e/processes.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { packRelease, publicKeyOf, signRelease } from "./pack-release.ts";
@@ -114,7 +114,7 @@ describe("install.sh", () => {
     assert.ok((await readdir(join(current, "dashboard"))).includes("index.html"));
   });
 
-  test("an installed release serves what is pushed, examines its machine, and leaves nothing once it is uninstalled", async () => {
+  test("an installed release serves what is pushed, examines its machine, and leaves nothing once it is uninstalled", async (t) => {
     const prefix = await home("root");
     await install(["--from", archive, "--prefix", join(prefix, "berth")], { prefix });
     const [dataDir, berth] = [join(prefix, "data"), (name: string) => join(prefix, "berth/bin", name)];
@@ -127,6 +127,7 @@ describe("install.sh", () => {
     const env = { ...inherited(), ...settings, HOME: prefix, BERTH_DATA: dataDir, BERTH_ON_STOP: "keep" };
     const child = spawn(berth("berthd"), ["start"], { env, stdio: ["ignore", "pipe", "pipe"] });
     const over = once(child, "close");
+    t.after(() => killProcesses(processesNaming(prefix)));
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk: Buffer) => (output += chunk.toString()));

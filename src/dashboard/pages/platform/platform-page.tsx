@@ -9,6 +9,7 @@ import { Table } from "../../ui/table.tsx";
 import { Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 import { Machines } from "./machines.tsx";
+import { PlatformBackups, Upgrade } from "./upkeep.tsx";
 
 type Overview = Answer<"platform.overview">;
 
@@ -22,10 +23,12 @@ export function PlatformPage() {
           <>
             <Totals data={data} />
             <OverCommitted capacity={data.capacity} />
+            <Upgrade />
             <Machines />
             {data.machines.map((machine) => (
               <Machine key={machine.name} machine={machine} />
             ))}
+            <PlatformBackups />
             <Troubled data={data} />
           </>
         )}
