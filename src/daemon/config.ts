@@ -93,6 +93,11 @@ export function givenSettings(environment: NodeJS.ProcessEnv = process.env): Giv
   return Object.fromEntries(given) as GivenSettings;
 }
 
+/** Takes these settings where the environment has none. */
+export function adoptSettings(settings: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(settings)) process.env[name] ??= value;
+}
+
 /**
  * Reads the configuration; options override the environment. Throws an error with one sentence for each wrong setting. Other code takes its
  * settings from the result, never from the environment.
@@ -134,6 +139,8 @@ export function pathsIn(dataDir: string) {
     recoveryKey: join(dataDir, "recovery.key"),
     recoveryRecipient: join(dataDir, "recovery.pub"),
     packing: join(dataDir, "platform-backup"),
+    restoring: join(dataDir, "restoring"),
+    standby: join(dataDir, "standby"),
     controlCopies: join(dataDir, "control-copies"),
     upgrade: join(dataDir, "upgrade"),
     databases: join(dataDir, "databases"),

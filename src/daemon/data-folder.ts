@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { formatIdentity, identify, isKnownDead, ownIdentity, type ProcessIdentity } from "../kit/processes.ts";
@@ -26,6 +26,16 @@ export function holdDataFolder(dataDir: string): { release(): void } {
   throw new StartRefused(
     `Another Berth process is just starting on ${dataDir}. Use that one, or set BERTH_DATA to another folder.`,
   );
+}
+
+/** Refuses to start on a data folder that a restore has not filled, or that only stands by. */
+export function requireStartable(dataDir: string): void {
+  const { standby, restoring } = pathsIn(dataDir);
+  if (existsSync(restoring)) throw new StartRefused("A restore into this data folder was interrupted. Run it again.");
+  if (existsSync(standby))
+    throw new StartRefused(
+      "This data folder stands by for a platform elsewhere. `berthd promote` makes it the platform.",
+    );
 }
 
 /** Returns whether a platform runs on the folder or is starting. */

@@ -2,16 +2,18 @@ import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
-import { StartRefused, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
+import { StartRefused, adoptSettings, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
+import { requireStartable } from "./data-folder.ts";
 import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
 import { continueUpgrade } from "./releases/upgrades.ts";
 
-const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | doctor | support-bundle | service | uninstall | --version | --help
+const usage = `Usage: berthd start [--roles=api,git,reconcile,edge] | rotate-secrets | restore | follow | promote | doctor | support-bundle | service | uninstall | --version | --help
 
   start            start the platform in the foreground (the default); with --roles only a part of it, on a shared database
   rotate-secrets   encrypt all secrets in the database with a new key
   restore          set up a lost platform from its backup: berthd restore s3|FOLDER|FILE --key FILE [--backup ID]
+  follow, promote  keep a standby: berthd follow s3|FOLDER --key FILE; berthd promote makes it the platform
   doctor           examine what Berth needs on this machine: berthd doctor [--fix] [--json]
   support-bundle   write an archive for a question about Berth
   uninstall        remove Berth from this machine: berthd uninstall [--purge] [--yes]
@@ -33,7 +35,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (verb === "rotate-secrets") return (await import("./rotate-secrets.ts")).rotateSecrets(readConfigOrRefuse(), say);
   const machineVerb = machineVerbs[verb];
   if (machineVerb !== undefined) {
-    (await import("./systemd/run-unit-command.ts")).adoptServiceSettings();
+    adoptSettings((await import("./systemd/run-unit-command.ts")).unitSettings());
     return machineVerb(args.slice(1));
   }
   if (verb === "service") return runUnits(args.slice(1));
@@ -57,6 +59,17 @@ const machineVerbs: Readonly<Record<string, Verb>> = {
   async restore(args) {
     const { restoreCommand, restoreUsage } = await import("./recovery/restore-command.ts");
     return args.some(isHelp) ? say(restoreUsage) : restoreCommand(readConfigOrRefuse(), args, say);
+  },
+  async follow(args) {
+    const { follow, standbyUsage } = await import("./recovery/restore-command.ts");
+    return args.some(isHelp) ? say(standbyUsage) : follow(readConfigOrRefuse(), args, say);
+  },
+  async promote(args) {
+    const { promote, standbyUsage } = await import("./recovery/restore-command.ts");
+    if (args.length > 0) return say(standbyUsage);
+    const config = readConfigOrRefuse();
+    await promote(config, say);
+    return runFromCache(config);
   },
   async doctor(args) {
     const { doctor, doctorUsage } = await import("./doctor/doctor.ts");
@@ -96,6 +109,7 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
  * in the data folder, where no other user can write; a data folder that does not exist yet is not created here.
  */
 async function runFromCache(config: Config): Promise<void> {
+  requireStartable(config.dataDir);
   const { adminToken, compiledCode } = pathsIn(config.dataDir);
   if (existsSync(adminToken)) enableCompileCache(compiledCode);
   // Here, so that an upgrade to a version that fails further on goes back.

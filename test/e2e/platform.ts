@@ -308,15 +308,18 @@ export function nodeApp(text: string, more = ""): Record<string, string> {
   };
 }
 
-/** Returns the command that restores a platform with this recovery key. */
-export function restoring(from: string, key: string, more: readonly string[] = []) {
+/** Returns a command of `berthd`, of this checkout. */
+export function berthd(...args: string[]) {
   const { here, node } = checkoutFor(undefined);
-  return { file: node, args: [join(here, "src/daemon/main.ts"), "restore", from, "--key", key, ...more] };
+  return { file: node, args: [join(here, "src/daemon/main.ts"), ...args] };
 }
 
 /** Restores a platform, without starting it; `settings` are BERTH_… variables. */
 export function restore(settings: Record<string, string>, from: string, key: string, ...more: string[]) {
-  return run(restoring(from, key, more), { env: { ...inherited(), ...settings }, timeoutMs: guardMs });
+  return run(berthd("restore", from, "--key", key, ...more), {
+    env: { ...inherited(), ...settings },
+    timeoutMs: guardMs,
+  });
 }
 
 /** Returns the environment variables that a test platform inherits from this process. */

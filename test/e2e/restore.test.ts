@@ -7,17 +7,20 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { run, start } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
+import { readTextOrEmpty } from "../../src/kit/whole-file.ts";
 import { notesApp } from "./apps.ts";
 import {
+  berthd,
   createApp,
   inherited,
   layGround,
   nodeApp,
   restore,
-  restoring,
   startPlatform,
   type TestPlatform,
 } from "./platform.ts";
+import { killProcesses, processesNaming } from "./processes.ts";
+import { ask } from "./traffic.ts";
 
 describe("a platform whose machine is lost", () => {
   const safe = mkdtempSync(join(tmpdir(), "berth-safe-"));
@@ -115,9 +118,41 @@ describe("a platform whose machine is lost", () => {
     await backUp(platform);
   });
 
+  it("stands by elsewhere, follows newer backups, and is the platform once it is promoted", async () => {
+    const lost = restored as TestPlatform;
+    const ground = await layGround();
+    const env = { ...ground.env };
+    const follower = start(berthd("follow", backups, "--key", key), { env });
+    let said = "";
+    for (const stream of [follower.stdout, follower.stderr])
+      stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const standby = () => readTextOrEmpty(join(ground.dataDir, "standby")).trim();
+    await eventually(() => standby() !== "", "the standby has the first backup");
+    const refused = await run(berthd("start"), { env });
+    assert.match(refused.stderr, /stands by .*berthd promote/);
+    const first = standby();
+    await lost.call("PATCH", "/v1/projects/plain/env", { variables: { GREETING: "newer" } });
+    await backUp(lost);
+    cpSync(join(lost.dataDir, "backups"), backups, { recursive: true, force: true });
+    await eventually(
+      () => standby() !== first && !existsSync(join(ground.dataDir, "restoring")),
+      "it has the newer one",
+    );
+    await lost.destroy();
+    restored = undefined;
+    const platform = start(berthd("promote"), { env });
+    for (const stream of [platform.stdout, platform.stderr])
+      stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    await eventually(async () => (await ask(ground.ports.edge, "plain", "/")).body === "newer", "it serves");
+    platform.kill("SIGTERM");
+    await once(platform, "close");
+    killProcesses(processesNaming(ground.dataDir));
+    rmSync(ground.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  });
+
   /** Kills a restore once it has filled something. */
   async function interrupt(dataDir: string): Promise<void> {
-    const child = start(restoring(backups, key), { env: { ...inherited(), BERTH_DATA: dataDir } });
+    const child = start(berthd("restore", backups, "--key", key), { env: { ...inherited(), BERTH_DATA: dataDir } });
     await eventually(async () => existsSync(join(dataDir, "databases")), "the restore has begun");
     child.kill("SIGKILL");
     await once(child, "close");

@@ -10,12 +10,6 @@ import { StartRefused, givenSettings, pathsIn, type Config } from "../config.ts"
 import { upgradeFiles } from "../releases/upgrade-files.ts";
 import { examine } from "./examine.ts";
 
-/** The help of `berthd support-bundle`. */
-export const bundleUsage = `Usage: berthd support-bundle [FILE]
-
-  Writes a tar.gz archive for a question about Berth: versions, settings without secrets, the findings of \`berthd doctor\`, checks, alerts and
-  the newest log lines. It names projects and hostnames; read it before you send it.`;
-
 /** Writes the archive and prints its path. */
 export async function supportBundle(
   config: Config,
@@ -39,6 +33,12 @@ export async function supportBundle(
     `Wrote ${file}. It names projects and hostnames, and no secrets that Berth knows of: read it before you send it.`,
   );
 }
+
+/** The help of `berthd support-bundle`. */
+export const bundleUsage = `Usage: berthd support-bundle [FILE]
+
+  Writes a tar.gz archive for a question about Berth: versions, settings without secrets, the findings of \`berthd doctor\`, checks, alerts and
+  the newest log lines. It names projects and hostnames; read it before you send it.`;
 
 async function textsOf(config: Config): Promise<Readonly<Record<string, string>>> {
   const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;

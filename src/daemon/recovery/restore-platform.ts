@@ -1,7 +1,6 @@
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { copyFile, mkdir, readFile, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   partsIn,
@@ -12,6 +11,7 @@ import { readIdentity } from "../../adapters/platform-archive-age/recovery-key.t
 import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
 import { forgetAllRestored } from "../../features/backups/backups.ts";
 import { attachedHostnames } from "../../features/domains/domains.ts";
+import { forgetRebuilds } from "../../features/images/images.ts";
 import { backupListKey, type ListedBackup } from "../../features/platform/platform.ts";
 import { counted } from "../../kit/counted.ts";
 import { runOk } from "../../kit/exec.ts";
@@ -45,39 +45,53 @@ type Say = (line: string) => void;
  * again. Throws `StartRefused` with what to do.
  */
 export async function restorePlatform(config: Config, request: RestoreRequest, say: Say): Promise<void> {
-  const identity = readIdentity(request.key);
-  const folder = join(config.dataDir, "restoring");
-  await requireEmpty(config.dataDir, folder);
   const held = holdDataFolder(config.dataDir);
   try {
-    await mkdir(folder, { mode: 0o700 });
-    const manifest = await unpackBackup(config, { ...request, identity, folder }, say);
-    for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
-    const parts = await fill(config, folder, say);
-    await rm(folder, { recursive: true });
-    const changed = await keepSettings(config, manifest);
-    for (const line of report(config, { manifest, changed, ...parts })) say(line);
+    await restoreHeld(config, request, say);
+    await rm(pathsIn(config.dataDir).standby, { force: true });
   } finally {
     held.release();
   }
 }
 
-/** What a data folder holds before its first start. */
-const harmless = new Set(["toolchain", "compiled-code", "haproxy", "lost+found"]);
+/** Does that in a data folder that this process holds. What an earlier restore, or a standby, has there goes once the backup is opened. */
+export async function restoreHeld(config: Config, request: RestoreRequest, say: Say): Promise<void> {
+  const { restoring: folder } = pathsIn(config.dataDir);
+  const identity = readIdentity(request.key);
+  await requireReplaceable(config);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { mode: 0o700 });
+  const { manifest, copy } = await unpackBackup(config, { ...request, identity, folder }, say);
+  await clear(config);
+  if (copy !== null)
+    await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, pathsIn(config.dataDir).backups] });
+  for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
+  const parts = await fill(config, folder, say);
+  const changed = await keepSettings(config, manifest);
+  await rm(folder, { recursive: true });
+  for (const line of report(config, { manifest, changed, ...parts })) say(line);
+}
 
-/** Refuses a data folder with anything in it, except for what an interrupted restore left, which is removed. */
-async function requireEmpty(dataDir: string, marker: string): Promise<void> {
-  const found = existsSync(dataDir) ? (await readdir(dataDir)).filter((name) => !harmless.has(name)) : [];
-  if (found.length > 0 && !existsSync(marker))
+/** What a data folder holds before its first start. */
+const harmless = new Set(["berthd.lock", "toolchain", "compiled-code", "haproxy", "lost+found"]);
+
+const contents = async (dataDir: string) => (await readdir(dataDir)).filter((name) => !harmless.has(name));
+
+async function requireReplaceable({ dataDir }: Config): Promise<void> {
+  const { restoring, standby } = pathsIn(dataDir);
+  if ((await contents(dataDir)).length > 0 && !existsSync(restoring) && !existsSync(standby))
     throw new StartRefused(
       `The data folder ${dataDir} is not empty. A platform is restored into a new one: set BERTH_DATA, or move the folder away.`,
     );
-  const { ownPostgres, databases } = pathsIn(dataDir);
+}
+
+/** Removes everything but the backup that is being restored. */
+async function clear({ dataDir }: Config): Promise<void> {
+  const { ownPostgres, databases, restoring, standby } = pathsIn(dataDir);
   const instances = existsSync(databases) ? (await readdir(databases)).map((id) => join(databases, id)) : [];
   for (const dir of [ownPostgres, ...instances]) await endServer(join(dir, "data"));
-  // The marker last.
-  for (const name of [...found.filter((each) => each !== "restoring"), "restoring"])
-    await rm(join(dataDir, name), { recursive: true, force: true });
+  for (const path of (await contents(dataDir)).map((name) => join(dataDir, name)))
+    if (path !== restoring && path !== standby) await rm(path, { recursive: true, force: true });
 }
 
 /** Ends the PostgreSQL server whose data folder this is, which an interrupted restore started. */
@@ -94,23 +108,27 @@ interface Opening extends RestoreRequest {
   readonly folder: string;
 }
 
+/** Opens the backup, and returns the folder that must be copied into the data folder with it. */
 async function unpackBackup(config: Config, { from, backup, identity, folder }: Opening, say: Say) {
-  const { backups } = pathsIn(config.dataDir);
-  let content: Readable;
-  if (from !== "s3" && existsSync(from) && statSync(from).isFile()) content = createReadStream(from);
-  else {
-    const { source, copy } = sourceOf(config, from);
-    const listed = await chosen(source, from, backup);
-    say(`Restoring ${listed.id}, taken at ${listed.taken_at} by Berth ${listed.version}`);
-    if (copy !== null) {
-      say(`Copying ${copy} to ${backups}`);
-      await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, backups] });
-    }
-    content = await source.open(listed.storage_key);
-  }
-  return unpackPlatform(content, identity, folder).catch((error: unknown) => {
+  const { content, copy } = await opened(config, { from, backup }, say);
+  const manifest = await unpackPlatform(content, identity, folder).catch((error: unknown) => {
     throw new StartRefused(`The backup cannot be opened with this key: ${(error as Error).message}`, { cause: error });
   });
+  return { manifest, copy };
+}
+
+async function opened(config: Config, { from, backup }: Pick<RestoreRequest, "from" | "backup">, say: Say) {
+  if (from !== "s3" && existsSync(from) && statSync(from).isFile())
+    return { content: createReadStream(from), copy: null };
+  const { source, copy } = sourceOf(config, from);
+  const listed = await chosen(source, from, backup);
+  say(`Restoring ${listed.id}, taken at ${listed.taken_at} by Berth ${listed.version}`);
+  return { content: await source.open(listed.storage_key), copy };
+}
+
+/** Returns the id of the newest backup. */
+export async function newestBackup(config: Config, from: string): Promise<string> {
+  return (await chosen(sourceOf(config, from).source, from, null)).id;
 }
 
 /** Returns the storage to read, and the folder to copy into the data folder, whose backups rows then find there. */
@@ -162,6 +180,7 @@ async function fill(config: Config, folder: string, say: Say) {
     await loadDatabase({ connection, file, program: parts.pgRestore });
     await migrate({ connection });
     await requireMatchingData(config, database.db);
+    await forgetRebuilds(database.db);
     const beside = await forgetAllRestored(database.db);
     if (beside > 0) say(`  ${counted(beside, "database")} beside live ones are in no backup and are gone`);
     const wakeups = await openWakeups({ connection, log });

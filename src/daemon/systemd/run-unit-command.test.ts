@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { guardMs } from "../../../test/support/eventually.ts";
 import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { settingsText, unitTexts, type UnitPlan } from "./run-unit-command.ts";
+import { parseSettings, settingsText, unitTexts, type UnitPlan } from "./run-unit-command.ts";
 
 const plan: UnitPlan = {
   scope: "system",
@@ -115,4 +115,10 @@ test("the settings of a second install become the service's, and what an operato
     'BERTH_HTTP_PORT="4200"',
     'BERTH_HOST="a\\"b"',
   ]);
+});
+
+test("the settings of the units are read as they were written, and as an operator edits them", () => {
+  const given = { BERTH_DOMAIN: "example.org", BERTH_MAIL_FROM: 'Berth "ops" \\ $1 `x` <a@example.org>' };
+  assert.deepEqual(parseSettings(settingsText(null, given, {})), given);
+  assert.deepEqual(parseSettings("# a comment\n BERTH_HOST=plain\nPATH=/bin\n"), { BERTH_HOST: "plain" });
 });

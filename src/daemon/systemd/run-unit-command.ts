@@ -120,14 +120,18 @@ export function unitsOf({ isRoot }: Pick<Config, "isRoot">): Units {
   return { files: files.filter((file) => existsSync(file)), environmentFile: place.environmentFile };
 }
 
-/** Makes the settings of the installed service those of this process, except where its environment names others. */
-export function adoptServiceSettings(isRoot = process.getuid?.() === 0): void {
-  const lines = readTextOrEmpty(placeIn(isRoot ? "system" : "user").environmentFile).split("\n");
-  for (const line of lines) {
-    const [, name, quotedValue, plain] = /^\s*(BERTH_\w+)=(?:"(.*)"|([^"]*))$/.exec(line) ?? [];
-    if (name === undefined) continue;
-    process.env[name] ??= quotedValue?.replaceAll(/\\(["\\`$])/g, "$1") ?? plain ?? "";
-  }
+/** Returns the settings of the installed units; empty when there are none. */
+export function unitSettings(isRoot = process.getuid?.() === 0): Readonly<Record<string, string>> {
+  return parseSettings(readTextOrEmpty(placeIn(isRoot ? "system" : "user").environmentFile));
+}
+
+/** Reads a text of `settingsText`, also one that an operator has edited. */
+export function parseSettings(text: string): Readonly<Record<string, string>> {
+  const entries = text.split("\n").flatMap((line) => {
+    const [, name, quotedValue, plain = ""] = /^\s*(BERTH_\w+)=(?:"(.*)"|([^"]*))$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, quotedValue?.replaceAll(/\\(["\\`$])/g, "$1") ?? plain] as const];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Stops the control plane's service; applications, edge and databases go on. */

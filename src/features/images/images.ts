@@ -85,6 +85,15 @@ export async function missingImages(
 /** Who requests the builds of missing images. */
 export const rebuilder = "Berth";
 
+/** Lets images be built again at once although they were within the last hour: on a restored platform none is left. */
+export async function forgetRebuilds(db: Db): Promise<void> {
+  await db
+    .updateTable("build")
+    .set({ requested_by: `${rebuilder}, before a restore` })
+    .where("requested_by", "=", rebuilder)
+    .execute();
+}
+
 /** Allows the project's builds to start again. */
 export async function endPruning(db: Db, wakeups: Wakeups, lease: Lease): Promise<void> {
   await db.deleteFrom("image_pruning").where(holds(lease)).execute();

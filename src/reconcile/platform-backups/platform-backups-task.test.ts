@@ -43,7 +43,7 @@ async function work(more: { pack?: typeof pack; storage?: Partial<Storage>; now?
   return platformBackups(db);
 }
 const request = () => requestPlatformBackup(db, wakeups, "manual");
-const files = async () => (await readdir(join(dir, "platform")).catch(() => [])).sort();
+const files = async () => (await readdir(join(dir, "platform")).catch(() => [] as string[])).toSorted();
 const list = async () => JSON.parse(await readFile(join(dir, "platform/backups.json"), "utf8")) as ListedBackup[];
 
 test("a requested backup is stored, read back and listed; meanwhile no other one begins", async () => {

@@ -7,10 +7,15 @@ import { after, before, test } from "node:test";
 import { generateX25519Identity } from "age-encryption";
 import { testDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { testFolder } from "../../../test/support/test-folder.ts";
-import { findPostgres } from "../../daemon/setup/find-program.ts";
+import { findPostgres } from "../setup/find-program.ts";
 import { run } from "../../kit/exec.ts";
-import { bundleOf, createAgePlatformArchive, partsIn, unpackPlatform } from "./age-platform-archive.ts";
-import { ensureRecoveryKey, readIdentity } from "./recovery-key.ts";
+import {
+  bundleOf,
+  createAgePlatformArchive,
+  partsIn,
+  unpackPlatform,
+} from "../../adapters/platform-archive-age/age-platform-archive.ts";
+import { ensureRecoveryKey, readIdentity } from "../../adapters/platform-archive-age/recovery-key.ts";
 
 const root = testFolder("platform-archive");
 const key = { identity: join(root, "recovery.key"), recipient: join(root, "recovery.pub") };
