@@ -52,7 +52,10 @@ export function storageRules(stage: () => Stage): void {
     const check = `cd "$STORAGE_DIR/.restored/restored_1" && test "$(cat a/file)" = kept && test -d a/empty && test -O a/file && \
       test "$(stat -c %a a)" = 750 && test "$(readlink link)" = /etc/shadow && echo more >> a/file`;
     assert.deepEqual(await runtime.runOnce(wanted, task(check)), succeeded);
-    const moved = workload({ project_id: "prj_moved", project_number: 4_000_001, image_ref, storage_access: "open" });
+    const moved = workload({
+      ...{ project_id: "prj_moved", project_number: 4_000_001, storage_access: "open" },
+      image_ref: await fixture.makeImage("prj_moved", files, "node server.js"),
+    });
     await runtime.writeStorage(moved, null, (await runtime.readStorage(wanted, never)) as Readable, never);
     const live = check.replace("/.restored/restored_1", "");
     assert.deepEqual(await runtime.runOnce(moved, task(live)), succeeded);
