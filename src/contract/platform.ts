@@ -81,7 +81,7 @@ const backup = z.object({
   storage: z.string().nullable(),
   size_bytes: count.nullable(),
   sha256: z.string().nullable(),
-  /** Why it failed. */
+  /** Why it failed, or which repositories are left out. */
   problem: z.string().nullable(),
 });
 

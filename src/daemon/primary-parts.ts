@@ -58,7 +58,7 @@ export async function createPrimaryParts(
       limitSession: ({ spec }, processId) => instances.limitSession(spec, processId),
     }),
     repositories,
-    platformArchive: platformArchiveOf(foundation, repositories),
+    platformArchive: platformArchiveOf(foundation, repositories, dataDisk),
     logStore: createDiskLogStore({ dir: paths.logs, buildLimitBytes: limits.build_log_bytes }),
   };
   const leaveMachine = async () => {
@@ -70,12 +70,17 @@ export async function createPrimaryParts(
   return { ports, confinement, leaveMachine };
 }
 
-function platformArchiveOf({ config, parts, database }: Foundation, repositories: Repositories): PlatformArchive {
+function platformArchiveOf(
+  { config, parts, database }: Foundation,
+  repositories: Repositories,
+  dataDisk: DataDisk,
+): PlatformArchive {
   const paths = pathsIn(config.dataDir);
   return createAgePlatformArchive({
     ...{ dir: paths.packing, connection: database.pool.options, pgDump: parts.pgDump, repositories },
     files: keptFiles(config),
     settings: givenSettings(),
+    hasRoom: async () => !(await dataDisk.observe()).is_short,
     recipient: async () => ensureRecoveryKey(recoveryKeyFiles(config), await knownRecipient(database.db)),
   });
 }

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 export interface PlatformArchive {
   /**
    * Streams all of it, encrypted so that only the recovery key opens it. The database is as it was at `taken_at`; the repositories hold at
-   * least what it names.
+   * least what it names. A repository that fails is left out and named; rejects when anything else fails, or the disk has no room.
    */
   pack(projectIds: readonly string[], signal: AbortSignal): Promise<PackedPlatform>;
 }
@@ -14,4 +14,6 @@ export interface PackedPlatform {
   readonly taken_at: Date;
   /** The public half of the recovery key, an age recipient. */
   readonly recipient: string;
+  /** Sentences about the repositories that could not be packed. */
+  readonly left_out: readonly string[];
 }

@@ -23,6 +23,8 @@ export interface AgePlatformArchiveOptions {
   readonly files: Readonly<Record<string, string>>;
   readonly settings: Readonly<Record<string, string>>;
   readonly recipient: () => Promise<string>;
+  /** Whether the disk has room for more. */
+  readonly hasRoom: () => Promise<boolean>;
 }
 
 /** What an archive says about itself. */
@@ -57,20 +59,42 @@ async function pack(
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       });
     // After the database, so that every commit that it names is there.
+    const left_out: string[] = [];
     for (const id of projectIds) {
-      const bundle = await repositories.pack(id);
-      if (bundle !== null) await pipeline(bundle, createWriteStream(bundleOf(parts, id), { mode: 0o600 }), { signal });
+      if (!(await options.hasRoom()))
+        throw new Error("The disk of the data folder has no room to pack the repositories.");
+      await packRepository(repositories, { id, file: bundleOf(parts, id) }, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        left_out.push(`The repository of ${id} is left out: ${(error as Error).message}`);
+      });
     }
     const manifest: PlatformManifest = { ...readVersion(), taken_at: taken_at.toISOString(), settings };
     await writeFile(parts.manifest, JSON.stringify(manifest), { mode: 0o600 });
     const recipient = await options.recipient();
     const archive = await encrypted(readFolder(dir, signal) as Readable, recipient);
     const content = Readable.from(followed(archive, discard), { objectMode: false });
-    return { content, taken_at, recipient };
+    return { content, taken_at, recipient, left_out };
   } catch (error) {
     await discard();
     throw error;
   }
+}
+
+const packTimeoutMs = 30 * 60_000;
+
+/** Writes a project's bundle, whole or not at all. */
+async function packRepository(
+  repositories: AgePlatformArchiveOptions["repositories"],
+  { id, file }: { readonly id: string; readonly file: string },
+  stop: AbortSignal,
+): Promise<void> {
+  const bundle = await repositories.pack(id);
+  if (bundle === null) return;
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(packTimeoutMs)]);
+  await pipeline(bundle, createWriteStream(file, { mode: 0o600 }), { signal }).catch(async (error: unknown) => {
+    await rm(file, { force: true });
+    throw error;
+  });
 }
 
 async function encrypted(archive: Readable, recipient: string): Promise<ReadableStream<Uint8Array>> {
@@ -92,7 +116,10 @@ export async function unpackPlatform(content: Readable, identity: string, dir: s
   const age = new Decrypter();
   age.addIdentity(identity);
   const archive = Readable.from(await age.decrypt(ReadableStream.from(content)), { objectMode: false });
-  await runOk({ file: "tar", args: ["--extract", "--file=-", `--directory=${dir}`] }, { stdin: archive });
+  await runOk(
+    { file: "tar", args: ["--extract", "--no-same-owner", "--file=-", `--directory=${dir}`] },
+    { stdin: archive },
+  );
   if (archive.errored) throw archive.errored;
   const manifest = readJson<PlatformManifest>(partsIn(dir).manifest);
   if (manifest === undefined) throw new Error("The file is not a backup of a platform.");

@@ -25,6 +25,19 @@ let pgRestore: string | null;
 let archive: ReturnType<typeof createAgePlatformArchive>;
 const dir = join(root, "packing");
 
+let hasRoom = true;
+const bundles: Readonly<Record<string, () => Readable>> = {
+  prj_one: () => Readable.from([Buffer.from("bundle of prj_one")]),
+  prj_broken: () => assert.fail("git failed"),
+  prj_cut: () =>
+    Readable.from(
+      (async function* () {
+        yield Buffer.from("half");
+        throw new Error("git failed");
+      })(),
+    ),
+};
+
 before(async () => {
   database = await testDatabase();
   const found = await findPostgres({ searchPath: process.env["PATH"] ?? "", ownFolders: [] });
@@ -32,7 +45,8 @@ before(async () => {
   writeFileSync(join(root, "secrets.key"), "sealed");
   archive = createAgePlatformArchive({
     ...{ dir, connection: database.connection, pgDump: found?.pgDump ?? null },
-    repositories: { pack: async (id) => (id === "prj_empty" ? null : Readable.from([Buffer.from(`bundle of ${id}`)])) },
+    repositories: { pack: async (id) => bundles[id]?.() ?? null },
+    hasRoom: async () => hasRoom,
     files: { "secrets.key": join(root, "secrets.key"), lost: join(root, "lost") },
     settings: { BERTH_DOMAIN: "example.org" },
     recipient: () => ensureRecoveryKey(key, null),
@@ -47,7 +61,11 @@ function folder(name: string): string {
 }
 
 test("the recovery key alone opens an archive, which holds database, files, settings and repositories", async () => {
-  const packed = await archive.pack(["prj_one", "prj_empty"], never);
+  const packed = await archive.pack(["prj_one", "prj_empty", "prj_broken", "prj_cut"], never);
+  assert.deepEqual(
+    packed.left_out.map((sentence) => sentence.split(":")[0]),
+    ["The repository of prj_broken is left out", "The repository of prj_cut is left out"],
+  );
   const bytes = await buffer(packed.content);
   assert.equal(existsSync(dir), false, "nothing readable is left");
   assert.ok(!bytes.includes("sealed") && !bytes.includes("example.org"));
@@ -60,7 +78,7 @@ test("the recovery key alone opens an archive, which holds database, files, sett
   const parts = partsIn(out);
   assert.deepEqual(readdirSync(parts.files), ["secrets.key"]);
   assert.equal(readFileSync(bundleOf(parts, "prj_one"), "utf8"), "bundle of prj_one");
-  assert.equal(existsSync(bundleOf(parts, "prj_empty")), false);
+  assert.deepEqual(readdirSync(parts.repositories), ["prj_one.bundle"]);
   const listed = await run({ file: pgRestore ?? "", args: ["--list", parts.database] });
   assert.match(listed.stdout, /TABLE public project /);
   const other = await generateX25519Identity();
@@ -81,6 +99,9 @@ test("the recovery key alone opens an archive, which holds database, files, sett
 
 test("a failure, an end of waiting and a stream that nobody reads on leave nothing behind", async () => {
   await assert.rejects(archive.pack([], AbortSignal.abort(new Error("over"))));
+  hasRoom = false;
+  await assert.rejects(archive.pack(["prj_one"], never), /no room/);
+  hasRoom = true;
   assert.equal(existsSync(dir), false);
   const { content } = await archive.pack([], never);
   content.destroy();

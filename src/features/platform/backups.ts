@@ -106,7 +106,7 @@ export async function endPlatformBackup(
   id: string,
   end:
     | { readonly status: "failed"; readonly problem: string }
-    | ({ readonly status: "completed"; readonly size_bytes: number } & Record<
+    | ({ readonly status: "completed"; readonly size_bytes: number; readonly problem: string | null } & Record<
         "taken_at" | "version" | "recipient" | "sha256",
         string
       >),

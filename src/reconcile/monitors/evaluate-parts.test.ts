@@ -39,6 +39,11 @@ describe("the backups of the platform", () => {
     { name: "are ok while the first is made", backups: [made("running", 0)], status: "ok" },
     { name: "are ok with one of last night", backups: [made("completed", 20)], status: "ok" },
     { name: "fail when the newest failed", backups: [made("failed", 1), made("completed", 20)], status: "fail" },
+    {
+      name: "warn when a repository is left out",
+      backups: [{ ...made("completed", 1), problem: "The repository of prj_1 is left out." }],
+      status: "warn",
+    },
     { name: "fail when the newest is old", backups: [made("completed", 40)], status: "fail" },
   ] as const;
   for (const { name, backups, status } of table)

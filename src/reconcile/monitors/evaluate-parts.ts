@@ -156,6 +156,8 @@ export function evaluatePlatformBackups(backups: readonly Backup[], now: Date, o
   if (newest === undefined) return overall("ok", "The first backup of the platform is made in the next window.");
   if (newest.status === "failed")
     return overall("fail", `The newest backup of the platform failed. ${newest.problem ?? ""}`.trim(), backUpHint);
+  if (newest.problem !== null)
+    return overall("warn", `The newest backup of the platform is incomplete. ${newest.problem}`, backUpHint);
   const ageMs = completed === undefined ? 0 : now.getTime() - Date.parse(completed.created_at);
   const detail = completed === undefined ? "being made" : `${spanText(ageMs)} old`;
   return overall(

@@ -26,6 +26,7 @@ const pack: PlatformArchive["pack"] = async () => ({
   content: Readable.from([Buffer.from("encrypted")]),
   taken_at: new Date("2026-01-02T03:04:05.678Z"),
   recipient: "age1test",
+  left_out: [],
 });
 
 const nightly = { backups: { ...testSettings.backups, window: { startHour: 1, hours: 4 } } };

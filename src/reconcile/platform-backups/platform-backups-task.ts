@@ -36,13 +36,13 @@ export function platformBackupsTask(platform: Platform): Task {
     topics: ["platform_backups"],
     async run(signal) {
       if (running !== undefined) return { detail: "1 under way" };
-      // A crash may have come between a backup's end and the list.
-      if (!hasListed) await applyRetention(platform);
-      hasListed = true;
       await requestDaily(platform, await platformBackups(platform.db));
       const asked = (await platformBackups(platform.db)).find(({ status }) => status === "running");
-      if (asked === undefined) return { detail: "none under way" };
-      running = backUp(platform, asked, signal)
+      if (asked === undefined && hasListed) return { detail: "none under way" };
+      // A crash may have come between a backup's end and the list.
+      const work = asked === undefined ? applyRetention(platform) : backUp(platform, asked, signal);
+      running = work
+        .then(() => void (hasListed = true))
         .catch((error: unknown) => platform.log.error({ err: error }, "a backup of the platform did not end"))
         .finally(() => (running = undefined));
       return { detail: "1 under way" };
@@ -85,10 +85,11 @@ async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSi
   const limited = AbortSignal.any([signal, AbortSignal.timeout(settings.backups.timeoutMs)]);
   try {
     const projects = (await keptProjects(db)).map((project) => project.id);
-    const { content, taken_at, recipient } = await ports.platformArchive.pack(projects, limited);
+    const { content, taken_at, recipient, left_out } = await ports.platformArchive.pack(projects, limited);
     const stored = await store(storage, key, content, limited);
     const made = { ...stored, recipient, taken_at: taken_at.toISOString(), version: settings.monitors.version };
-    await endPlatformBackup(db, id, { status: "completed", ...made });
+    const problem = left_out.length === 0 ? null : left_out.join(" ").slice(0, longestProblem);
+    await endPlatformBackup(db, id, { status: "completed", problem, ...made });
   } catch (error) {
     if (signal.aborted) return;
     log.error({ err: error, backup: id }, "a backup of the platform failed");
@@ -98,11 +99,12 @@ async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSi
   await applyRetention(platform);
 }
 
+const longestProblem = 500;
 const gaveUp = "The control plane ended three times while it made this backup.";
 
 function problemOf(error: unknown): string {
   if (error instanceof StorageFull) return "The storage of backups is full.";
-  return (error instanceof Error ? error.message : String(error)).slice(0, 500);
+  return (error instanceof Error ? error.message : String(error)).slice(0, longestProblem);
 }
 
 /** Stores the content and reads it back. Throws unless both are the same. */
