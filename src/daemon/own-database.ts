@@ -58,7 +58,10 @@ export async function openOwnDatabase(
     settings: tuning,
   });
   const wasRunning = (await server.observe()) === "running";
-  await server.ensure();
+  await server.ensure().catch((error: unknown) => {
+    const { message } = error as Error;
+    throw new StartRefused(`The control plane's database cannot be started: ${message}`, { cause: error });
+  });
   let guard: { end(): Promise<void> } | undefined;
   return {
     connection: server.superuserConnection("postgres"),

@@ -35,6 +35,7 @@ export async function examine(config: Config, { fix }: { readonly fix: boolean }
   const checks: Readonly<Record<string, () => Promise<readonly Found[]>>> = {
     platform: () => platformChecks(config),
     programs: () => programChecks(config, fix),
+    isolation: () => isolationChecks(config),
     data_folder: () => dataFolderChecks(config),
     ports: () => portChecks(config),
     memory: async () => [memoryCheck(totalmem())],
@@ -73,6 +74,22 @@ async function programChecks(config: Config, install: boolean): Promise<readonly
     (required ? fail : warn)(`${part} is missing: ${effect}.`, command),
   );
 }
+
+async function isolationChecks(config: Config): Promise<readonly Found[]> {
+  const { bwrap, postgresBin } = await ensureMachine({
+    ...{ dataDir: config.dataDir, log: silentLog, install: false, environment: config.toolEnvironment },
+  });
+  const works = bwrap !== null && (await run(bareSandbox(bwrap), { timeoutMs: 60_000 })).exitCode === 0;
+  if (works) return [ok("bubblewrap works: builds, applications and databases are isolated.")];
+  const remedy = "Install bubblewrap, and allow namespaces: docs/isolation.md.";
+  const needed = config.isRoot && postgresBin !== null && config.databaseUrl === null;
+  return [(needed ? fail : warn)("bubblewrap is missing or does not work here, so code is not isolated.", remedy)];
+}
+
+const bareSandbox = (file: string) => ({
+  file,
+  args: ["--ro-bind", "/", "/", "--unshare-pid", "--", "/usr/bin/env", "true"],
+});
 
 const smallestFreeBytes = 2 * 1024 ** 3;
 

@@ -33,6 +33,7 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
   const stays = [
     ...(args.includes("--purge") ? [] : [config.dataDir, units.environmentFile].filter((path) => existsSync(path))),
     ...(installation === null ? ["this clone"] : []),
+    "~/.config/berth and ~/.cache/berth of the command line, and npm's own ~/.npm",
     "Debian packages that Berth installed (haproxy, postgresql, bubblewrap, git …), which other programs may use",
     ...(config.runtimes.includes("process") && config.runtimes.length === 1 ? [] : ["images in the Docker engine"]),
   ];
