@@ -1,6 +1,6 @@
 // Drawn with other operation files: its rules are its own, and .ci/run shows them with every change.
 import assert from "node:assert/strict";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,7 +35,11 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 test("what is found is an absolute path, what isn't is named, and nothing is installed unasked", async () => {
   const dataDir = join(folder, "unasked");
-  const parts = await ensureMachine({ dataDir, log: silentLog, install: false, environment });
+  const look = () => ensureMachine({ dataDir, log: silentLog, install: false, environment });
+  await look();
+  assert.equal(existsSync(dataDir), false, "only a start makes the data folder");
+  await mkdir(dataDir);
+  const parts = await look();
   const { missing, postgresMajor: _, ...paths } = parts;
   for (const path of Object.values(paths)) assert.ok(path === null || path.startsWith("/"));
   for (const part of missing) assert.ok(part.effect !== "" && part.command !== "");
