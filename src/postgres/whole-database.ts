@@ -17,10 +17,10 @@ export async function saveDatabase({ connection, file, program }: DatabaseFile, 
   await runOk({ file: needed(program), args }, { env: clientEnvironment(connection), timeoutMs, ...given(signal) });
 }
 
-/** Fills an empty database of the platform's own from such a file. */
+/** Fills an empty database of the platform's own from such a file, wholly or not at all. */
 export async function loadDatabase({ connection, file, program }: DatabaseFile): Promise<void> {
   const env = clientEnvironment(connection);
-  const args = ["--exit-on-error", "--no-owner", `--dbname=${env.PGDATABASE}`, file];
+  const args = ["--exit-on-error", "--single-transaction", "--no-owner", `--dbname=${env.PGDATABASE}`, file];
   await runOk({ file: needed(program), args }, { env, timeoutMs });
 }
 

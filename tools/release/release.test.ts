@@ -146,11 +146,13 @@ describe("install.sh", () => {
     await over;
     assert.notEqual(processesNaming(dataDir).length, 0, "applications and databases outlive the control plane");
     const planned = await runOk({ file: berth("berthd"), args: ["uninstall", "--purge"] }, { env, cwd: prefix });
-    assert.match(planned.stdout, /Would be removed[^]*\/berth\n[^]*\/data\n[^]*Would stay/);
+    assert.match(planned.stdout, /Would be removed[^]*\/berth\/versions\n[^]*\/data\n[^]*Would stay/);
+    await writeFile(join(prefix, "berth/mine"), "kept");
     await runOk({ file: berth("berthd"), args: ["uninstall", "--purge", "--yes"] }, { env, cwd: prefix });
+    assert.deepEqual(await readdir(join(prefix, "berth")), ["mine"]);
     assert.deepEqual(processesNaming(dataDir), []);
     const left = (await readdir(prefix)).filter((name) => !name.startsWith("."));
-    assert.deepEqual(left, ["bundle.tar.gz"]);
+    assert.deepEqual(left.toSorted(), ["berth", "bundle.tar.gz"]);
     await rm(prefix, { recursive: true });
   });
 

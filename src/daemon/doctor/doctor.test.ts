@@ -77,6 +77,15 @@ test("a bundle holds no secret that Berth knows of, and only its writer can read
   assert.equal((await runOk({ file: "stat", args: ["-c", "%a", file] })).stdout.trim(), "600");
 });
 
+test("a folder that BERTH_DATA names by mistake is not deleted", async () => {
+  const mine = join(root, "mine");
+  mkdirSync(mine);
+  writeFileSync(join(mine, "letter"), "kept");
+  const { exitCode, stderr } = await berthd(["uninstall", "--purge", "--yes"], { BERTH_DATA: mine });
+  assert.deepEqual([exitCode, existsSync(join(mine, "letter"))], [1, true]);
+  assert.match(stderr, /is no data folder of Berth/);
+});
+
 test("wrong words are refused with the help, and help is no error", async () => {
   const verbs = ["doctor", "support-bundle", "uninstall", "restore"].map(async (verb) => {
     const refused = await berthd([verb, "--bogus"], {});

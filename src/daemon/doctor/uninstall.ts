@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, rmSync, rmdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,11 +23,15 @@ export const uninstallUsage = `Usage: berthd uninstall [--purge] [--yes]
 export async function uninstall(config: Config, args: readonly string[], say: Say): Promise<void> {
   const unknown = args.find((arg) => arg !== "--purge" && arg !== "--yes");
   if (unknown !== undefined) throw new StartRefused(`berthd uninstall does not know "${unknown}".\n${uninstallUsage}`);
+  if (args.includes("--purge") && existsSync(config.dataDir) && !isDataFolder(config))
+    throw new StartRefused(
+      `${config.dataDir} is no data folder of Berth, so --purge does not delete it. Correct BERTH_DATA.`,
+    );
   const units = unitsOf(config);
   const installation = installationOf();
   const goes = [
     ...units.files,
-    ...(installation === null ? [] : [...commandsOf(installation), installation.prefix]),
+    ...(installation === null ? [] : partsOf(installation)),
     ...(args.includes("--purge") ? [config.dataDir, units.environmentFile] : []),
   ].filter((path) => existsSync(path) || isLink(path));
   const stays = [
@@ -50,6 +54,9 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
   if (units.files.length > 0) await removeUnits(config);
   // Its own folder last: this program runs from it.
   for (const path of goes) rmSync(path, { recursive: true, force: true });
+  // Folders that hold something else stay.
+  if (installation !== null)
+    for (const folder of [join(installation.prefix, "bin"), installation.prefix]) removeEmpty(folder);
   say(`Removed:\n${list(goes)}\nStays:\n${list(stays)}`);
 }
 
@@ -76,12 +83,23 @@ async function endEverything(config: Config, isService: boolean, say: Say): Prom
 const saidLength = 2000;
 const pollMs = 200;
 
-/** Returns the links in folders of commands that lead to this installation, as `install.sh` makes them. */
-function commandsOf({ prefix }: Installation): readonly string[] {
-  const folders = ["/usr/local/bin", join(homedir(), ".local/bin")];
-  return folders
+/** Returns what `install.sh` has put there: the versions, and the links to them, also in folders of commands. */
+function partsOf({ prefix, versions }: Installation): readonly string[] {
+  const links = ["/usr/local/bin", join(homedir(), ".local/bin"), join(prefix, "bin")]
     .flatMap((folder) => ["berth", "berthd"].map((name) => join(folder, name)))
     .filter((path) => isLink(path) && readlinkSync(path).startsWith(`${prefix}/`));
+  return [...new Set(links), join(prefix, "current"), versions];
 }
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Not empty, or not there.
+  }
+}
+
+/** Whether a folder holds what a start has made, and is not one that BERTH_DATA names by mistake. */
+const isDataFolder = ({ dataDir }: Config) => existsSync(pathsIn(dataDir).recoveryRecipient);
 
 const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;

@@ -53,6 +53,10 @@ export async function follow(config: Config, args: readonly string[], say: (line
   const given = readArguments(args);
   if (given === undefined || given.backup !== null) throw new StartRefused(standbyUsage);
   if (!existsSync(given.key)) throw new StartRefused(`There is no file ${given.key}.`);
+  if (config.databaseUrl !== null)
+    throw new StartRefused(
+      "A standby has a database of its own: unset BERTH_DATABASE_URL, or let its server replicate.",
+    );
   const stopping = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
   const held = holdDataFolder(config.dataDir);
