@@ -327,6 +327,42 @@ CREATE TABLE public.approval (
     CONSTRAINT approval_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'consumed'::text, 'expired'::text])))
 );
 
+CREATE TABLE public.archive_base (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    chain_id text NOT NULL,
+    status text DEFAULT 'copying'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    storage_key text NOT NULL,
+    restorable_from timestamp with time zone,
+    start_position bigint,
+    stop_position bigint,
+    backup_label text,
+    size_bytes bigint,
+    sha256 text,
+    log_bytes bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT archive_base_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text])))
+);
+
+CREATE TABLE public.archive_chain (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    database_id text NOT NULL,
+    log_system text NOT NULL,
+    timeline integer NOT NULL,
+    segment_bytes integer NOT NULL,
+    storage text NOT NULL,
+    first_position bigint NOT NULL,
+    stored_position bigint NOT NULL,
+    stored_until timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    end_reason text,
+    expired_at timestamp with time zone
+);
+
 CREATE TABLE public.backup (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -359,7 +395,7 @@ CREATE TABLE public.backup_operation (
     id text NOT NULL,
     org_id text NOT NULL,
     project_id text NOT NULL,
-    backup_id text NOT NULL,
+    backup_id text,
     kind text NOT NULL,
     status text DEFAULT 'running'::text NOT NULL,
     database_name text,
@@ -375,6 +411,7 @@ CREATE TABLE public.backup_operation (
     fence integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
+    restore_to timestamp with time zone,
     CONSTRAINT backup_operation_kind_check CHECK ((kind = ANY (ARRAY['backup'::text, 'restore'::text, 'verify'::text]))),
     CONSTRAINT backup_operation_phase_check CHECK ((phase = ANY (ARRAY['waiting'::text, 'dumping'::text, 'storing'::text, 'checking'::text, 'restoring'::text, 'counting'::text, 'cleaning'::text]))),
     CONSTRAINT backup_operation_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))
@@ -852,6 +889,8 @@ CREATE TABLE public.project_database (
     fence integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     ready_at timestamp with time zone,
+    archived boolean DEFAULT true NOT NULL,
+    archive_problem text,
     CONSTRAINT project_database_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
 );
 
@@ -1017,7 +1056,8 @@ CREATE TABLE public.restored_database (
     name text NOT NULL,
     backup_id text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    dropped_at timestamp with time zone
+    dropped_at timestamp with time zone,
+    shows timestamp with time zone
 );
 
 CREATE TABLE public.route_change (
@@ -1156,6 +1196,12 @@ ALTER TABLE ONLY public.approval
 
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.archive_base
+    ADD CONSTRAINT archive_base_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.archive_chain
+    ADD CONSTRAINT archive_chain_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_pkey PRIMARY KEY (id);
@@ -1374,6 +1420,12 @@ CREATE INDEX approval_ending ON public.approval USING btree (expires_at) WHERE (
 CREATE INDEX approval_of_org ON public.approval USING btree (org_id, id DESC);
 
 CREATE UNIQUE INDEX approval_open ON public.approval USING btree (token_id, fingerprint) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text]));
+
+CREATE INDEX archive_base_of_chain ON public.archive_base USING btree (chain_id, restorable_from);
+
+CREATE INDEX archive_chain_of_project ON public.archive_chain USING btree (org_id, project_id);
+
+CREATE UNIQUE INDEX archive_chain_one_open ON public.archive_chain USING btree (database_id) WHERE (ended_at IS NULL);
 
 CREATE INDEX backup_of_project ON public.backup USING btree (org_id, project_id, id DESC);
 
@@ -1642,6 +1694,21 @@ ALTER TABLE ONLY public.approval
 
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
+
+ALTER TABLE ONLY public.archive_base
+    ADD CONSTRAINT archive_base_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.archive_base
+    ADD CONSTRAINT archive_base_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.archive_base
+    ADD CONSTRAINT archive_base_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.archive_chain
+    ADD CONSTRAINT archive_chain_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.archive_chain
+    ADD CONSTRAINT archive_chain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE CASCADE;

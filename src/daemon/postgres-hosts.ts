@@ -43,6 +43,7 @@ export function joinPostgresHosts({ local, server, dir }: JoinedHosts): Postgres
     observe: async (spec) => (isOutOfReach(spec.id) ? { state: "stopped" } : hostOf(spec.id).observe(spec)),
     hasProcess: (id) => !isOutOfReach(id) && hostOf(id).hasProcess(id),
     tlsOf: (id) => (isOutOfReach(id) ? null : hostOf(id).tlsOf(id)),
+    history: (id) => (isOutOfReach(id) ? null : hostOf(id).history(id)),
     stop: async (id) => hostOf(id).stop(id),
     async destroy(id) {
       await hostOf(id).destroy(id);

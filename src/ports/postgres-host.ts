@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { ServerAddress } from "../kit/server-address.ts";
 import type { ServerTls } from "../kit/server-tls.ts";
+import type { DatabaseHistory } from "./database-history.ts";
 
 /**
  * Runs one PostgreSQL instance per project, under its own unprivileged uid. Instances outlive the control plane. Every operation on objects
@@ -20,6 +21,8 @@ export interface PostgresHost {
   hasProcess(id: string): boolean;
   /** Returns how connections to the instance's server are secured; null if they need not be. Holds no secret. */
   tlsOf(id: string): ServerTls | null;
+  /** Returns the past of the instance; null where the server is the operator's own, whose log Berth does not see. */
+  history(id: string): DatabaseHistory | null;
   /** Stops the instance's processes and keeps its data. Idempotent. */
   stop(id: string): Promise<void>;
   /** Stops the instance and deletes its data for good. Idempotent. */

@@ -100,6 +100,39 @@ export interface Tables {
     decided_at: Timestamp | null;
     consumed_at: Timestamp | null;
   };
+  archive_base: {
+    id: string;
+    org_id: string;
+    project_id: string;
+    chain_id: string;
+    status: Generated<"copying" | "completed">;
+    created_at: Generated<Timestamp>;
+    storage_key: string;
+    restorable_from: Timestamp | null;
+    start_position: number | null;
+    stop_position: number | null;
+    backup_label: string | null;
+    size_bytes: number | null;
+    sha256: string | null;
+    log_bytes: Generated<number>;
+  };
+  archive_chain: {
+    id: string;
+    org_id: string;
+    project_id: string;
+    database_id: string;
+    log_system: string;
+    timeline: number;
+    segment_bytes: number;
+    storage: string;
+    first_position: number;
+    stored_position: number;
+    stored_until: Timestamp | null;
+    created_at: Generated<Timestamp>;
+    ended_at: Timestamp | null;
+    end_reason: string | null;
+    expired_at: Timestamp | null;
+  };
   backup: {
     id: string;
     org_id: string;
@@ -129,7 +162,7 @@ export interface Tables {
     id: string;
     org_id: string;
     project_id: string;
-    backup_id: string;
+    backup_id: string | null;
     kind: "backup" | "restore" | "verify";
     status: Generated<"running" | "completed" | "failed">;
     database_name: string | null;
@@ -145,6 +178,7 @@ export interface Tables {
     fence: Generated<number>;
     created_at: Generated<Timestamp>;
     finished_at: Timestamp | null;
+    restore_to: Timestamp | null;
   };
   build: {
     id: string;
@@ -541,6 +575,8 @@ export interface Tables {
     fence: Generated<number>;
     created_at: Generated<Timestamp>;
     ready_at: Timestamp | null;
+    archived: Generated<boolean>;
+    archive_problem: string | null;
   };
   project_follow: {
     id: string;
@@ -681,6 +717,7 @@ export interface Tables {
     backup_id: string | null;
     created_at: Generated<Timestamp>;
     dropped_at: Timestamp | null;
+    shows: Timestamp | null;
   };
   route_change: {
     project_id: string;

@@ -110,6 +110,7 @@ export function postgresHostDouble(given: Partial<PostgresHost> = {}): PostgresH
     observe: unexpected("postgresHost.observe"),
     hasProcess: unexpected("postgresHost.hasProcess"),
     tlsOf: () => null,
+    history: () => null,
     stop: unexpected("postgresHost.stop"),
     destroy: unexpected("postgresHost.destroy"),
     list: unexpected("postgresHost.list"),

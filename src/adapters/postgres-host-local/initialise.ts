@@ -67,7 +67,7 @@ export function configure(
   ensureFolder(config, 0o755);
   const socketFolder = placesOf(confinement, dir, settings.socketDir).sockets;
   writeWhole(join(config, "postgresql.conf"), postgresqlConf({ ...settings, socketFolder }), 0o644);
-  writeWhole(join(config, "pg_hba.conf"), pgHbaConf(), 0o644);
+  writeWhole(join(config, "pg_hba.conf"), pgHbaConf(settings), 0o644);
   // initdb looks up the name of its user (getpwuid), but the machine has no user for a project's uid.
   writeWhole(join(config, "passwd"), `postgres:x:${uid}:${uid}::/berth:/bin/false\n`, 0o644);
   writeWhole(join(config, "group"), `postgres:x:${uid}:\n`, 0o644);
@@ -98,6 +98,8 @@ function initdb(places: Places): Command {
     "--locale-provider=libc",
     "--locale=C.UTF-8",
     "--data-checksums",
+    // A segment that is being written is stored again and again, whole.
+    "--wal-segsize=1",
     "--no-instructions",
   ];
   return { file: join(places.binDir, "initdb"), args: [`--pgdata=${places.data}`, ...access, ...content] };

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Client } from "pg";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import { runFolder } from "../../kit/run-folder.ts";
+import type { DatabaseHistory } from "../../ports/database-history.ts";
 import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
 import { withConnection } from "../../postgres/connection.ts";
@@ -16,9 +17,10 @@ import { scramVerifier } from "../../postgres/scram.ts";
 import { readVersion, versionSeenByRole } from "../../postgres/version.ts";
 import type { ControlGroups } from "./control-groups.ts";
 import { withFolderLock } from "./folder-lock.ts";
+import { createLocalHistory } from "./history.ts";
 import { isInitialised } from "./initialise.ts";
 import { ensureFolder, ensureSecret, instanceFiles, writeWhole } from "./instance-files.ts";
-import { createLocalServer, type LocalServer } from "./server.ts";
+import { createLocalServer, type Instance } from "./server.ts";
 import { PortTaken } from "./start-server.ts";
 
 export interface LocalPostgresHostOptions {
@@ -40,26 +42,25 @@ export interface LocalPostgresHostOptions {
   readonly pgRestore?: string | null;
 }
 
-/** A running instance: its address and the platform's way to log in. */
-interface Instance {
-  readonly server: LocalServer;
-  readonly dir: string;
-  readonly uid: number | null;
-  readonly port: number;
-  readonly socketDir: string;
-}
-
 const portAttempts = 5;
 
 /** Runs PostgreSQL instances on this machine, one for each project, each as an unprivileged user in a sandbox of its own. */
 export function createLocalPostgresHost(options: LocalPostgresHostOptions): PostgresHost {
+  const history = createLocalHistory({
+    ...{ binDir: options.binDir, bwrap: options.bwrap, dir: options.dir },
+    ...{ runBase: options.runBase, groups: options.groups },
+    find: (id) => existingInstance(options, id),
+    idOf: (instance) => basename(instance.dir),
+    projectServer: (instance) => projectServer(options, instance),
+  });
   return {
     ensure: (spec, signal) => ensure(options, spec, signal),
     observe: (spec) => observe(options, spec),
     hasProcess: (id) => existingInstance(options, id)?.server.hasProcess() ?? false,
     tlsOf: () => null,
+    history: () => history,
     stop: (id) => stop(options, id),
-    destroy: (id) => destroy(options, id),
+    destroy: (id) => destroy(options, history, id),
     list: async () => listInstances(options.dir),
     async limitSession({ id }, processId) {
       await existingInstance(options, id)?.server.limitSession(processId, readingMemoryBytes);
@@ -167,8 +168,9 @@ async function stop(options: LocalPostgresHostOptions, id: string): Promise<void
   await existingInstance(options, id)?.server.stop();
 }
 
-async function destroy(options: LocalPostgresHostOptions, id: string): Promise<void> {
+async function destroy(options: LocalPostgresHostOptions, history: DatabaseHistory, id: string): Promise<void> {
   const dir = instanceFolder(options, id);
+  await history.discardRecovered(id);
   await stop(options, id);
   rmSync(dir, { recursive: true, force: true });
   rmSync(join(runFolder(options.dir, options.runBase), id), { recursive: true, force: true });

@@ -4,7 +4,8 @@ import { capLog } from "../../kit/cap-log.ts";
 import { isAlive } from "../../kit/processes.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
 import type { ServerConnection } from "../../postgres/connection.ts";
-import type { ControlGroup } from "./control-groups.ts";
+import type { ProjectServer } from "../../postgres/project-work.ts";
+import type { ControlGroup, ControlGroups } from "./control-groups.ts";
 import { findProcesses, findSession } from "./find-processes.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { configure, engineVersionOf, initialise, isInitialised, requireSameVersion } from "./initialise.ts";
@@ -36,6 +37,31 @@ export interface LocalServerOptions {
   readonly group?: ControlGroup;
   /** Settings in `postgresql.conf` that replace those of a project's small instance. */
   readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * Whether the folder holds a copy of another instance: its superuser, whose password is in none of our files, needs none on the copy's
+   * own socket, and a start that fails is not repeated.
+   */
+  readonly isRecovered?: boolean;
+}
+
+/** A project's instance: its server, and where and as whom it runs. */
+export interface Instance {
+  readonly server: LocalServer;
+  readonly dir: string;
+  readonly uid: number | null;
+  readonly port: number;
+  readonly socketDir: string;
+}
+
+/** What the history of instances needs of their host. */
+export interface HistoryPlace extends Pick<LocalServerOptions, "binDir" | "bwrap"> {
+  /** The folder of all instances. */
+  readonly dir: string;
+  readonly runBase: string | undefined;
+  readonly groups: ControlGroups | undefined;
+  find(id: string): Instance | undefined;
+  idOf(instance: Instance): string;
+  projectServer(instance: Instance): ProjectServer;
 }
 
 /** One PostgreSQL instance. It outlives the process that started it. */
@@ -86,7 +112,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
 }
 
 async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): Promise<void> {
-  const { dir, socketDir, port, settings = {}, socketMode = "private" } = options;
+  const { dir, socketDir, port, settings = {}, socketMode = "private", isRecovered = false } = options;
   ensureFolder(dir, 0o700);
   if ((await observeServer(options)) === "running") return options.group?.take(ensureMark(dir), uidOf(options));
   const version = await engineVersionOf(options.binDir);
@@ -96,10 +122,12 @@ async function ensureServer(options: LocalServerOptions, signal?: AbortSignal): 
     const mark = ensureMark(dir);
     ensureFolder(socketDir, socketMode === "shared" ? 0o711 : 0o700, options.uid);
     if ((await observeServer(options)) === "running") return;
-    configure(confinement, dir, { port, socketDir, socketMode, overrides: settings });
+    configure(confinement, dir, { port, socketDir, socketMode, overrides: settings, isRecovered });
     await initialise(confinement, dir, socketDir);
     requireSameVersion(dir, version);
-    await startServer({ dir, socketDir, port, confinement, mark, uid: uidOf(options), signal, group: options.group });
+    const attempts = isRecovered ? 1 : 5;
+    const plan = { dir, socketDir, port, confinement, mark, uid: uidOf(options), signal, group: options.group };
+    await startServer({ ...plan, attempts });
   });
 }
 

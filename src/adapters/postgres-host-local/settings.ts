@@ -7,6 +7,8 @@ export interface ServerSettings {
   readonly socketFolder: string;
   readonly socketMode: "private" | "shared";
   readonly overrides: Readonly<Record<string, string>>;
+  /** See `LocalServerOptions`. */
+  readonly isRecovered: boolean;
 }
 
 /** The number in the socket's file name for a server without a TCP port. */
@@ -30,6 +32,9 @@ export function postgresqlConf(settings: ServerSettings): string {
     .join("\n")}\n`;
 }
 
+/** A slot keeps the log until it is stored elsewhere, up to the limit; then the log goes, and the writes go on. */
+export const keptLog = { max_replication_slots: "1", max_slot_wal_keep_size: "512MB" };
+
 const everyServer = {
   password_encryption: "scram-sha-256",
   max_connections: "30",
@@ -40,7 +45,7 @@ const everyServer = {
   max_wal_size: "256MB",
   min_wal_size: "32MB",
   max_wal_senders: "0",
-  max_replication_slots: "0",
+  ...keptLog,
   max_prepared_transactions: "0",
   max_parallel_workers: "0",
   max_parallel_workers_per_gather: "0",
@@ -61,9 +66,9 @@ const everyServer = {
 };
 
 /** Returns `pg_hba.conf`, in which the first matching line decides. Grants determine which database a role may enter. */
-export function pgHbaConf(): string {
+export function pgHbaConf({ isRecovered }: Pick<ServerSettings, "isRecovered">): string {
   return [
-    `local all ${superuser} scram-sha-256`,
+    `local all ${superuser} ${isRecovered ? "trust" : "scram-sha-256"}`,
     `host all ${superuser} all reject`,
     "local all all scram-sha-256",
     "host all all 127.0.0.1/32 scram-sha-256",

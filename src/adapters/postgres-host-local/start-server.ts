@@ -17,12 +17,12 @@ export interface StartPlan extends ServerAddress {
   readonly confinement: Confinement;
   readonly mark: string;
   readonly uid: number;
+  readonly attempts: number;
   readonly group?: ControlGroup | undefined;
   /** Stops waiting; the server continues to start, and the next call adopts it. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const attempts = 5;
 // The fifth line of `postmaster.pid`.
 const socketFolderLine = 4;
 // A server that does not respond for this long while it is not recovering hangs.
@@ -34,7 +34,7 @@ const readyTimeoutMs = 300_000;
  */
 export async function startServer(plan: StartPlan): Promise<void> {
   let reason = "";
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+  for (let attempt = 1; attempt <= plan.attempts; attempt += 1) {
     const logStart = logSize(plan.dir);
     const outcome = await bringUp(plan);
     if (outcome === "ready") return remember(plan);

@@ -96,6 +96,7 @@ export function createServerPostgresHost(options: ServerPostgresHostOptions): Se
       return at !== undefined && ensured.get(id)?.at === at;
     },
     tlsOf: () => options.server.tls,
+    history: () => null,
     stop: (id) => takeBack(id, closeProject),
     destroy: (id) => takeBack(id, destroyProject),
     list: () => inServer(listOwned),

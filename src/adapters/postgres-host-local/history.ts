@@ -1,0 +1,212 @@
+import { constants } from "node:fs";
+import { open, stat, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import pg, { type Client } from "pg";
+import { start } from "../../kit/exec.ts";
+import {
+  HistoryNeedsRestart,
+  segmentName,
+  type CopyOptions,
+  type CopySummary,
+  type DatabaseHistory,
+  type LogPosition,
+  type LogShape,
+} from "../../ports/database-history.ts";
+import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
+import { checkedContent, endOf, halt } from "../../postgres/client-program.ts";
+import {
+  chooseConfinement,
+  programEnvironment,
+  readOnly,
+  sandboxOf,
+  usersIn,
+  type Confinement,
+} from "../../postgres/confinement.ts";
+import { withConnection } from "../../postgres/connection.ts";
+import { compressArchive } from "../../postgres/dump.ts";
+import { lightCommand } from "../../sandbox/light-sandbox.ts";
+import { instanceFiles } from "./instance-files.ts";
+import { discardRecovered, recover } from "./recovered.ts";
+import type { HistoryPlace, Instance } from "./server.ts";
+import { keptLog } from "./settings.ts";
+
+/** The replication slot that keeps the log. Only a superuser can drop it. */
+const slot = "berth_history";
+
+/** Keeps the history of local instances. The control plane reads the log where the server writes it, so a server needs no archiver. */
+export function createLocalHistory(place: HistoryPlace): DatabaseHistory {
+  const seen = new Map<string, Seen>();
+  const running = (id: string) => {
+    const instance = place.find(id);
+    if (instance === undefined) throw new Error(`there is no database ${id} on this machine`);
+    return instance;
+  };
+  return {
+    position: ({ id }) => position(running(id), seen),
+    readSegment: ({ id }, log, end) => readSegment(running(id), log, end),
+    async release({ id }, before) {
+      const statement = "SELECT pg_replication_slot_advance($1, ('0/0'::pg_lsn + $2::numeric))";
+      const instance = running(id);
+      seen.delete(instance.dir);
+      await asSuperuser(instance, (client) => client.query(statement, [slot, before]));
+    },
+    async end({ id }) {
+      const instance = place.find(id);
+      if (instance !== undefined && (await instance.server.observe()) === "running")
+        await asSuperuser(instance, (client) => client.query(dropSlot, [slot]));
+    },
+    copy: ({ id }, options) => copy(place, running(id), options),
+    recover: (spec, from) => recover(place, { instance: running(spec.id), spec, from }),
+    async discardRecovered(id) {
+      const instance = place.find(id);
+      if (instance !== undefined) await discardRecovered(place, instance);
+    },
+  };
+}
+
+/** What was last asked of a server, and the time stamps of its newest log files just before. */
+interface Seen {
+  readonly position: LogPosition;
+  readonly stamps: string;
+}
+
+// The kernel's clock for time stamps ticks every 1 to 10 ms: a later write within the same tick leaves the same stamp.
+const settledMs = 100;
+
+async function position(instance: Instance, seen: Map<string, Seen>): Promise<LogPosition> {
+  const known = seen.get(instance.dir);
+  const at = new Date();
+  if (known !== undefined && instance.server.hasProcess()) {
+    const stamps = await newestStamps(instance, known.position);
+    if (stamps === known.stamps) return { ...known.position, at };
+  }
+  seen.delete(instance.dir);
+  const found = await asSuperuser(instance, askPosition);
+  const stamps = await newestStamps(instance, found);
+  const again = await asSuperuser(instance, askPosition);
+  // Remember it only if nothing was written while the stamps were read.
+  if (again.end === found.end && Date.now() - lastOf(stamps) > settledMs)
+    seen.set(instance.dir, { position: again, stamps });
+  return again;
+}
+
+/** Returns the modification times of the segment being written and the next one, in ns. */
+async function newestStamps({ dir }: Instance, log: LogPosition): Promise<string> {
+  const stamps = [log.end - 1, log.end - 1 + log.segment_bytes].map(async (at) => {
+    const file = join(instanceFiles(dir).data, "pg_wal", segmentName(log, at));
+    return stat(file, { bigint: true }).then(
+      ({ mtimeNs }) => mtimeNs,
+      () => 0n,
+    );
+  });
+  return (await Promise.all(stamps)).join(" ");
+}
+
+const lastOf = (stamps: string) => Math.max(...stamps.split(" ").map((stamp) => Number(BigInt(stamp) / 1_000_000n)));
+
+const number = (lsn: string) => `(${lsn} - '0/0'::pg_lsn)::text`;
+const shape = `(SELECT system_identifier::text FROM pg_control_system()) AS system, timeline_id AS timeline,
+  (SELECT setting::int FROM pg_settings WHERE name = 'wal_segment_size') AS segment_bytes`;
+// The transaction's start lies before the reading of the position.
+const positionQuery = `SELECT now() AS at, ${number("pg_current_wal_flush_lsn()")} AS end, ${shape},
+    ${number("s.restart_lsn")} AS kept_from
+  FROM pg_control_checkpoint() LEFT JOIN pg_replication_slots s ON s.slot_name = '${slot}' AND s.wal_status <> 'lost'`;
+
+const dropSlot = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1";
+
+async function askPosition(client: Client): Promise<LogPosition> {
+  const { rows } = await client.query<{ at: Date; end: string; kept_from: string | null } & LogShape>(positionQuery);
+  const row = rows[0] as (typeof rows)[number];
+  if (row.kept_from !== null) return { ...row, end: Number(row.end), kept_from: Number(row.kept_from) };
+  await client.query(dropSlot, [slot]);
+  // In the data folder, too: a server with a slot does not start without room for it, whoever wrote its configuration.
+  for (const [name, value] of Object.entries(keptLog)) await client.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+  // 55000: the server was started without room for a slot.
+  await client.query("SELECT pg_create_physical_replication_slot($1, true)", [slot]).catch((error: unknown) => {
+    throw (error as { code?: string }).code === "55000" ? new HistoryNeedsRestart() : error;
+  });
+  return askPosition(client);
+}
+
+function asSuperuser<T>({ server }: Instance, work: (client: Client) => Promise<T>): Promise<T> {
+  // Not the project's own database, which its owner may drop.
+  return withConnection(server.superuserConnection("template1"), work);
+}
+
+async function readSegment({ dir }: Instance, log: LogShape, end: number): Promise<Buffer> {
+  const name = segmentName(log, end - 1);
+  const length = end - Math.floor((end - 1) / log.segment_bytes) * log.segment_bytes;
+  const path = join(instanceFiles(dir).data, "pg_wal", name);
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(length), position: 0 });
+    if (bytesRead !== length) throw new Error(`the log segment ${name} is shorter than it must be`);
+    return buffer;
+  } finally {
+    await file?.close();
+  }
+}
+
+/** What a copy leaves out, as pg_basebackup does: the log and what the server makes anew. */
+const leftOut = [
+  ...["pg_wal", "pg_replslot", "pg_dynshmem", "pg_notify", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"].map(
+    (folder) => `./${folder}/*`,
+  ),
+  ...["./postmaster.pid", "./postmaster.opts", "./backup_label", "./backup_label.old", "./backup_manifest"],
+  ...["*/pgsql_tmp*", "*/pg_internal.init*"],
+];
+
+async function copy(place: HistoryPlace, instance: Instance, { consume, signal }: CopyOptions): Promise<CopySummary> {
+  // The session that begins a backup must end it. Its queries wait for checkpoints, so they have no time limit.
+  const client = new pg.Client({ ...instance.server.superuserConnection("template1"), connectionTimeoutMillis: 30_000 });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const begun = await client.query<{ start: string } & LogShape>(
+      `SELECT ${number("pg_backup_start('berth', fast => true)")} AS start, ${shape} FROM pg_control_checkpoint()`,
+    );
+    await streamFolder(await confinementOf(place, instance), instance, { consume, signal });
+    const ended = await client.query<{ stop: string; backup_label: string; at: Date }>(
+      `SELECT ${number("lsn")} AS stop, labelfile AS backup_label, clock_timestamp() AS at FROM pg_backup_stop(wait_for_archive => false)`,
+    );
+    const { start: from, ...log } = begun.rows[0] as { start: string } & LogShape;
+    const { stop, backup_label, at } = ended.rows[0] as (typeof ended.rows)[number];
+    return { ...log, start: Number(from), stop: Number(stop), backup_label, at };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+const confinementOf = ({ binDir, bwrap }: HistoryPlace, { uid }: Instance) => chooseConfinement({ binDir, bwrap, uid });
+
+/** Streams the folder as the server's own user, which can read nothing else. */
+async function streamFolder(confinement: Confinement, { dir }: Instance, options: CopyOptions): Promise<void> {
+  const { data, config } = instanceFiles(dir);
+  const folder = confinement.bwrap === null ? data : "/berth/data";
+  const excluded = leftOut.map((pattern) => `--exclude=${pattern}`);
+  const tar = { file: "/bin/tar", args: ["--create", "--file=-", `--directory=${folder}`, "--anchored", ...excluded, "."] };
+  const binds = [...usersIn(config), readOnly(data, folder)];
+  const command = confinement.bwrap === null ? tar : lightCommand({ ...sandboxOf(confinement), binds }, tar);
+  const child = start(command, { env: programEnvironment, ownGroup: true });
+  child.stdin.end();
+  const ended = endOf(child, options.signal);
+  const check = async () => {
+    const { exitCode, stderr } = await ended;
+    options.signal.throwIfAborted();
+    // 1: a file changed, or was removed, while tar read it. The log repairs that.
+    if (exitCode !== 0 && exitCode !== 1) throw new DatabaseWorkFailed("away", `tar failed: ${stderr.slice(0, 500)}`);
+  };
+  try {
+    await options.consume(Readable.from(compressArchive(checkedContent(child.stdout, check)), { objectMode: false }));
+  } catch (error) {
+    halt(child);
+    throw error;
+  } finally {
+    await ended;
+  }
+}

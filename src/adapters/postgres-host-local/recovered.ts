@@ -1,0 +1,137 @@
+import { chownSync, writeFileSync } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createZstdDecompress } from "node:zlib";
+import { pipeline } from "node:stream/promises";
+import { runOk } from "../../kit/exec.ts";
+import { runFolder } from "../../kit/run-folder.ts";
+import type { RecoveredInstance, RecoverySource } from "../../ports/database-history.ts";
+import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import {
+  chooseConfinement,
+  programEnvironment,
+  sandboxOf,
+  usersIn,
+  writable,
+  type Confinement,
+} from "../../postgres/confinement.ts";
+import { projectWork } from "../../postgres/project-work.ts";
+import { lightCommand } from "../../sandbox/light-sandbox.ts";
+import { placesOf } from "./confinement.ts";
+import { configure } from "./initialise.ts";
+import { ensureFolder, instanceFiles } from "./instance-files.ts";
+import { createLocalServer, type HistoryPlace, type Instance, type LocalServerOptions } from "./server.ts";
+import { socketOnlyPort } from "./settings.ts";
+
+const folderOf = ({ dir }: Instance) => join(dir, "recovered");
+
+/** How PostgreSQL 15 says that the log has no transaction after the moment asked for: then all of it is wanted. */
+const endedBefore = "recovery ended before configured recovery target was reached";
+
+export async function recover(
+  place: HistoryPlace,
+  { instance, spec, from }: { instance: Instance; spec: DatabaseSpec; from: RecoverySource },
+): Promise<RecoveredInstance> {
+  await discardRecovered(place, instance);
+  const options = optionsOf(place, instance);
+  const { dir, socketDir } = options;
+  const confinement = await chooseConfinement({ binDir: place.binDir, bwrap: place.bwrap, uid: instance.uid });
+  ensureFolder(dir, 0o700);
+  configure(confinement, dir, { port: null, socketDir, socketMode: "private", overrides: {}, isRecovered: true });
+  await unpack(confinement, dir, from);
+  const log = await placeSegments(dir, from);
+  const run = (until: Date | null) =>
+    createLocalServer({ ...options, settings: settingsOf(placesOf(confinement, dir, socketDir).config, until, log) });
+  let server = run(from.until);
+  try {
+    await server.ensure(from.signal).catch(async (error: unknown) => {
+      if (from.until === null || !String(error).includes(endedBefore)) throw error;
+      server = run(null);
+      await server.ensure(from.signal);
+    });
+  } catch (error) {
+    from.signal.throwIfAborted();
+    throw new DatabaseWorkFailed("refused", `The copy cannot be recovered: ${(error as Error).message}`, error);
+  }
+  const copy = { ...instance, server, dir, port: socketOnlyPort, socketDir };
+  const work = projectWork(() => place.projectServer(copy));
+  return {
+    listDatabases: () => work.listDatabases(spec),
+    dump: (database, dump) => work.dump({ ...spec, database_name: database }, dump),
+  };
+}
+
+export async function discardRecovered(place: HistoryPlace, instance: Instance): Promise<void> {
+  const { dir, socketDir } = optionsOf(place, instance);
+  await createLocalServer(optionsOf(place, instance)).stop();
+  await rm(dir, { recursive: true, force: true });
+  await rm(socketDir, { recursive: true, force: true });
+}
+
+function optionsOf(place: HistoryPlace, instance: Instance): LocalServerOptions {
+  const { binDir, bwrap } = place;
+  const dir = folderOf(instance);
+  const socketDir = join(runFolder(place.dir, place.runBase), `${place.idOf(instance)}-recovered`);
+  // Its processes count towards the limits of the instance, which outlive it.
+  const group = place.groups && { group: { ...place.groups.of(place.idOf(instance)), remove: async () => {} } };
+  return { binDir, bwrap, dir, socketDir, port: null, uid: instance.uid, isRecovered: true, ...group };
+}
+
+// The copy's own contents are the tenant's: files of ours are in the folder before it, and tar runs as the server's user.
+async function unpack(confinement: Confinement, dir: string, from: RecoverySource): Promise<void> {
+  const { data, config } = instanceFiles(dir);
+  ensureFolder(data, 0o700, confinement.uid);
+  for (const [name, text] of [
+    ["backup_label", from.backup_label],
+    ["recovery.signal", ""],
+  ] as const) {
+    const path = join(data, name);
+    writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+    if (confinement.uid !== null) chownSync(path, confinement.uid, confinement.uid);
+  }
+  const folder = confinement.bwrap === null ? data : "/berth/data";
+  const tar = { file: "/bin/tar", args: ["--extract", "--file=-", `--directory=${folder}`, "--no-same-owner"] };
+  const binds = [...usersIn(config), writable(data, folder)];
+  const command = confinement.bwrap === null ? tar : lightCommand({ ...sandboxOf(confinement), binds }, tar);
+  const unpacked = createZstdDecompress();
+  const feeding = pipeline(from.archive, unpacked);
+  const [fed, extracted] = await Promise.allSettled([
+    feeding,
+    runOk(command, { env: programEnvironment, stdin: unpacked, signal: from.signal }),
+  ]);
+  from.signal.throwIfAborted();
+  if (fed.status === "rejected") throw fed.reason;
+  if (extracted.status === "rejected") throw extracted.reason;
+}
+
+/** Puts the segments where the server can read but not change them. */
+async function placeSegments(dir: string, { segments, segment_bytes, signal }: RecoverySource): Promise<string> {
+  const folder = join(instanceFiles(dir).config, "log");
+  ensureFolder(folder, 0o755);
+  for await (const { name, content } of segments) {
+    signal.throwIfAborted();
+    const file = await open(join(folder, name), "wx", 0o644);
+    try {
+      await file.writeFile(content);
+      // Recovery ends at the first record that is not whole.
+      await file.truncate(segment_bytes);
+    } finally {
+      await file.close();
+    }
+  }
+  return "log";
+}
+
+function settingsOf(config: string, until: Date | null, log: string): Record<string, string> {
+  const time = until?.toISOString().replace("T", " ").replace("Z", "+00");
+  const target = time === undefined ? {} : { recovery_target_time: time, recovery_target_action: "promote" };
+  return {
+    ...target,
+    restore_command: `cp "${config}/${log}/%f" "%p"`,
+    recovery_target_timeline: "current",
+    // It answers only once it is whole, and is thrown away after a crash.
+    hot_standby: "off",
+    fsync: "off",
+    autovacuum: "off",
+  };
+}
