@@ -30,3 +30,12 @@ export function deploymentNumber(text: string): number {
     "`berth deployments` lists the numbers. Name a project with `-p <slug>`.",
   );
 }
+
+/** Converts a time for the API. A duration is relative to the platform's clock; a time without a zone is in this machine's. */
+export function instant(text: string | undefined, name: string): string | undefined {
+  if (text === undefined || /^[1-9]\d{0,4}[smhd]$/.test(text)) return text;
+  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw usageError(`${name} must be a duration such as 15m or 2h, or a time such as 2026-01-31T09:00:00Z.`);
+  return new Date(ms).toISOString();
+}

@@ -29,6 +29,7 @@ export interface RowCommand<N extends RouteName, Thing> extends CommandText {
 export interface Target<Thing> {
   readonly words: Words;
   readonly thing: Thing;
+  readonly options: Options;
   readonly baseUrl: string;
 }
 
@@ -108,7 +109,7 @@ function addRow<N extends RouteName, Thing>(
     const input: AnyInput = given.input?.(options, words) ?? {};
     const client = await ctx.client();
     const thing = (await given.find?.(client, command.args[0] ?? "")) as Thing;
-    const target = { words, thing, baseUrl: client.baseUrl };
+    const target = { words, thing, options, baseUrl: client.baseUrl };
     await ask(target, options);
     const params = { ...paramsOf(row.path, words, thing), ...input.params };
     const call = () => client.send(row, { ...input, params, signal: ctx.signal }) as Promise<Answer<N>>;

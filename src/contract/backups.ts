@@ -1,6 +1,6 @@
 import { limits } from "./limits.ts";
 import { z } from "zod";
-import { id, idCursor, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
+import { id, idCursor, instant, pageQuery, nextCursor, ofProject, slugParam, timestamp } from "./fields.ts";
 import { backupStates, statesOf } from "./states.ts";
 import { row } from "./table.ts";
 
@@ -62,7 +62,24 @@ const databaseName = z.string().max(63);
 const visible = /^[\x21-\x7e]+$/;
 /** A backup's id in a request body. */
 export const backupId = id.regex(visible, "must be the id of a backup");
-const furtherDatabase = z.object({ database: databaseName, backup_id: id.nullable(), created_at: timestamp });
+const furtherDatabase = z.object({
+  database: databaseName,
+  backup_id: id.nullable(),
+  /** The moment that it shows, if it was restored to one. */
+  shows: timestamp.nullable(),
+  created_at: timestamp,
+});
+
+const archive = z.object({
+  /** `unavailable`: the server is the operator's own. `starting`: the first copy is being made. `behind`: see `reason`. */
+  status: z.enum(["off", "unavailable", "starting", "healthy", "behind"]),
+  reason: z.string().nullable(),
+  /** The spans in which every moment can be restored, oldest first; what lies between two of them is a gap. */
+  windows: z.array(z.object({ from: timestamp, to: timestamp })).readonly(),
+  gaps: z.array(z.object({ from: timestamp, to: timestamp, reason: z.string() })).readonly(),
+  stored_bytes: count,
+  retention_days: count,
+});
 const idParam = z.object({ id });
 
 export const rows = [
@@ -104,12 +121,21 @@ export const rows = [
     request: "POST /v1/projects/:slug/restore",
     may: "member backups:write",
     approval: true,
-    body: z.strictObject({ backup_id: backupId.optional() }),
+    body: z
+      .strictObject({
+        backup_id: backupId.optional(),
+        /** The moment to restore. */
+        at: instant.optional(),
+        /** The moment before this deployment, by its number. */
+        before_deployment: z.number().int().min(1).max(2_147_483_647).optional(),
+      })
+      .refine((given) => Object.keys(given).length < 2, "must have only one of backup_id, at and before_deployment"),
     result: z.object({
       database: databaseName.nullable(),
       /** Where restored files are, below `$STORAGE_DIR`. */
       folder: z.string().nullable(),
-      backup_id: id,
+      backup_id: id.nullable(),
+      shows: timestamp.nullable(),
     }),
     success: [201],
     errors: [
@@ -117,13 +143,14 @@ export const rows = [
       "operation_in_progress",
       "conflict",
       "backup_damaged",
+      "target_outside_window",
       "storage_full",
       "disk_limit_reached",
     ],
     activity: "backup.restore_requested",
     waits: true,
     summary:
-      "Restore a backup (by default the database's newest) into a new database, or files into a new folder below `$STORAGE_DIR/.restored`; the live data is not changed",
+      "Restore a backup (by default the database's newest) or any moment of the database into a new database, or files into a new folder below `$STORAGE_DIR/.restored`; the live data is not changed",
   }),
   row({
     name: "backups.verify",
@@ -137,6 +164,28 @@ export const rows = [
     waits: true,
     summary:
       "Verify a backup: restore it into a scratch database, compare the rows of each table, and drop that database; or read all files and compare their checksums",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.archive",
+    request: "GET /v1/projects/:slug/database/archive",
+    may: "member backups:read",
+    result: archive,
+    errors: ["no_database"],
+    summary: "Show which moments of the project's database can be restored",
+  }),
+  row({
+    ...ofProject,
+    name: "backups.set_archive",
+    request: "PATCH /v1/projects/:slug/database/archive",
+    may: "owner backups:write",
+    approval: true,
+    body: z.strictObject({ enabled: z.boolean() }),
+    result: archive,
+    errors: ["no_database", "conflict"],
+    activity: "database.archive_set",
+    summary:
+      "Keep the database's history, so that any moment can be restored, or stop keeping it; a database that was created before Berth could do that restarts once",
   }),
   row({
     ...ofProject,

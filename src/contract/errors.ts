@@ -169,6 +169,13 @@ export const errors = {
     hint: "Use another backup, and create a new backup soon.",
     next: "backups.list",
   },
+  target_outside_window: {
+    status: 409,
+    retry: "after_change",
+    meaning: "The database cannot be restored to that moment.",
+    hint: "Choose a moment within the window: `berth backups archive` shows it.",
+    next: "backups.archive",
+  },
   last_owner_token: {
     status: 409,
     retry: "after_change",

@@ -98,3 +98,12 @@ export const queryFlag = z
   .transform((value) => value === "true")
   .pipe(z.boolean())
   .default(false);
+
+/** A moment: a timestamp, or how long before now. */
+export const instant = z
+  .string()
+  .regex(
+    /^(?:[1-9]\d{0,4}[smhd]|\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-][01]\d:[0-5]\d))$/,
+    "use an instant such as 2026-01-31T09:00:00Z, or a duration before now such as 90s, 15m, 2h, 7d",
+  )
+  .refine((text) => /[smhd]$/.test(text) || !Number.isNaN(Date.parse(text)), "this instant does not exist");

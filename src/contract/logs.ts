@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp } from "./fields.ts";
+import { ofProject, optionalQueryInteger, queryFlag, queryInteger, timestamp, instant } from "./fields.ts";
 import { limits } from "./limits.ts";
 import { row } from "./table.ts";
 
@@ -10,15 +10,6 @@ const line = z.object({
   replica: z.number().int().nullable(),
   text: z.string(),
 });
-
-const when = z
-  .string()
-  .regex(
-    /^(?:[1-9]\d{0,4}[smhd]|\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-][01]\d:[0-5]\d))$/,
-    "use an instant such as 2026-01-31T09:00:00Z, or a duration before now such as 90s, 15m, 2h, 7d",
-  )
-  .refine((text) => /[smhd]$/.test(text) || !Number.isNaN(Date.parse(text)), "this instant does not exist")
-  .optional();
 
 export const rows = [
   row({
@@ -35,8 +26,8 @@ export const rows = [
         .regex(/^[A-Za-z0-9_-]{1,32}$/, "use the name of a process type")
         .optional(),
       replica: optionalQueryInteger(0, limits.replicas - 1),
-      since: when,
-      until: when,
+      since: instant.optional(),
+      until: instant.optional(),
       grep: z.string().min(1).max(200).optional(),
       follow: queryFlag,
     }),

@@ -6,6 +6,7 @@ import { diskFault } from "../kit/disk-fault.ts";
 import { shareRuns } from "../kit/share-runs.ts";
 import { approvalsTask } from "../reconcile/approvals/approvals-task.ts";
 import { appsTask } from "../reconcile/apps/apps-task.ts";
+import { archivesTask } from "../reconcile/archives/archives-task.ts";
 import { backupsTask } from "../reconcile/backups/backups-task.ts";
 import { buildsTask } from "../reconcile/builds/builds-task.ts";
 import { certificatesTask } from "../reconcile/certificates/certificates-task.ts";
@@ -77,6 +78,7 @@ function tasksOfPrimary(platform: Platform, wake: Wake): readonly Task[] {
     buildsTask(platform, () => wake("builds")),
     runsTask(platform, () => wake("runs")),
     backupsTask(platform, () => wake("backups")),
+    archivesTask(platform),
     platformBackupsTask(platform),
     logsTask(platform),
     imagesTask(platform),

@@ -58,6 +58,12 @@ export const retentionSettings = {
   backupKeepDaily: whole("BERTH_BACKUP_KEEP_DAILY", 7, [1, 3650]).means(
     "For how many days the daily backups are kept.",
   ),
+  archiveDays: whole("BERTH_ARCHIVE_DAYS", 7, [0, 365]).means(
+    "For how many days back any moment of a database can be restored. 0: no log of databases is stored, only their backups.",
+  ),
+  archiveSeconds: whole("BERTH_ARCHIVE_SECONDS", 5, [1, 60]).means(
+    "How often what databases have written is stored: how much can be lost with the disk, when backups are in S3.",
+  ),
   backupHours: whole("BERTH_BACKUP_HOURS", 6, [1, 240]).means("How long one backup, restore or verification may take."),
   finalBackupDays: whole("BERTH_FINAL_BACKUP_DAYS", 365, [0, 36_500]).means(
     "For how many days the final backup of a purged project is kept. 0: for ever.",

@@ -130,6 +130,7 @@ function settingsOf(config: Config): Platform["settings"] {
     backups: {
       window: config.backupWindow,
       retention: { daily: config.backupKeepDaily, weekly: 4, manual: 20 },
+      ...{ archiveDays: config.archiveDays, archiveEveryMs: config.archiveSeconds * 1000 },
       finalRetention: { days: config.finalBackupDays, bytes: mibToBytes(config.finalBackupsMib) },
       concurrent: 2,
       timeoutMs: seconds(config.backupHours * 3600),

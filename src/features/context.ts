@@ -63,6 +63,8 @@ export interface HandlerPlatform {
     readonly backups: {
       /** How many manual backups of each project are kept. */
       readonly retention: { readonly manual: number };
+      /** For how many days any moment of a database can be restored; 0: databases have only their backups. */
+      readonly archiveDays: number;
     };
     /** Registries in private networks that builds may reach, as `host[:port]`. */
     readonly privateRegistries: readonly string[];

@@ -8,6 +8,8 @@ export type IdPrefix =
   | "bak"
   | "bop"
   | "pbk"
+  | "arc"
+  | "abs"
   | "tok"
   | "key"
   | "org"

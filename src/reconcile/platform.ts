@@ -132,6 +132,10 @@ export interface BackupSettings {
   readonly window: BackupWindow | null;
   readonly retention: Retention;
   readonly finalRetention: FinalRetention;
+  /** For how many days any moment of a database can be restored; 0: databases have only their backups. */
+  readonly archiveDays: number;
+  /** How often the log of databases is stored. */
+  readonly archiveEveryMs: number;
   readonly concurrent: number;
   /** How long one backup, restore or verification may take. */
   readonly timeoutMs: number;

@@ -28,6 +28,7 @@ export type Topic =
   | "metrics"
   | "images"
   | "platform_backups"
+  | "archives"
   | "outcomes";
 export type WakeupListener = (id: string) => void;
 

@@ -121,6 +121,23 @@ export function dataRows(subject: () => Subject): void {
     await subject().expect(204, "DELETE", `/v1/projects/shop/database/restored/${named.body.database}`);
   });
 
+  it("POST restore with `at` restores a moment, GET and PATCH archive show and set which ones there are", async () => {
+    const path = "/v1/projects/shop/database/archive";
+    const starting = await subject().expect(200, "GET", path);
+    assert.ok(["starting", "healthy"].includes(starting.body.status), starting.body.status);
+    const refused = await subject().expect(409, "POST", "/v1/projects/shop/restore", { body: { at: "365d" } });
+    assert.equal(refused.body.code, "target_outside_window");
+    const window = await eventually("a window", async () => (await subject().expect(200, "GET", path)).body.windows[0]);
+    const { body } = await subject().expect(201, "POST", "/v1/projects/shop/restore", { body: { at: window.from } });
+    assert.deepEqual([body.backup_id, body.shows], [null, window.from]);
+    const restored = await subject().expect(200, "GET", `${item}?limit=1&database=${body.database}`);
+    assert.equal(restored.body.total, firstItems);
+    await subject().expect(204, "DELETE", `/v1/projects/shop/database/restored/${body.database}`);
+    const off = await subject().expect(200, "PATCH", path, { body: { enabled: false } });
+    assert.equal(off.body.status, "off");
+    await subject().expect(200, "PATCH", path, { body: { enabled: true } });
+  });
+
   it("A restored database can be promoted, and the previous database again", async () => {
     const { databases } = (await subject().expect(200, "GET", "/v1/projects/shop/database/restored")).body;
     const [{ database }] = databases;

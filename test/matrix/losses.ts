@@ -56,6 +56,7 @@ export const losses: Readonly<Record<string, Loss>> = {
   "data.delete": "asks",
   "backups.create": { adds: "a backup; refused where an earlier one would be deleted for it" },
   "backups.restore": "asks",
+  "backups.set_archive": "asks",
   "backups.verify": { adds: "the result of a verification" },
   "backups.promote": "asks",
   "backups.drop": "asks",

@@ -394,6 +394,23 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ backup }) => `/v1/backups/${backup}/verify`,
     allowed: 409,
   },
+  "backups.archive": {
+    ...ofProject,
+    scope: "backups:read",
+    method: "GET",
+    path: inProject("/database/archive"),
+    allowed: 200,
+  },
+  "backups.set_archive": {
+    ...ofProject,
+    access: "owner",
+    scope: "backups:write",
+    approval: true,
+    method: "PATCH",
+    path: inProject("/database/archive"),
+    body: () => ({ enabled: true }),
+    allowed: 200,
+  },
   "backups.restored": {
     ...ofProject,
     scope: "backups:read",

@@ -101,7 +101,7 @@ export const testSettings: ReconcileSettings = {
   health: { everyMs: 50, timeoutMs: 5000, budgetMs: 60_000 },
   steadyMs: 0,
   backups: {
-    ...{ window: null, retention: { daily: 7, weekly: 4, manual: 20 } },
+    ...{ window: null, retention: { daily: 7, weekly: 4, manual: 20 }, archiveDays: 7, archiveEveryMs: 60_000 },
     ...{ finalRetention: { days: 365, bytes: 1e9 }, concurrent: 2, timeoutMs: 120_000 },
   },
   releaseTimeoutMs: 60_000,

@@ -116,7 +116,7 @@ async function createPlatform(
     domains: testDomains,
     settings: {
       disk: testDiskLimits,
-      backups: { retention: { manual: 20 } },
+      backups: { retention: { manual: 20 }, archiveDays: 7 },
       outgoingNetworks: [],
       privateRegistries: ["registry.internal:5000"],
       purgeDays: 30,

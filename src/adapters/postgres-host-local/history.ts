@@ -82,9 +82,10 @@ async function position(instance: Instance, seen: Map<string, Seen>): Promise<Lo
     if (stamps === known.stamps) return { ...known.position, at };
   }
   seen.delete(instance.dir);
-  const found = await asSuperuser(instance, askPosition);
-  const stamps = await newestStamps(instance, found);
-  const again = await asSuperuser(instance, askPosition);
+  const { found, stamps, again } = await asSuperuser(instance, async (client) => {
+    const found = await askPosition(client);
+    return { found, stamps: await newestStamps(instance, found), again: await askPosition(client) };
+  });
   // Remember it only if nothing was written while the stamps were read.
   if (again.end === found.end && Date.now() - lastOf(stamps) > settledMs)
     seen.set(instance.dir, { position: again, stamps });

@@ -10,6 +10,7 @@ import { paintStatus, type Paint } from "../render/paint.ts";
 import { withProgress } from "../render/progress.ts";
 import { facts, table } from "../render/table.ts";
 import { duration, oneLine, relativeTime } from "../render/text.ts";
+import { addArchive } from "./archive.ts";
 import { addDownload } from "./backup-download.ts";
 import { addRestored } from "./restored.ts";
 import { counted } from "../../kit/counted.ts";
@@ -30,6 +31,7 @@ export function addBackups(program: Command, ctx: CliContext): void {
   addVerify(backups, ctx);
   addDownload(backups, ctx);
   addRestored(backups, ctx);
+  addArchive(backups, ctx);
 }
 
 function addList(backups: Command, ctx: CliContext): void {

@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import { currentProject } from "../current-project.ts";
 import { isPassing, patienceMs } from "../follow.ts";
 import { usageError } from "../failures.ts";
-import { wholeNumber } from "../input.ts";
+import { instant, wholeNumber } from "../input.ts";
 
 const pauseMs = 1000;
 const mostLines = 5000;
@@ -58,15 +58,6 @@ function queryOf(options: LogOptions): Followed["query"] {
   const replica =
     options.replica === undefined ? undefined : wholeNumber(options.replica, "--replica", { least: 0, most: 7 });
   return { source, limit, process, replica, grep, ...range };
-}
-
-/** Converts a time for the API. A duration is relative to the platform's clock; a time without a zone is in this machine's. */
-function instant(text: string | undefined, name: string): string | undefined {
-  if (text === undefined || /^[1-9]\d{0,4}[smhd]$/.test(text)) return text;
-  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms))
-    throw usageError(`${name} must be a duration such as 15m or 2h, or a time such as 2026-01-31T09:00:00Z.`);
-  return new Date(ms).toISOString();
 }
 
 /** Prints every stored line of a range, page by page. */

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
+import { deploymentNumber, instant } from "../input.ts";
 import { relativeTime } from "../render/text.ts";
 import { actCommand, listCommand, rowCommand } from "../row-commands.ts";
 
@@ -16,17 +17,32 @@ function addRestore(backups: Command, ctx: CliContext): void {
     row: "backups.restore",
     usage: "restore [id]",
     summary:
-      "Restore a backup into a new database, or a new folder for files; without an id, the database's newest one. The live data stays as it is",
-    examples: ["berth backups restore", "berth backups restore bak_06bq… -p demo"],
-    input: (_, { id }) => ({ body: id === undefined ? {} : { backup_id: id } }),
-    progress: ({ words: { id, slug } }) => `Restoring ${id ?? "the newest backup"} of ${slug}`,
-    text: ({ backup_id, database, folder }, paint) =>
-      `${paint.green("Restored:")} ${backup_id} into ${database === null ? `$STORAGE_DIR/${folder}` : `the database ${database}`}`,
+      "Restore a backup into a new database, or a new folder for files; without an id, the database's newest one. With --at, the database as it was at any moment. The live data stays as it is",
+    examples: [
+      "berth backups restore",
+      "berth backups restore bak_06bq… -p demo",
+      "berth backups restore --at 10m",
+      "berth backups restore --at 2026-01-31T09:00:00Z",
+      "berth backups restore --before-deployment 12",
+    ],
+    input: ({ at, beforeDeployment }, { id }) => ({
+      body: {
+        ...(id === undefined ? {} : { backup_id: id }),
+        ...(at === undefined ? {} : { at: instant(at, "--at") }),
+        ...(beforeDeployment === undefined ? {} : { before_deployment: deploymentNumber(beforeDeployment) }),
+      },
+    }),
+    progress: ({ words: { id = "the newest backup", slug }, options }) =>
+      `Restoring ${(options["at"] ?? options["beforeDeployment"]) === undefined ? id : "that moment"} of ${slug}`,
+    text: ({ backup_id, database, folder, shows }, paint) =>
+      `${paint.green("Restored:")} ${shows === null ? backup_id : `the state of ${shows}`} into ${database === null ? `$STORAGE_DIR/${folder}` : `the database ${database}`}`,
     note: ({ database, folder }) =>
       database === null
         ? `Take what you need: \`berth run 'cp -a "$STORAGE_DIR/${folder}/." "$STORAGE_DIR"'\`, then delete it: \`berth disk remove ${folder}\``
         : `Check it, then make it the live database: \`berth backups promote ${database}\``,
-  });
+  })
+    .option("--at <time>", "the database as it was: 90s, 15m, 2h, 7d ago, or at 2026-01-31T09:00:00Z")
+    .option("--before-deployment <number>", "the database as it was before a deployment");
 }
 
 function addList(backups: Command, ctx: CliContext): void {
@@ -38,7 +54,7 @@ function addList(backups: Command, ctx: CliContext): void {
     items: (answer) => answer.databases,
     columns: {
       DATABASE: ({ database }) => database,
-      FROM: ({ backup_id }) => backup_id ?? "the first one",
+      FROM: ({ backup_id, shows }) => shows ?? backup_id ?? "the first one",
       SINCE: ({ created_at }) => relativeTime(created_at),
     },
     empty: "There is only the live database.",

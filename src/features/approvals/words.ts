@@ -75,8 +75,15 @@ const words: { readonly [N in GatedRoute]: Words } = {
     effect: () => "Berth creates a database beside the live one, which does not change.",
   },
   "backups.restore": {
-    order: ({ detail }) => `Restore the backup of ${minute(detail["taken_at"])} UTC beside the live data`,
+    order: ({ detail }) => `Restore the state of ${minute(detail["taken_at"])} UTC beside the live data`,
     effect: () => "Berth creates a database or a folder beside the live one, which does not change.",
+  },
+  "backups.set_archive": {
+    order: ({ target }) => `Turn the database's history ${target}`,
+    effect: ({ target }) =>
+      target === "off"
+        ? "From now on, only its backups can be restored. What was kept stays until its retention ends."
+        : "Any moment from now on can be restored. The database may restart once, which takes about a second.",
   },
   "backups.promote": {
     order: ({ target }) => `Let the application use the database ${target}`,

@@ -63,12 +63,19 @@ export async function checkArchive(file: ArchiveFile): Promise<void> {
 
 /** Returns the decompressed archive for pg_restore. The stream fails with `ArchiveDamaged` when the file differs from what was stored. */
 export async function unpackArchive(file: ArchiveFile): Promise<Readable> {
+  const unpacked = createZstdDecompress(roomy);
+  const compressed = await openChecked(file);
+  // An error in any part of the pipeline reaches the reader of `unpacked`.
+  pipeline(compressed, unpacked).catch(() => {});
+  return unpacked;
+}
+
+/** Returns a stored file as it is. The stream fails with `ArchiveDamaged` when it differs from what was stored. */
+export async function openChecked(file: ArchiveFile): Promise<Readable> {
   const source = await openStored(file);
   const { tap } = hashing(file.onBytes, file.sha256);
-  const unpacked = createZstdDecompress(roomy);
-  // An error in any part of the pipeline reaches the reader of `unpacked`.
-  pipeline(source, tap, unpacked).catch(() => {});
-  return unpacked;
+  pipeline(source, tap).catch(() => {});
+  return tap;
 }
 
 /** Opens a stored file. Rejects with `ArchiveDamaged` when it is missing. */

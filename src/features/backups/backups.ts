@@ -36,7 +36,32 @@ export {
   unusedPieces,
   type Piece,
 } from "./pieces.ts";
-export { ArchiveDamaged, checkArchive, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
+export {
+  advanceChain,
+  archiveFolder,
+  basesOf,
+  beginBase,
+  beginChain,
+  chainsOf,
+  completeBase,
+  confirmChains,
+  deleteBase,
+  deleteChain,
+  endChain,
+  expireChain,
+  expiredChains,
+  expirePurgedChains,
+  liveNameAt,
+  openChains,
+  setArchiveProblem,
+  shortenChain,
+  unfinishedBases,
+  type ArchiveBase,
+  type ArchiveChain,
+} from "./archive-queries.ts";
+export { needsBase, oldBases, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
+export { ownServer } from "./archive.ts";
+export { ArchiveDamaged, checkArchive, openChecked, openStored, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
 export {
   droppedDatabases,
   forgetAllRestored,

@@ -1,14 +1,18 @@
 import type { Result } from "../../contract/routes.ts";
 import { bytesText } from "../../kit/bytes-text.ts";
 import { restoredFolder } from "../../kit/folder-tar.ts";
+import { instantOf } from "../../kit/instant.ts";
 import { pageOf } from "../../kit/page.ts";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, partMissing } from "../database/database.ts";
-import { deploymentOutcome, isDatabaseUsed, keepDatabase, restartDeployment } from "../deployments/deployments.ts";
+import { deploymentCreatedAt, deploymentOutcome, isDatabaseUsed, keepDatabase, restartDeployment } from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
+import { setArchived } from "./archive-queries.ts";
+import { outsideText } from "./archive-rules.ts";
+import { archiveOf, showArchive } from "./archive.ts";
 import { requestBackup, requestOperation, restorableBackup } from "./backups.ts";
 import { hasRunning, operationOf } from "./operations.ts";
 import {
@@ -48,6 +52,8 @@ export const backups: Handlers<"backups"> = {
   },
 
   async restore(ctx, { body }) {
+    if (body.at !== undefined) return restoreMoment(ctx, new Date(instantOf(body.at, ctx.now)));
+    if (body.before_deployment !== undefined) return restoreMoment(ctx, await before(ctx, body.before_deployment));
     if (body.backup_id === undefined) await requireDatabase(ctx);
     const backup = await chosen(ctx, body.backup_id);
     if (backup.content === "files") await requireRoomForFiles(ctx, backup.size_bytes ?? 0);
@@ -86,6 +92,19 @@ export const backups: Handlers<"backups"> = {
     if (asked === undefined) return ctx.fail("operation_in_progress");
     ctx.note({ project_id: backup.project_id, target: backup.id });
     return { outcome: (signal) => verified(ctx, { id: asked.id, signal }, backup.id) };
+  },
+
+  archive: showArchive,
+
+  async set_archive(ctx, { body: { enabled } }) {
+    const row = await databaseOf(ctx.tx, ctx.project.org_id, ctx.project.id);
+    if (row === undefined) return ctx.fail("no_database");
+    if (row.archived !== enabled) {
+      await setArchived(ctx.tx, ctx.project.key, enabled);
+      await ctx.platform.wakeups.send(ctx.tx, "archives", ctx.project.id);
+    }
+    ctx.note({ target: enabled ? "on" : "off", silent: row.archived === enabled });
+    return showArchive(ctx);
   },
 
   async restored(ctx) {
@@ -200,6 +219,33 @@ async function chosen(ctx: Context<"backups.restore">, id: string | undefined) {
   return backup;
 }
 
+async function before(ctx: Context<"backups.restore">, number: number): Promise<Date> {
+  const { org_id, id } = ctx.project;
+  const createdAt = await deploymentCreatedAt(ctx.tx, { org_id, project_id: id }, number);
+  if (createdAt !== undefined) return new Date(createdAt);
+  return ctx.fail("not_found", {
+    error: `The project has no deployment ${number}.`,
+    hint: "`berth deployments` lists the deployments with their numbers.",
+  });
+}
+
+/** Restores the database to a moment, which may be so recent that its log is still to be stored. */
+async function restoreMoment(ctx: Context<"backups.restore">, at: Date) {
+  await requireDatabase(ctx);
+  const { windows, isOpen } = await archiveOf(ctx.tx, ctx.project.key);
+  const isWithin = windows.some(({ from, to }) => at >= new Date(from) && at <= new Date(to));
+  const isLater = isOpen && windows.length > 0 && at > new Date(windows.at(-1)?.to ?? "") && at <= new Date();
+  if (!isWithin && !isLater) return ctx.fail("target_outside_window", { error: outsideText(windows) });
+  await requireRoom(ctx);
+  await requireRoomInDatabase(ctx);
+  const shows = at.toISOString();
+  const wanted = { ...ctx.project.key, backup_id: null, kind: "restore", restore_to: shows } as const;
+  const asked = await requestOperation(ctx.tx, ctx.platform.wakeups, wanted);
+  if (asked === undefined) return ctx.fail("operation_in_progress");
+  ctx.note({ target: shows, detail: { taken_at: shows } });
+  return { outcome: (signal: AbortSignal) => restored(ctx, { id: asked.id, signal }, { shows }) };
+}
+
 async function requireRoom(ctx: Context<"backups.restore">): Promise<void> {
   const further = await restoredDatabases(ctx.tx, ctx.project.org_id, ctx.project.id);
   if (further.length < mostRestored) return;
@@ -242,16 +288,18 @@ async function begun(
 async function restored(
   ctx: Context<"backups.restore">,
   awaited: AwaitedOutcome,
-  backup: Pick<WholeBackupRow, "id" | "content">,
+  from: Pick<WholeBackupRow, "id" | "content"> | { readonly shows: string },
 ): Promise<Result<"backups.restore">> {
   const operation = await ended(ctx, awaited);
   if (operation.problem_code === "backup_damaged") return ctx.fail("backup_damaged", said(operation));
+  if (operation.problem_code === "target_outside_window") return ctx.fail("target_outside_window", said(operation));
   if (operation.problem_code === "refused") return ctx.fail("conflict", said(operation));
   if (operation.status === "failed") return refuse(ctx, operation);
   const name = operation.database_name;
-  return backup.content === "files"
-    ? { database: null, folder: `${restoredFolder}/${name}`, backup_id: backup.id }
-    : { database: name, folder: null, backup_id: backup.id };
+  if ("shows" in from) return { database: name, folder: null, backup_id: null, shows: from.shows };
+  return from.content === "files"
+    ? { database: null, folder: `${restoredFolder}/${name}`, backup_id: from.id, shows: null }
+    : { database: name, folder: null, backup_id: from.id, shows: null };
 }
 
 async function verified(

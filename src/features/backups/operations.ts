@@ -4,10 +4,13 @@ import type { Columns, Db, Tx } from "../../store/database.ts";
 import { isPieceBeingStored } from "./pieces.ts";
 import { claimRow, holds, type InProgress, type Lease } from "../../store/leases.ts";
 
-export type NewOperation = Columns<
+export interface NewOperation extends Columns<
   "backup_operation",
   "id" | "org_id" | "project_id" | "backup_id" | "kind" | "database_name"
->;
+> {
+  /** The moment to restore, instead of a backup. */
+  readonly restore_to?: string | null;
+}
 
 /** Inserts the operation; returns false when the project already has a running one. */
 export async function insertOperation(tx: Tx, operation: NewOperation): Promise<boolean> {
@@ -41,10 +44,12 @@ export async function operationOf(db: Db | Tx, orgId: string, id: string) {
 
 export interface TakenOperation
   extends
-    NewOperation,
-    Columns<"backup_operation", "fence" | "attempts">,
+    Omit<NewOperation, "backup_id" | "restore_to">,
+    Columns<"backup_operation", "fence" | "attempts" | "restore_to">,
     Columns<"backup", "content" | "storage" | "storage_key" | "sha256" | "size_bytes"> {
   readonly row_counts: readonly TableCount[] | null;
+  /** Empty for a restore to a moment, which has no backup. */
+  readonly backup_id: string;
 }
 
 /** Claims the oldest operation that has no worker, or whose worker is gone. */
@@ -53,9 +58,9 @@ export function takeOperation(db: Db, owner: string, inProgress: InProgress): Pr
     ...{ table: "backup_operation", owner, inProgress, order: "created_at" },
     due: sql`q.status = 'running'`,
     set: sql`, attempts = q.attempts + 1, phase = 'waiting', bytes_done = 0, tables_done = 0, tables_total = null`,
-    from: sql`join backup b on b.id = q.backup_id`,
-    returning: sql`t.id, t.org_id, t.project_id, t.backup_id, t.kind, t.database_name, t.fence, t.attempts,
-      b.content, b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
+    from: sql`left join backup b on b.id = q.backup_id`,
+    returning: sql`t.id, t.org_id, t.project_id, coalesce(t.backup_id, '') as backup_id, t.kind, t.database_name,
+      t.restore_to, t.fence, t.attempts, coalesce(b.content, 'database') as content, b.storage, b.storage_key, b.sha256, b.size_bytes, b.row_counts`,
   });
 }
 
@@ -93,7 +98,7 @@ export async function releaseOperation(
 
 /** Why an operation failed: a stable code and a sentence for the project's owner. */
 export interface Problem {
-  readonly code: "storage_full" | "backup_damaged" | "unavailable" | "refused" | "platform_fault";
+  readonly code: "storage_full" | "backup_damaged" | "target_outside_window" | "unavailable" | "refused" | "platform_fault";
   readonly summary: string;
 }
 

@@ -6,8 +6,10 @@ import type { DatabaseRow } from "../database/database.ts";
 /** An additional database of a project, beside the live one. */
 export interface RestoredDatabase {
   readonly database: string;
-  /** Null for the project's original database. */
+  /** Null for the project's original database, and one that was restored to a moment. */
   readonly backup_id: string | null;
+  /** The moment that it shows, if it was restored to one. */
+  readonly shows: string | null;
   readonly created_at: string;
 }
 
@@ -20,7 +22,7 @@ export async function restoredDatabases(
   return db
     .selectFrom("restored_database as r")
     .innerJoin("project_database as d", "d.project_id", "r.project_id")
-    .select(["r.name as database", "r.backup_id", "r.created_at"])
+    .select(["r.name as database", "r.backup_id", "r.shows", "r.created_at"])
     .where(({ and }) => and({ "r.org_id": orgId, "r.project_id": projectId }))
     .where("r.dropped_at", "is", null)
     .whereRef("r.name", "<>", "d.database_name")
@@ -47,7 +49,7 @@ export async function forgetAllRestored(db: Db): Promise<number> {
 
 export async function insertRestored(
   tx: Tx,
-  row: { org_id: string; project_id: string; name: string; backup_id: string | null },
+  row: { org_id: string; project_id: string; name: string; backup_id: string | null; shows?: string },
 ): Promise<void> {
   await tx
     .insertInto("restored_database")

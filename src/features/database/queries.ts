@@ -18,6 +18,8 @@ const columns = [
   "project_database.failure",
   "project_database.created_at",
   "project_database.ready_at",
+  "project_database.archived",
+  "project_database.archive_problem",
   "project.number as project_number",
   "project.deleted_at as project_deleted_at",
   "project.updated_at as project_updated_at",

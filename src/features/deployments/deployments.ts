@@ -35,6 +35,7 @@ export {
   activeOf,
   comingDeployment,
   deployedCommit,
+  deploymentCreatedAt,
   endSwitch,
   hasTokenEnded,
   othersRun,

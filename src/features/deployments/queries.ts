@@ -291,6 +291,20 @@ export async function numberOf(tx: Tx, orgId: string, id: string): Promise<numbe
   return row?.number;
 }
 
+/** Returns when a deployment was created, which is after its build and before its release command. */
+export async function deploymentCreatedAt(
+  db: Db | Tx,
+  { org_id, project_id }: ProjectKey,
+  number: number,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("deployment")
+    .select("created_at")
+    .where(({ and }) => and({ org_id, project_id, number }))
+    .executeTakeFirst();
+  return row?.created_at;
+}
+
 // A restart that failed through the platform's fault is retried after 5 s, 10 s, 20 s … 43 min.
 const isResting = sql<boolean>`(
   select max(f.finished_at) + make_interval(secs => 5 * 2 ^ least(count(*) - 1, 9)) > now() from deployment f

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Query, Result } from "../../contract/routes.ts";
+import { instantOf } from "../../kit/instant.ts";
 import type { LogStore } from "../../ports/log-store.ts";
 import { isLogFinished } from "../builds/builds.ts";
 import type { Context, Handlers, ServerEvent } from "../context.ts";
@@ -9,7 +10,6 @@ import {
   bytesOf,
   firstWithin,
   formatCursor,
-  instantOf,
   isCursorOf,
   lineFilter,
   linesOf,

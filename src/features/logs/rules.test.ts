@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWithin, instantOf, lineFilter, newestWithin } from "./rules.ts";
+import { instantOf } from "../../kit/instant.ts";
+import { firstWithin, lineFilter, newestWithin } from "./rules.ts";
 
 test("the newest lines of a page are as many as asked for, at most 2 MiB as JSON, and one at least", () => {
   assert.deepEqual(newestWithin(["a", "b", "c"], 2), ["b", "c"]);

@@ -37,17 +37,6 @@ export function firstWithin(lines: readonly string[], limit: number): readonly s
   return newestWithin(lines.toReversed(), limit).toReversed();
 }
 
-const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Returns the timestamp that a parameter means, in the format of log lines; a duration counts back from now. */
-export function instantOf(text: string, now: Date): string {
-  const duration = /^(\d+)([smhd])$/.exec(text);
-  const ms = duration
-    ? now.getTime() - Number(duration[1]) * unitMs[duration[2] as keyof typeof unitMs]
-    : Date.parse(text);
-  return new Date(ms).toISOString();
-}
-
 /** Returns a filter for lines that contain a text, ignoring case; without a text it accepts every line. */
 export function lineFilter(grep: string | undefined): (line: string) => boolean {
   const text = grep?.toLowerCase();

@@ -25,6 +25,7 @@ import { StorageFull, type Storage } from "../../ports/storage.ts";
 import type { Db } from "../../store/database.ts";
 import { requireLease, type Lease } from "../../store/leases.ts";
 import type { Platform } from "../platform.ts";
+import { momentJob } from "../archives/moment-job.ts";
 import { archiveOf, requireRoom, type BackupProgress, type End, type Job, type Work } from "./backup-job.ts";
 import { filesJob } from "./files-job.ts";
 
@@ -44,11 +45,17 @@ export async function performBackupWork(
   const progress = createBackupProgress(platform.db, lease);
   const work = { platform, operation, lease, signal, progress };
   try {
-    const job = operation.content === "files" ? await filesJob(work) : await databaseJob(work);
+    const job = await jobOf(work);
     await end(work, job, await attempt(work, job));
   } finally {
     await progress.close();
   }
+}
+
+function jobOf(work: Work): Promise<Job> {
+  const { content, restore_to } = work.operation;
+  if (restore_to !== null) return momentJob(work, restore_to);
+  return content === "files" ? filesJob(work) : databaseJob(work);
 }
 
 async function databaseJob(given: Work): Promise<Job> {
@@ -209,7 +216,7 @@ async function cleanUp({ platform, operation, lease, spec }: DatabaseWork): Prom
 }
 
 async function end({ platform, operation, lease }: Work, { atEnd }: Job, { problem, write }: End): Promise<void> {
-  const { org_id, project_id, backup_id, kind } = operation;
+  const { org_id, project_id, backup_id, kind, restore_to } = operation;
   await platform.db.transaction().execute(async (tx) => {
     if (!(await endOperation(tx, lease, problem))) throw new Error("the lease of the operation was lost");
     if (problem !== null && kind === "backup") await failBackup(tx, operation, problem);
@@ -220,7 +227,7 @@ async function end({ platform, operation, lease }: Work, { atEnd }: Job, { probl
       org_id,
       project_id,
       action,
-      target: backup_id,
+      target: restore_to === null ? backup_id : operation.database_name,
       detail: problem === null ? {} : { code: problem.code },
     });
     await platform.wakeups.send(tx, "outcomes", operation.id);

@@ -1,0 +1,208 @@
+import { sql } from "kysely";
+import { newId } from "../../kit/ids.ts";
+import type { CopySummary, LogPosition } from "../../ports/database-history.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+
+const chains = (db: Db | Tx) =>
+  db
+    .selectFrom("archive_chain")
+    .select(["id", "org_id", "project_id", "database_id", "log_system", "timeline", "segment_bytes", "storage"])
+    .select(["first_position", "stored_position", "stored_until", "created_at", "ended_at", "end_reason"]);
+
+/** Stored log of one database without a gap. */
+export type ArchiveChain = Awaited<ReturnType<typeof openChains>>[number];
+
+/** Returns the chains that databases are adding to. */
+export function openChains(db: Db) {
+  return chains(db).where("ended_at", "is", null).where("expired_at", "is", null).execute();
+}
+
+/** Returns all chains of a project's databases, oldest first. */
+export function chainsOf(db: Db | Tx, { org_id, project_id }: ProjectKey) {
+  return chains(db)
+    .where(({ and }) => and({ org_id, project_id }))
+    .where("expired_at", "is", null)
+    .orderBy("created_at")
+    .execute();
+}
+
+/** Begins a chain where the instance's log is kept from. */
+export async function beginChain(
+  db: Db,
+  owner: ProjectKey & { readonly database_id: string; readonly storage: string },
+  log: LogPosition,
+): Promise<ArchiveChain> {
+  const first = log.kept_from - (log.kept_from % log.segment_bytes);
+  return db
+    .insertInto("archive_chain")
+    .values({
+      id: newId("arc"),
+      ...owner,
+      ...{ log_system: log.system, timeline: log.timeline, segment_bytes: log.segment_bytes },
+      ...{ first_position: first, stored_position: first },
+    })
+    .returning(["id", "org_id", "project_id", "database_id", "log_system", "timeline", "segment_bytes", "storage"])
+    .returning(["first_position", "stored_position", "stored_until", "created_at", "ended_at", "end_reason"])
+    .executeTakeFirstOrThrow();
+}
+
+/** Records how far the log is stored, and counts the bytes that were stored for good. */
+export async function advanceChain(
+  db: Db,
+  { id }: Pick<ArchiveChain, "id">,
+  stored: { readonly position: number; readonly until: Date | null; readonly bytes: number },
+): Promise<void> {
+  const { position, until, bytes } = stored;
+  await db
+    .updateTable("archive_chain")
+    .set({ stored_position: position, ...(until === null ? {} : { stored_until: until.toISOString() }) })
+    .where("id", "=", id)
+    .where("ended_at", "is", null)
+    .execute();
+  if (bytes > 0)
+    await sql`update archive_base set log_bytes = log_bytes + ${bytes} where id = (select id from archive_base
+      where chain_id = ${id} and status = 'completed' order by restorable_from desc limit 1)`.execute(db);
+}
+
+/** Records the moment up to which chains are stored whose databases have written nothing since. */
+export async function confirmChains(db: Db, ids: readonly string[], until: Date): Promise<void> {
+  if (ids.length === 0) return;
+  await db
+    .updateTable("archive_chain")
+    .set({ stored_until: until.toISOString() })
+    .where("id", "in", [...ids])
+    .where("ended_at", "is", null)
+    .execute();
+}
+
+export async function endChain(db: Db, id: string, reason: string): Promise<void> {
+  await db
+    .updateTable("archive_chain")
+    .set({ ended_at: sql`now()`, end_reason: reason })
+    .where("id", "=", id)
+    .where("ended_at", "is", null)
+    .execute();
+}
+
+/** Hides a chain, whose files can then be deleted. */
+export async function expireChain(db: Db, id: string): Promise<void> {
+  await db
+    .updateTable("archive_chain")
+    .set({ expired_at: sql`now()`, ended_at: sql`coalesce(ended_at, now())` })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Marks the chains of purged projects. */
+export async function expirePurgedChains(db: Db): Promise<void> {
+  await sql`update archive_chain c set expired_at = now(), ended_at = coalesce(ended_at, now()) from project p
+    where p.id = c.project_id and p.org_id = c.org_id and p.purged_at is not null and c.expired_at is null`.execute(db);
+}
+
+export function expiredChains(db: Db) {
+  return chains(db).where("expired_at", "is not", null).execute();
+}
+
+export async function deleteChain(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("archive_chain").where("id", "=", id).where("expired_at", "is not", null).execute();
+}
+
+/** Records that a chain's log begins later now. */
+export async function shortenChain(db: Db, id: string, first: number): Promise<void> {
+  await db.updateTable("archive_chain").set({ first_position: first }).where("id", "=", id).execute();
+}
+
+const baseColumns = [
+  ...(["id", "org_id", "project_id", "chain_id", "status", "created_at", "storage_key", "restorable_from"] as const),
+  ...(["start_position", "stop_position", "backup_label", "size_bytes", "sha256", "log_bytes"] as const),
+];
+
+/** Returns the copies in these chains, oldest first. */
+export async function basesOf(db: Db | Tx, chainIds: readonly string[]) {
+  if (chainIds.length === 0) return [];
+  return db
+    .selectFrom("archive_base")
+    .select(baseColumns)
+    .where("chain_id", "in", [...chainIds])
+    .orderBy("id")
+    .execute();
+}
+
+export type ArchiveBase = Awaited<ReturnType<typeof basesOf>>[number];
+
+/** Records where a copy will be stored, before its first byte is written. */
+export async function beginBase(db: Db, chain: ArchiveChain): Promise<{ id: string; storage_key: string }> {
+  const id = newId("abs");
+  const { org_id, project_id } = chain;
+  const storage_key = `${archiveFolder(chain)}/${id}.tar.zst`;
+  await db.insertInto("archive_base").values({ id, org_id, project_id, chain_id: chain.id, storage_key }).execute();
+  return { id, storage_key };
+}
+
+/** Where a storage has the files of a chain. */
+export const archiveFolder = ({ org_id, project_id, id }: Pick<ArchiveChain, "org_id" | "project_id" | "id">) =>
+  `archive/${org_id}/${project_id}/${id}`;
+
+export async function completeBase(
+  db: Db,
+  id: string,
+  made: Pick<CopySummary, "start" | "stop" | "at" | "backup_label"> & { size_bytes: number; sha256: string },
+): Promise<void> {
+  const { start: start_position, stop: stop_position, at, ...more } = made;
+  const row = { ...more, start_position, stop_position, restorable_from: at.toISOString() };
+  const { size_bytes, sha256, backup_label } = row;
+  await db
+    .updateTable("archive_base")
+    .set({
+      ...{ status: "completed", size_bytes, sha256, backup_label },
+      ...{ start_position, stop_position, restorable_from: row.restorable_from },
+    })
+    .where("id", "=", id)
+    .execute();
+}
+
+export async function deleteBase(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("archive_base").where("id", "=", id).execute();
+}
+
+/** Returns the copies that were being made. */
+export function unfinishedBases(db: Db) {
+  return db
+    .selectFrom("archive_base as b")
+    .innerJoin("archive_chain as c", "c.id", "b.chain_id")
+    .select(["b.id", "b.storage_key", "c.storage"])
+    .where("b.status", "=", "copying")
+    .execute();
+}
+
+/** Records why a database's log is not being stored; null: it is. */
+export async function setArchiveProblem(db: Db, databaseId: string, problem: string | null): Promise<void> {
+  await db
+    .updateTable("project_database")
+    .set({ archive_problem: problem })
+    .where("id", "=", databaseId)
+    .where("archive_problem", "is distinct from", problem)
+    .execute();
+}
+
+export async function setArchived(tx: Tx, { org_id, project_id }: ProjectKey, archived: boolean): Promise<void> {
+  await tx
+    .updateTable("project_database")
+    .set({ archived, archive_problem: null })
+    .where(({ and }) => and({ org_id, project_id }))
+    .execute();
+}
+
+/** Returns which database was the live one at a moment: what the first promotion after it replaced, else the one that is live now. */
+export async function liveNameAt(db: Db, { org_id, project_id }: ProjectKey, at: Date, now: string): Promise<string> {
+  const promoted = await db
+    .selectFrom("activity")
+    .select(sql<string | null>`detail ->> 'previous'`.as("previous"))
+    .where(({ and }) => and({ org_id, project_id, action: "database.promoted" }))
+    .where("created_at", ">", at.toISOString())
+    .orderBy("created_at")
+    .limit(1)
+    .executeTakeFirst();
+  return promoted?.previous ?? now;
+}

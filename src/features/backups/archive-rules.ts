@@ -1,0 +1,90 @@
+import type { ArchiveBase, ArchiveChain } from "./archive-queries.ts";
+
+/** A span in which every moment can be restored. */
+export interface ArchiveWindow {
+  readonly from: string;
+  readonly to: string;
+}
+
+type Stored = Pick<ArchiveChain, "id" | "stored_until">;
+type Copied = Pick<ArchiveBase, "chain_id" | "status" | "restorable_from">;
+
+/** Returns the windows of a project, oldest first; what lies between two of them is a gap. */
+export function windowsOf(chains: readonly Stored[], bases: readonly Copied[]): readonly ArchiveWindow[] {
+  return chains.flatMap(({ id, stored_until: to }) => {
+    const from = bases.find(({ chain_id, restorable_from }) => chain_id === id && restorable_from !== null)?.restorable_from;
+    return from && to !== null && from <= to ? [{ from, to }] : [];
+  });
+}
+
+/** Says which moments can be restored. */
+export function outsideText(windows: readonly ArchiveWindow[]): string {
+  if (windows.length === 0) return "No moment of the database can be restored yet.";
+  const spans = windows.map(({ from, to }) => `from ${from} to ${to}`);
+  return `Only these moments can be restored: ${spans.join(", and ")}.`;
+}
+
+/** What to recover: a copy, and the log from its start up to `end`. */
+export interface Recovery<Chain, Base> {
+  readonly chain: Chain;
+  readonly base: Base;
+  readonly end: number;
+}
+
+/** Finds what shows a moment; undefined when no window contains it. */
+export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveBase>(
+  chains: readonly Chain[],
+  bases: readonly Base[],
+  at: Date,
+): Recovery<Chain, Base> | undefined {
+  const moment = at.getTime();
+  for (const chain of chains) {
+    if (chain.stored_until === null || Date.parse(chain.stored_until) < moment) continue;
+    const own = bases.filter(({ chain_id, status }) => chain_id === chain.id && status === "completed");
+    const base = own.findLast(({ restorable_from }) => Date.parse(restorable_from ?? "") <= moment);
+    if (base === undefined) continue;
+    // The log of a later copy's making reaches beyond the moment.
+    const later = own.find(({ restorable_from }) => Date.parse(restorable_from ?? "") > moment);
+    return { chain, base, end: later?.stop_position ?? chain.stored_position };
+  }
+  return undefined;
+}
+
+const dayMs = 24 * 60 * 60_000;
+const baseDays = 7;
+const leastLogBytes = 64 * 1024 ** 2;
+
+/** Returns whether a chain needs another copy: a week has passed, or to apply its log would take longer than to read a new one. */
+export function needsBase(bases: readonly ArchiveBase[], now: Date): boolean {
+  const newest = bases.findLast(({ status }) => status === "completed");
+  if (newest === undefined) return true;
+  const { created_at, log_bytes, size_bytes } = newest;
+  return (
+    now.getTime() - Date.parse(created_at) > baseDays * dayMs ||
+    log_bytes > Math.max(2 * (size_bytes ?? 0), leastLogBytes)
+  );
+}
+
+/**
+ * Returns which copies of a database's chains are kept no longer, oldest first: those that only show moments before the retention, and the
+ * oldest ones while all take more than `limitBytes`. The newest always stays.
+ */
+export function oldBases(
+  bases: readonly ArchiveBase[],
+  { days, limitBytes, now }: { readonly days: number; readonly limitBytes: number; readonly now: Date },
+): readonly ArchiveBase[] {
+  const oldestFirst = bases
+    .filter(({ status }) => status === "completed")
+    .toSorted((a, b) => Date.parse(a.restorable_from ?? "") - Date.parse(b.restorable_from ?? ""));
+  const since = now.getTime() - days * dayMs;
+  let bytes = oldestFirst.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
+  const old: ArchiveBase[] = [];
+  for (const [index, base] of oldestFirst.entries()) {
+    const next = oldestFirst[index + 1];
+    if (next === undefined) break;
+    if (Date.parse(next.restorable_from ?? "") > since && bytes <= limitBytes) break;
+    bytes -= (base.size_bytes ?? 0) + base.log_bytes;
+    old.push(base);
+  }
+  return old;
+}

@@ -1,0 +1,51 @@
+import type { Result } from "../../contract/routes.ts";
+import type { Db, Tx } from "../../store/database.ts";
+import type { Context } from "../context.ts";
+import { databaseOf } from "../database/database.ts";
+import type { ProjectKey } from "../projects/projects.ts";
+import { basesOf, chainsOf } from "./archive-queries.ts";
+import { windowsOf } from "./archive-rules.ts";
+
+/** Returns what of a project's database can be restored, and whether log is being added to it. */
+export async function archiveOf(db: Db | Tx, project: ProjectKey) {
+  const chains = await chainsOf(db, project);
+  const ids = chains.map(({ id }) => id);
+  const bases = (await basesOf(db, ids)).filter(({ status }) => status === "completed");
+  const stored_bytes = bases.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
+  const windows = windowsOf(chains, bases);
+  const ended = chains.filter(({ ended_at }) => ended_at !== null);
+  const gaps = windows.slice(1).map(({ from: to }, index) => {
+    const from = windows[index]?.to ?? to;
+    const reason = ended.find(({ stored_until }) => stored_until === from)?.end_reason ?? "";
+    return { from, to, reason };
+  });
+  return { windows, gaps, stored_bytes, isOpen: chains.some(({ ended_at }) => ended_at === null) };
+}
+
+export async function showArchive(
+  ctx: Context<"backups.archive"> | Context<"backups.set_archive">,
+): Promise<Result<"backups.archive">> {
+  const { key } = ctx.project;
+  const row = await databaseOf(ctx.tx, key.org_id, key.project_id);
+  if (row === undefined) return ctx.fail("no_database");
+  const { isOpen, ...shown } = await archiveOf(ctx.tx, key);
+  const retention_days = ctx.platform.settings.backups.archiveDays;
+  return { ...stateOf(row, { isOpen, hasWindow: shown.windows.length > 0, retention_days }), ...shown, retention_days };
+}
+
+type State = Pick<Result<"backups.archive">, "status" | "reason">;
+
+function stateOf(
+  { archived, archive_problem }: { readonly archived: boolean; readonly archive_problem: string | null },
+  { isOpen, hasWindow, retention_days }: { isOpen: boolean; hasWindow: boolean; retention_days: number },
+): State {
+  if (retention_days === 0) return { status: "unavailable", reason: "BERTH_ARCHIVE_DAYS is 0 on this platform." };
+  if (!archived) return { status: "off", reason: null };
+  if (archive_problem === ownServer) return { status: "unavailable", reason: ownServer };
+  if (archive_problem !== null) return { status: "behind", reason: archive_problem };
+  return { status: isOpen && hasWindow ? "healthy" : "starting", reason: null };
+}
+
+/** Why a database on the server of `BERTH_PG_URL` has no archive. */
+export const ownServer =
+  "The database is on the operator's own PostgreSQL server, whose log Berth does not archive. It has its daily backups.";

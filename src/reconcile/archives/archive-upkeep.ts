@@ -1,0 +1,112 @@
+import {
+  archiveFolder,
+  ArchiveDamaged,
+  basesOf,
+  beginBase,
+  chainsOf,
+  completeBase,
+  deleteBase,
+  deleteChain,
+  expireChain,
+  expiredChains,
+  expirePurgedChains,
+  oldBases,
+  packArchive,
+  shortenChain,
+  unfinishedBases,
+  type ArchiveBase,
+  type ArchiveChain,
+} from "../../features/backups/backups.ts";
+import { specOf, type DatabaseRow } from "../../features/database/database.ts";
+import { diskUseOf } from "../../features/disk/disk.ts";
+import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/database-history.ts";
+import type { Storage } from "../../ports/storage.ts";
+import type { Platform } from "../platform.ts";
+
+/** Copies a database's instance into its open chain. Leaves nothing behind when it fails. */
+export async function makeBase(
+  platform: Platform,
+  { row, chain, history }: { row: DatabaseRow; chain: ArchiveChain; history: DatabaseHistory },
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, ports, vault } = platform;
+  const storage = ports.storages.named[chain.storage] as Storage;
+  const { id, storage_key: key } = await beginBase(db, chain);
+  try {
+    let stored: { size_bytes: number; sha256: string } | undefined;
+    const copied: CopySummary = await history.copy(specOf(vault, row), {
+      signal,
+      consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes: () => {} })),
+    });
+    if (copied.system !== chain.log_system || stored === undefined) throw new ArchiveDamaged("The database changed.");
+    await completeBase(db, id, { ...copied, ...stored });
+  } catch (error) {
+    await storage.delete(key);
+    await deleteBase(db, id);
+    throw error;
+  }
+}
+
+/** Deletes the copies that an earlier control plane did not finish. */
+export async function dropUnfinishedBases({ db, ports }: Platform): Promise<void> {
+  for (const { id, storage, storage_key } of await unfinishedBases(db)) {
+    await ports.storages.named[storage]?.delete(storage_key);
+    await deleteBase(db, id);
+  }
+}
+
+/** Deletes what shows only moments before the retention, or is over the project's limit; then the log that nothing needs. */
+export async function applyArchiveRetention(platform: Platform, row: DatabaseRow): Promise<void> {
+  const { db, clock, settings } = platform;
+  const chains = await chainsOf(db, row);
+  const bases = await basesOf(
+    db,
+    chains.map(({ id }) => id),
+  );
+  const { limits } = await diskUseOf(db, row, settings.disk);
+  const keep = { days: settings.backups.archiveDays, limitBytes: limits.backups_bytes, now: clock.now() };
+  for (const base of oldBases(bases, keep)) {
+    const chain = chains.find(({ id }) => id === base.chain_id) as ArchiveChain;
+    const next = bases.find((each) => each.chain_id === chain.id && each.status === "completed" && each.id > base.id);
+    await dropBase(platform, { chain, base, next });
+  }
+  const left = new Set((await basesOf(db, chains.map(({ id }) => id))).map(({ chain_id }) => chain_id));
+  for (const chain of chains) if (chain.ended_at !== null && !left.has(chain.id)) await expireChain(db, chain.id);
+}
+
+async function dropBase(
+  { db, ports }: Platform,
+  { chain, base, next }: { chain: ArchiveChain; base: ArchiveBase; next: ArchiveBase | undefined },
+): Promise<void> {
+  const storage = ports.storages.named[chain.storage];
+  // Files in a storage that is not configured now are deleted once it is again.
+  if (storage === undefined) return;
+  // The row first: what it names must be there.
+  await deleteBase(db, base.id);
+  await storage.delete(base.storage_key);
+  if (next?.start_position != null) await dropLog(storage, { db, chain, before: next.start_position });
+}
+
+/** Deletes the segments of a chain that end at or before this position. */
+async function dropLog(
+  storage: Storage,
+  { db, chain, before }: Pick<Platform, "db"> & { chain: ArchiveChain; before: number },
+): Promise<void> {
+  const { first_position: first, segment_bytes: size } = chain;
+  for (let at = first; at + size <= before; at += size)
+    await storage.delete(`${archiveFolder(chain)}/${segmentName(chain, at)}.zst`);
+  await shortenChain(db, chain.id, before - (before % size));
+}
+
+/** Deletes the files and rows of chains that nothing shows any more. */
+export async function deleteExpiredChains(platform: Platform): Promise<void> {
+  const { db, ports } = platform;
+  await expirePurgedChains(db);
+  for (const chain of await expiredChains(db)) {
+    const storage = ports.storages.named[chain.storage];
+    if (storage === undefined) continue;
+    for (const { storage_key } of await basesOf(db, [chain.id])) await storage.delete(storage_key);
+    await dropLog(storage, { db, chain, before: chain.stored_position + chain.segment_bytes });
+    await deleteChain(db, chain.id);
+  }
+}

@@ -1,0 +1,100 @@
+import { promisify } from "node:util";
+import { Readable } from "node:stream";
+import { constants, zstdCompress } from "node:zlib";
+import {
+  advanceChain,
+  archiveFolder,
+  beginChain,
+  chainsOf,
+  endChain,
+  type ArchiveChain,
+} from "../../features/backups/backups.ts";
+import { specOf, type DatabaseRow } from "../../features/database/database.ts";
+import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
+import { segmentName, type DatabaseHistory, type LogPosition } from "../../ports/database-history.ts";
+import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import type { Storage } from "../../ports/storage.ts";
+import type { Platform } from "../platform.ts";
+
+const compress = promisify(zstdCompress);
+// The checksum names a segment that the store has changed.
+const params = { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 };
+
+// A restore to a moment stores the newest log first, while the task does so every few seconds.
+const oneAtATime = createKeyedMutex();
+
+/** Whether log was stored, and the moment up to which all of it is stored now. */
+export interface StoredLog {
+  readonly chain: ArchiveChain;
+  readonly until: Date;
+  readonly isIdle: boolean;
+}
+
+/**
+ * Stores what a database has logged since the last call, the segment that is being written too. Begins a new chain when the log does not
+ * continue the open one. Throws when the database or the storage is away.
+ */
+export function storeLog(platform: Platform, row: DatabaseRow, history: DatabaseHistory): Promise<StoredLog> {
+  return oneAtATime(row.id, async () => {
+    const spec = specOf(platform.vault, row);
+    const log = await history.position(spec);
+    const chain = await chainFor(platform, row, log);
+    if (chain.stored_position === log.end && chain.stored_until !== null) return { chain, until: log.at, isIdle: true };
+    await storeSegments(platform, { chain, spec, history, log });
+    return { chain, until: log.at, isIdle: false };
+  });
+}
+
+async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition): Promise<ArchiveChain> {
+  const { org_id, project_id, id: database_id } = row;
+  const open = (await chainsOf(platform.db, row)).find(
+    (chain) => chain.database_id === database_id && chain.ended_at === null,
+  );
+  const { standard, named } = platform.ports.storages;
+  const reason = open && whyEnded(open, log, named);
+  if (open !== undefined && reason === undefined) return open;
+  if (open !== undefined && reason !== undefined) await endChain(platform.db, open.id, reason);
+  return beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
+}
+
+/** Returns why a log does not continue a chain; undefined if it does. */
+function whyEnded(
+  chain: ArchiveChain,
+  log: LogPosition,
+  storages: Readonly<Record<string, Storage>>,
+): string | undefined {
+  if (chain.log_system !== log.system || chain.timeline !== log.timeline || log.end < chain.stored_position)
+    return "The database was restored, and began a history of its own.";
+  if (storages[chain.storage] === undefined) return `The storage "${chain.storage}" is not configured any more.`;
+  const needed = chain.stored_position - (chain.stored_position % chain.segment_bytes);
+  return log.kept_from <= needed
+    ? undefined
+    : "The log could not be stored for so long that the database had to drop it.";
+}
+
+interface Storing {
+  readonly chain: ArchiveChain;
+  readonly spec: DatabaseSpec;
+  readonly history: DatabaseHistory;
+  readonly log: LogPosition;
+}
+
+async function storeSegments(platform: Platform, { chain, spec, history, log }: Storing): Promise<void> {
+  const { segment_bytes: size } = log;
+  const storage = platform.ports.storages.named[chain.storage] as Storage;
+  let position = chain.stored_position;
+  do {
+    const end = Math.min(position - (position % size) + size, log.end);
+    if (end > position) {
+      const content = await compress(await history.readSegment(spec, log, end), { params });
+      await storage.put(`${archiveFolder(chain)}/${segmentName(log, end - 1)}.zst`, Readable.from([content]));
+      position = end;
+      const until = end === log.end ? log.at : null;
+      await advanceChain(platform.db, chain, { position, until, bytes: end % size === 0 ? content.length : 0 });
+    } else {
+      await advanceChain(platform.db, chain, { position, until: log.at, bytes: 0 });
+    }
+  } while (position < log.end);
+  const before = position - (position % size);
+  if (before > log.kept_from) await history.release(spec, before);
+}

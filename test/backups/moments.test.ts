@@ -1,0 +1,177 @@
+// Drawn with other data files: only this file tests these rules, but it takes too long for every run. .ci/run draws more files.
+import assert from "node:assert/strict";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { missingPart } from "../../src/adapters/postgres-host-local/test-fixture.ts";
+import { archivesTask } from "../../src/reconcile/archives/archives-task.ts";
+import { startBackupPlatform, type BackupPlatform, type TestProject } from "../support/backups.ts";
+import { eventually } from "../support/eventually.ts";
+
+interface Archive {
+  readonly status: string;
+  readonly reason: string | null;
+  readonly windows: readonly { readonly from: string; readonly to: string }[];
+  readonly gaps: readonly { readonly reason: string }[];
+}
+
+describe("any moment of a database", { skip: missingPart }, () => {
+  let running: BackupPlatform;
+  let project: TestProject;
+  let isAway = false;
+
+  before(async () => {
+    running = await startBackupPlatform({
+      storage: (disk) => ({
+        ...disk,
+        put: (...args) => (isAway ? Promise.reject(new Error("the storage is away")) : disk.put(...args)),
+      }),
+    });
+    await running.startTask(() => archivesTask(running.platform));
+    project = await running.project();
+    await project.query("create table notes (id int generated always as identity primary key, body text)");
+    await store();
+    await eventually(async () => (await archive()).status === "healthy", "the first copy is made");
+  });
+  after(() => running?.close());
+
+  const of = (rest: string) => `/v1/projects/${project.slug}${rest}`;
+  const archive = async () => (await running.call("GET", of("/database/archive"))).body as unknown as Archive;
+  /** Asks the task to store now what it stores every few seconds. */
+  const store = () => running.platform.wakeups.send(running.platform.db, "archives");
+  const now = async () => (await project.query("select clock_timestamp() as at"))[0]?.["at"] as Date;
+  const restore = (body: unknown) => running.call("POST", of("/restore"), body);
+  const rowsIn = async (database: string) =>
+    (await project.query("select count(*)::int as n from notes", database))[0]?.["n"];
+  const drop = (database: string) => running.call("DELETE", of(`/database/restored/${database}`));
+  const isStoredAt = (at: Date) =>
+    eventually(async () => {
+      await store();
+      return new Date((await archive()).windows.at(-1)?.to ?? 0) >= at;
+    }, "the log is stored");
+
+  it("is restored beside the live data with exactly what was committed, also one that was a moment ago", async () => {
+    const moments: Date[] = [];
+    for (let row = 1; row <= 3; row += 1) {
+      await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 100) i");
+      moments.push(await now());
+    }
+    await project.query("delete from notes");
+    for (const [index, at] of moments.entries()) {
+      const { status, body, text } = await restore({ at: new Date(at.getTime() + 1).toISOString() });
+      assert.equal(status, 201, text);
+      const name = body["database"] as string;
+      assert.match(name, /^restored_/);
+      assert.equal(await rowsIn(name), 100 * (index + 1));
+      await drop(name);
+    }
+    assert.equal((await project.query("select count(*)::int as n from notes"))[0]?.["n"], 0);
+    assert.deepEqual(
+      (await readdir(join(running.hostOptions.dir, (await project.row()).id))).filter((name) => name === "recovered"),
+      [],
+    );
+  });
+
+  it("is refused with both bounds when it is outside of the window", async () => {
+    const { windows } = await archive();
+    for (const at of ["365d", new Date(Date.now() + 3_600_000).toISOString()]) {
+      const { status, body } = await restore({ at });
+      assert.deepEqual([status, body["code"]], [409, "target_outside_window"]);
+      assert.ok(String(body["error"]).includes(windows[0]?.from ?? "none"), String(body["error"]));
+    }
+    assert.equal((await restore({ at: "1m", backup_id: "bak_1" })).status, 400);
+    assert.equal((await restore({ before_deployment: 12 })).status, 404);
+  });
+
+  it("shows the database that was live then, after another one was promoted", async () => {
+    await project.query("insert into notes (body) values ('before the promotion')");
+    const at = new Date((await now()).getTime() + 1);
+    const first = (await project.row()).database_name;
+    const { body } = await restore({ at: at.toISOString() });
+    const name = body["database"] as string;
+    assert.equal((await running.call("POST", of("/database/promote"), { database: name })).status, 200);
+    await project.query("insert into notes (body) values ('after it')", name);
+    const restored = await restore({ at: at.toISOString() });
+    assert.equal(await rowsIn(restored.body["database"] as string), 1);
+    assert.equal((await running.call("POST", of("/database/promote"), { database: first })).status, 200);
+    for (const each of [name, restored.body["database"] as string]) await drop(each);
+  });
+
+  it("stays restorable while the storage is away and after it is back, and writes go on", async () => {
+    isAway = true;
+    await project.query("insert into notes (body) values ('while it was away')");
+    await store();
+    await eventually(async () => (await archive()).status === "behind", "the archive is behind");
+    assert.match((await archive()).reason ?? "", /the storage is away/);
+    const at = new Date((await now()).getTime() + 1);
+    await project.query("insert into notes (body) values ('later')");
+    const refused = await restore({ at: at.toISOString() });
+    assert.deepEqual([refused.status, refused.body["code"]], [409, "target_outside_window"]);
+    isAway = false;
+    await isStoredAt(at);
+    assert.equal((await archive()).status, "healthy");
+    const { body } = await restore({ at: at.toISOString() });
+    const rows = await project.query("select body from notes", body["database"] as string);
+    assert.ok(rows.some((row) => row["body"] === "while it was away") && !rows.some((row) => row["body"] === "later"));
+    await drop(body["database"] as string);
+  });
+
+  it("is refused by name when a part of the stored log is missing, cut or flipped, and nothing is touched", async () => {
+    const at = await now();
+    await project.query("insert into notes (body) values ('one more')");
+    await isStoredAt(await now());
+    const chain = await running.platform.db
+      .selectFrom("archive_chain")
+      .select(["org_id", "project_id", "id"])
+      .where("project_id", "=", project.id)
+      .where("ended_at", "is", null)
+      .executeTakeFirstOrThrow();
+    const folder = join(running.backupsDir, "archive", chain.org_id, chain.project_id, chain.id);
+    const segment = (await readdir(folder)).filter((name) => name.endsWith(".zst") && !name.includes("tar")).toSorted().at(-1);
+    const file = join(folder, segment ?? "");
+    const whole = await readFile(file);
+    const flipped = Buffer.from(whole);
+    flipped[whole.length - 20] = (flipped[whole.length - 20] ?? 0) ^ 1;
+    for (const content of [flipped, whole.subarray(0, -30), null]) {
+      if (content === null) await rm(file);
+      else await writeFile(file, content);
+      const { status, body } = await restore({ at: at.toISOString() });
+      assert.deepEqual([status, body["code"]], [409, "backup_damaged"]);
+      assert.ok(String(body["error"]).includes(segment?.replace(".zst", "") ?? ""), String(body["error"]));
+    }
+    await writeFile(file, whole);
+    const { status, body } = await restore({ at: at.toISOString() });
+    assert.equal(status, 201);
+    await drop(body["database"] as string);
+  });
+
+  it("leaves a gap by name where the log could not be kept, and is restorable again after it", async () => {
+    const spec = { ...(await project.row()), password: "unused", access: "open" } as const;
+    await running.host.history(spec.id)?.end(spec);
+    await project.query("insert into notes (body) select md5(i::text) from generate_series(1, 40000) i");
+    await project.query("vacuum notes");
+    await running.host.stop(spec.id);
+    await running.platform.wakeups.send(running.platform.db, "databases");
+    const found = await eventually(async () => {
+      await store();
+      const seen = await archive();
+      return seen.windows.length === 2 && seen;
+    }, "a new chain has a copy");
+    assert.match(found.gaps[0]?.reason ?? "", /had to drop it/);
+    assert.equal((await restore({ at: found.windows[1]?.from })).status, 201);
+    assert.equal((await restore({ at: found.windows[0]?.to })).status, 201);
+    const between = new Date((Date.parse(found.windows[0]?.to ?? "") + Date.parse(found.windows[1]?.from ?? "")) / 2);
+    assert.equal((await restore({ at: between.toISOString() })).body["code"], "target_outside_window");
+  });
+
+  it("is kept no more once it is turned off, and what was kept stays", async () => {
+    const before = await archive();
+    const off = await running.call("PATCH", of("/database/archive"), { enabled: false });
+    assert.equal(off.body["status"], "off");
+    await eventually(async () => {
+      const open = await running.platform.db.selectFrom("archive_chain").select("id").where("ended_at", "is", null).execute();
+      return open.length === 0;
+    }, "the chain has ended");
+    assert.deepEqual((await archive()).windows.length, before.windows.length);
+  });
+});
