@@ -71,6 +71,8 @@ export interface RecoverySource {
 
 /** A read-only look at what was. */
 export interface RecoveredInstance {
+  /** When the last transaction in it was committed; null if its log has none. */
+  readonly last_commit_at: Date | null;
   listDatabases(): Promise<readonly string[]>;
   dump(database: string, options: DumpOptions): Promise<DumpSummary>;
 }

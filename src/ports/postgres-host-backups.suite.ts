@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { zstdDecompressSync } from "node:zlib";
 import { PassThrough, Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { loginOf, newDatabaseSpec, type PostgresHostFixture, type SuiteSession } from "./postgres-host.suite.ts";
 import { DatabaseWorkFailed, type DatabaseEndpoint, type DumpSummary } from "./postgres-host.ts";
 import { eventually } from "../../test/support/eventually.ts";
@@ -64,6 +65,17 @@ export function postgresHostBackupsSuite(make: () => Promise<PostgresHostFixture
       await query(schema);
     });
     after(() => fixture.host.destroy(spec.id));
+
+    it("waits for a reader that begins late, with nothing lost of a small dump", async () => {
+      const { archive } = await dump();
+      const chunks: Buffer[] = [];
+      const consume = async (late: Readable) => {
+        await sleep(1000);
+        for await (const chunk of late) chunks.push(chunk as Buffer);
+      };
+      await fixture.host.dump(spec, { consume, isCompressed: false, signal });
+      assert.equal(Buffer.concat(chunks).length, archive.length);
+    });
 
     it("brings everything back, with the counts of the dump", async () => {
       const { archive, summary } = await dump();

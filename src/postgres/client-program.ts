@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ChildProcess } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import { PassThrough, pipeline, type Readable, type Writable } from "node:stream";
 import type { Command, start } from "../kit/exec.ts";
 import { DatabaseWorkFailed } from "../ports/postgres-host.ts";
 import { lightCommand } from "../sandbox/light-sandbox.ts";
@@ -139,8 +139,16 @@ export function halt(child: ReturnType<typeof start>): void {
   for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Readable | Writable | null)?.destroy();
 }
 
-/** Yields the stream's content, but ends only once `check` has resolved. */
-export async function* checkedContent(content: Readable, check: () => Promise<void>): AsyncGenerator<Buffer> {
-  yield* content as AsyncIterable<Buffer>;
-  await check();
+/**
+ * Yields a program's output, but ends only once `check` has resolved. Takes the output over at once: what nobody reads yet when the program
+ * exits, Node.js throws away.
+ */
+export function checkedContent(output: Readable, check: () => Promise<void>): AsyncGenerator<Buffer> {
+  const kept = new PassThrough();
+  // An error reaches the reader of `kept`.
+  pipeline(output, kept, () => {});
+  return (async function* () {
+    yield* kept as AsyncIterable<Buffer>;
+    await check();
+  })();
 }

@@ -15,6 +15,7 @@ import {
   writable,
   type Confinement,
 } from "../../postgres/confinement.ts";
+import { withConnection } from "../../postgres/connection.ts";
 import { projectWork } from "../../postgres/project-work.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { placesOf } from "./confinement.ts";
@@ -55,7 +56,12 @@ export async function recover(
   }
   const copy = { ...instance, server, dir, port: socketOnlyPort, socketDir };
   const work = projectWork(() => place.projectServer(copy));
+  const last_commit_at = await withConnection(server.superuserConnection("template1"), async (client) => {
+    const { rows } = await client.query<{ at: Date | null }>("SELECT pg_last_xact_replay_timestamp() AS at");
+    return rows[0]?.at ?? null;
+  });
   return {
+    last_commit_at,
     listDatabases: () => work.listDatabases(spec),
     dump: (database, dump) => work.dump({ ...spec, database_name: database }, dump),
   };

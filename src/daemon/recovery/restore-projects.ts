@@ -4,6 +4,7 @@ import { bundleOf } from "../../adapters/platform-archive-age/age-platform-archi
 import {
   ArchiveDamaged,
   completedBackups,
+  openChecked,
   readPieces,
   unpackArchive,
   type CompletedBackup,
@@ -14,6 +15,7 @@ import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
 import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import { newestOf, readLog } from "../../reconcile/archives/stored-log.ts";
 import type { Platform } from "../../reconcile/platform.ts";
 
 const concurrent = 2;
@@ -101,12 +103,24 @@ async function restoreDatabase(platform: Platform, row: DatabaseRow): Promise<st
   const interim = { ...spec, database_name: "restoring", access: "open" } as const;
   await host.ensure(interim);
   try {
-    const taken_at = await firstReadable(await completedBackups(db, row, "database"), async (backup) => {
+    const backups = await completedBackups(db, row, "database");
+    const place = async () => {
       await host.dropDatabase(interim, spec.database_name);
       await host.createDatabase(interim, spec.database_name);
-      const archive = await unpackArchive(fileOf(platform, backup));
-      await host.restore(interim, spec.database_name, { archive, signal: never });
-    });
+    };
+    const restore = (archive: Readable) => host.restore(interim, spec.database_name, { archive, signal: never });
+    const problems: string[] = [];
+    const newest = { row, interim, since: backups[0]?.created_at, problems };
+    const taken_at =
+      (await restoreArchive(platform, newest, { place, restore })) ??
+      (await firstReadable(
+        backups,
+        async (backup) => {
+          await place();
+          await restore(await unpackArchive(fileOf(platform, backup)));
+        },
+        problems,
+      ));
     await host.ensure(spec);
     await host.dropDatabase(spec, interim.database_name);
     await host.stop(row.id);
@@ -116,6 +130,52 @@ async function restoreDatabase(platform: Platform, row: DatabaseRow): Promise<st
     await host.destroy(row.id);
     throw error;
   }
+}
+
+interface Newest {
+  readonly row: DatabaseRow;
+  readonly interim: DatabaseSpec;
+  /** When the newest backup was made. */
+  readonly since: string | undefined;
+  /** Receives why an archive is not used. */
+  readonly problems: string[];
+}
+
+/**
+ * Restores a database up to the last transaction that its archive has, and resolves with when that was committed; undefined when there is
+ * no archive, it cannot be read, or a backup is newer.
+ */
+async function restoreArchive(
+  { ports, vault }: Platform,
+  { row, interim, since, problems }: Newest,
+  { place, restore }: { place: () => Promise<void>; restore: (archive: Readable) => Promise<void> },
+): Promise<string | undefined> {
+  const history = ports.postgresHost.history(row.id);
+  if (history === null) return undefined;
+  for (const storage of Object.values(ports.storages.named)) {
+    const found = await newestOf(storage, row);
+    if (found === undefined) continue;
+    try {
+      const { storage_key: key, sha256, backup_label, start } = found.base;
+      const recovered = await history.recover(interim, {
+        archive: await openChecked({ storage, key, sha256, signal: never, onBytes: () => {} }),
+        ...{ backup_label, segment_bytes: found.chain.segment_bytes, until: null, signal: never },
+        segments: readLog(storage, { chain: found.chain, start, end: null }, never),
+      });
+      const { last_commit_at } = recovered;
+      const at = last_commit_at ?? new Date(found.base.at);
+      if (since !== undefined && at < new Date(since)) continue;
+      await place();
+      await recovered.dump(specOf(vault, row).database_name, { isCompressed: false, signal: never, consume: restore });
+      return at.toISOString();
+    } catch (error) {
+      if (!(error instanceof ArchiveDamaged || error instanceof DatabaseWorkFailed)) throw error;
+      problems.push(`The archive: ${error.message}`);
+    } finally {
+      await history.discardRecovered(row.id);
+    }
+  }
+  return undefined;
 }
 
 function fileOf({ ports }: Platform, { storage, storage_key, sha256 }: CompletedBackup) {
@@ -128,8 +188,8 @@ function fileOf({ ports }: Platform, { storage, storage_key, sha256 }: Completed
 async function firstReadable(
   backups: readonly CompletedBackup[],
   restore: (backup: CompletedBackup) => Promise<void>,
+  problems: string[] = [],
 ): Promise<string> {
-  const problems: string[] = [];
   for (const backup of backups) {
     try {
       await restore(backup);

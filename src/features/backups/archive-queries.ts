@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
-import type { CopySummary, LogPosition } from "../../ports/database-history.ts";
+import { segmentName, type CopySummary, type LogPosition } from "../../ports/database-history.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -135,10 +135,12 @@ export type ArchiveBase = Awaited<ReturnType<typeof basesOf>>[number];
 export async function beginBase(db: Db, chain: ArchiveChain): Promise<{ id: string; storage_key: string }> {
   const id = newId("abs");
   const { org_id, project_id } = chain;
-  const storage_key = `${archiveFolder(chain)}/${id}.tar.zst`;
+  const storage_key = `${archiveFolder(chain)}/${id}${baseSuffix}`;
   await db.insertInto("archive_base").values({ id, org_id, project_id, chain_id: chain.id, storage_key }).execute();
   return { id, storage_key };
 }
+
+const baseSuffix = ".tar.zst";
 
 /** Where a storage has the files of a chain. */
 export const archiveFolder = ({ org_id, project_id, id }: Pick<ArchiveChain, "org_id" | "project_id" | "id">) =>
@@ -174,6 +176,15 @@ export function unfinishedBases(db: Db) {
     .select(["b.id", "b.storage_key", "c.storage"])
     .where("b.status", "=", "copying")
     .execute();
+}
+
+/** Returns whether a file of an archive is being stored. */
+export async function isBeingArchived(db: Db, key: string): Promise<boolean> {
+  const [folder, , , id = "", name = ""] = key.split("/");
+  if (folder !== "archive") return false;
+  const chain = (await openChains(db)).find((each) => each.id === id);
+  if (name.endsWith(baseSuffix)) return (await unfinishedBases(db)).some(({ storage_key }) => storage_key === key);
+  return chain !== undefined && name >= segmentName(chain, chain.stored_position);
 }
 
 /** Records why a database's log is not being stored; null: it is. */

@@ -51,6 +51,7 @@ export {
   expireChain,
   expiredChains,
   expirePurgedChains,
+  isBeingArchived,
   liveNameAt,
   openChains,
   setArchiveProblem,

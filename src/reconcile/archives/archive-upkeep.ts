@@ -22,6 +22,7 @@ import { diskUseOf } from "../../features/disk/disk.ts";
 import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/database-history.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
+import { forgetNewest, newestOf, noteNewest } from "./stored-log.ts";
 
 /** Copies a database's instance into its open chain. Leaves nothing behind when it fails. */
 export async function makeBase(
@@ -40,6 +41,9 @@ export async function makeBase(
     });
     if (copied.system !== chain.log_system || stored === undefined) throw new ArchiveDamaged("The database changed.");
     await completeBase(db, id, { ...copied, ...stored });
+    const { start, backup_label } = copied;
+    const base = { start, backup_label, at: copied.at.toISOString(), storage_key: key, sha256: stored.sha256 };
+    await noteNewest(storage, { chain, base });
   } catch (error) {
     await storage.delete(key);
     await deleteBase(db, id);
@@ -107,6 +111,7 @@ export async function deleteExpiredChains(platform: Platform): Promise<void> {
     if (storage === undefined) continue;
     for (const { storage_key } of await basesOf(db, [chain.id])) await storage.delete(storage_key);
     await dropLog(storage, { db, chain, before: chain.stored_position + chain.segment_bytes });
+    if ((await newestOf(storage, chain))?.chain.id === chain.id) await forgetNewest(storage, chain);
     await deleteChain(db, chain.id);
   }
 }

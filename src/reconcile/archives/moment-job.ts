@@ -1,14 +1,9 @@
-import { promisify } from "node:util";
-import { zstdDecompress } from "node:zlib";
 import {
-  ArchiveDamaged,
-  archiveFolder,
   basesOf,
   chainsOf,
   insertRestored,
   liveNameAt,
   openChecked,
-  openStored,
   outsideText,
   recoveryOf,
   windowsOf,
@@ -17,17 +12,14 @@ import {
   type Recovery,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, type DatabaseRow } from "../../features/database/database.ts";
-import { segmentName, type DatabaseHistory } from "../../ports/database-history.ts";
+import type { DatabaseHistory } from "../../ports/database-history.ts";
 import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import { requireLease } from "../../store/leases.ts";
 import type { End, Job, Work } from "../backups/backup-job.ts";
 import type { Platform } from "../platform.ts";
+import { readLog } from "./stored-log.ts";
 import { storeLog } from "./store-log.ts";
-
-const decompress = promisify(zstdDecompress);
-/** How many segments are read from the storage at once. */
-const readAhead = 8;
 
 interface MomentWork extends Work {
   readonly row: DatabaseRow;
@@ -61,13 +53,11 @@ async function restore(work: MomentWork): Promise<End> {
   if (storage === undefined)
     throw new DatabaseWorkFailed("missing", `It is in the storage "${found.chain.storage}", which is not configured.`);
   await requireRoomToRecover(work, found);
+  const { base, chain } = found;
   const recovered = await history.recover(spec, {
-    archive: await openChecked(fileOf(work, storage, found.base)),
-    backup_label: found.base.backup_label ?? "",
-    segment_bytes: found.chain.segment_bytes,
-    segments: segmentsOf(storage, found, signal),
-    until: at,
-    signal,
+    archive: await openChecked(fileOf(work, storage, base)),
+    ...{ backup_label: base.backup_label ?? "", segment_bytes: chain.segment_bytes },
+    ...{ segments: readLog(storage, { ...found, start: base.start_position ?? 0 }, signal), until: at, signal },
   });
   await progress.enter("restoring");
   const live = await liveNameAt(platform.db, operation, at, spec.database_name);
@@ -125,32 +115,6 @@ async function outside({ platform, operation }: MomentWork) {
 function fileOf({ progress, signal }: MomentWork, storage: Storage, { storage_key: key, sha256 }: ArchiveBase) {
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
   return { storage, key, sha256: sha256 ?? "", signal, onBytes };
-}
-
-/** Reads the log of a recovery. Throws `ArchiveDamaged`, which names the segment, when one is missing or differs. */
-async function* segmentsOf(
-  storage: Storage,
-  { chain, base, end }: Found,
-  signal: AbortSignal,
-): AsyncGenerator<{ name: string; content: Buffer }> {
-  const size = chain.segment_bytes;
-  const start = (base.start_position ?? 0) - ((base.start_position ?? 0) % size);
-  const positions = Array.from({ length: Math.ceil((end - start) / size) }, (_, index) => start + index * size);
-  const read = async (at: number) => {
-    const name = segmentName(chain, at);
-    const key = `${archiveFolder(chain)}/${name}.zst`;
-    try {
-      const stored = await openStored({ storage, key, signal });
-      const content = await decompress(Buffer.concat(await stored.toArray({ signal })));
-      if (content.length < Math.min(size, end - at)) throw new Error("it is too short");
-      return { name, content };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw new ArchiveDamaged(`The log segment ${name} in the archive is missing or damaged.`, error);
-    }
-  };
-  for (let index = 0; index < positions.length; index += readAhead)
-    yield* await Promise.all(positions.slice(index, index + readAhead).map(read));
 }
 
 function requireSame(expected: readonly TableCount[], actual: readonly TableCount[]): void {

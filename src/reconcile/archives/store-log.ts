@@ -50,22 +50,18 @@ async function chainFor(platform: Platform, row: DatabaseRow, log: LogPosition):
   const open = (await chainsOf(platform.db, row)).find(
     (chain) => chain.database_id === database_id && chain.ended_at === null,
   );
-  const { standard, named } = platform.ports.storages;
-  const reason = open && whyEnded(open, log, named);
+  const { standard } = platform.ports.storages;
+  const reason = open && whyEnded(open, log, standard);
   if (open !== undefined && reason === undefined) return open;
   if (open !== undefined && reason !== undefined) await endChain(platform.db, open.id, reason);
   return beginChain(platform.db, { org_id, project_id, database_id, storage: standard }, log);
 }
 
 /** Returns why a log does not continue a chain; undefined if it does. */
-function whyEnded(
-  chain: ArchiveChain,
-  log: LogPosition,
-  storages: Readonly<Record<string, Storage>>,
-): string | undefined {
+function whyEnded(chain: ArchiveChain, log: LogPosition, storage: string): string | undefined {
   if (chain.log_system !== log.system || chain.timeline !== log.timeline || log.end < chain.stored_position)
     return "The database was restored, and began a history of its own.";
-  if (storages[chain.storage] === undefined) return `The storage "${chain.storage}" is not configured any more.`;
+  if (chain.storage !== storage) return `Backups are kept in the storage "${storage}" now.`;
   const needed = chain.stored_position - (chain.stored_position % chain.segment_bytes);
   return log.kept_from <= needed
     ? undefined

@@ -11,6 +11,7 @@ import {
   finalBackups,
   forgetPiece,
   forgetRestored,
+  isBeingArchived,
   isBeingStored,
   isDue,
   markPurgedPieces,
@@ -112,7 +113,10 @@ export async function deleteExpiredBackups(platform: Platform): Promise<void> {
 export async function sweepLeftovers(platform: Platform): Promise<void> {
   await each(platform, Object.entries(platform.ports.storages.named), async ([name, storage]) => {
     const removed = await storage.sweep(
-      async (key) => (await isBeingStored(platform.db, name, key)) || (await isOfPlatformBackup(platform.db, key)),
+      async (key) =>
+        (await isBeingStored(platform.db, name, key)) ||
+        (await isBeingArchived(platform.db, key)) ||
+        (await isOfPlatformBackup(platform.db, key)),
     );
     if (removed > 0) platform.log.info({ storage: name, removed }, "removed unfinished files of backups");
   });

@@ -14,6 +14,7 @@ import { State, Tag } from "../../ui/status.tsx";
 import { type Column } from "../../ui/table.tsx";
 import { Ago, Mono } from "../../ui/text.tsx";
 import { Empty } from "../../ui/view.tsx";
+import { Moments } from "./moments.tsx";
 import { Restored } from "./restored.tsx";
 
 type Backup = Answer<"backups.list">["backups"][number];
@@ -85,6 +86,7 @@ export function BackupsPage() {
           </Empty>
         }
       />
+      {has === true && <Moments slug={slug} />}
       {has === true && (
         <Section
           title="Restored databases"

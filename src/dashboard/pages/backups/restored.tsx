@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useCall } from "../../data/api.ts";
+import { exact } from "../../data/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmAction } from "../../ui/action-dialog.tsx";
 import { List } from "../../ui/list.tsx";
@@ -26,7 +27,7 @@ export function Restored({ slug }: { readonly slug: string }) {
         rows={({ databases }) => databases}
         columns={columnsFor(setOpen)}
         keyOf={({ database }) => database}
-        empty={<p className="text-sm text-faint">None yet. To restore a backup, open its page.</p>}
+        empty={<p className="text-sm text-faint">None yet. To restore a backup, open its page; a moment, choose it above.</p>}
       />
       {open?.kind === "promote" && <Promote slug={slug} database={open.database} onClose={close} />}
       {open?.kind === "drop" && <Drop slug={slug} database={open.database} onClose={close} />}
@@ -38,10 +39,10 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
   return [
     { head: "Database", grow: true, cell: ({ database }) => <Mono className="font-medium">{database}</Mono> },
     {
-      head: "From backup",
+      head: "From",
       wide: true,
-      cell: ({ backup_id: id }) =>
-        id === null ? <span className="text-faint">was live before</span> : <Mono>{id}</Mono>,
+      cell: ({ backup_id: id, shows }) =>
+        shows !== null ? exact(shows) : id === null ? <span className="text-faint">was live before</span> : <Mono>{id}</Mono>,
     },
     timeColumn("Made", (row) => row.created_at),
     { head: "", end: true, cell: ({ database }) => <Actions database={database} onOpen={onOpen} /> },
@@ -77,7 +78,7 @@ function Promote({ slug, database, onClose }: OfDatabase) {
       input={{ params: { slug }, body: { database } }}
       onClose={onClose}
     >
-      The application restarts on <code>{database}</code>. What was written to the live database since the backup is not
+      The application restarts on <code>{database}</code>. What was written to the live database since then is not
       in it; the live one is kept, and promoting it goes back.
     </ConfirmAction>
   );

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Answer } from "../../../contract/client.ts";
 import { useCall } from "../../data/api.ts";
@@ -51,7 +52,13 @@ export function RollbackDialog({ slug, target, onClose, children }: RollbackProp
           <Variables of={compared.data} />
         </Fact>
         <Fact label="Domains">untouched</Fact>
-        <Fact label="Database and storage">untouched</Fact>
+        <Fact label="Database and storage">
+          untouched;{" "}
+          <Link className="underline" to="/projects/$slug/backups" params={{ slug }}>
+            the data of before
+          </Link>{" "}
+          can be restored beside it
+        </Fact>
       </dl>
       <p className="text-sm text-muted">
         It becomes a new deployment: started beside the present one, checked for health, then switched to. If it does

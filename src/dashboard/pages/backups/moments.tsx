@@ -1,0 +1,145 @@
+import { History } from "lucide-react";
+import { useState } from "react";
+import type { Answer } from "../../../contract/client.ts";
+import { useAction, useCall } from "../../data/api.ts";
+import { bytes, exact } from "../../data/format.ts";
+import { textOf } from "../../data/text-of.ts";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Problem } from "../../ui/problem.tsx";
+import { State } from "../../ui/status.tsx";
+import { Fact } from "../../ui/text.tsx";
+import { View } from "../../ui/view.tsx";
+
+type Archive = Answer<"backups.archive">;
+
+/** Which moments of the database can be restored, as a line with the deployments as marks. */
+export function Moments({ slug }: { readonly slug: string }) {
+  const archive = useCall("backups.archive", { params: { slug } });
+  const set = useAction("backups.set_archive");
+  const [at, setAt] = useState<string>();
+  return (
+    <Section
+      title="Any moment"
+      lead="Berth keeps what the database writes as it writes it. Any moment becomes a database beside the live one, which can be promoted."
+    >
+      {set.error !== null && <Problem error={set.error} />}
+      <View of={archive}>
+        {(data) => (
+          <>
+            <dl className="grid grid-cols-2 gap-4 rounded-md border border-line p-4 sm:grid-cols-4">
+              <Fact label="Status">
+                <State of={data.status} />
+              </Fact>
+              <Fact label="Since">{windowText(data.windows[0]?.from)}</Fact>
+              <Fact label="Until">{windowText(data.windows.at(-1)?.to)}</Fact>
+              <Fact label="Stored">{bytes(data.stored_bytes)}</Fact>
+              {data.windows.length > 0 && (
+                <Fact wide label={`The last ${data.retention_days} days, deployments as marks`}>
+                  <Line slug={slug} archive={data} onPick={setAt} />
+                </Fact>
+              )}
+            </dl>
+            {data.reason !== null && <p className="text-sm text-muted">{data.reason}</p>}
+            {data.gaps.map(({ from, to, reason }) => (
+              <p key={from} className="text-sm text-muted">
+                No moment from {exact(from)} to {exact(to)}: {reason}
+              </p>
+            ))}
+            {data.status === "off" ? (
+              <Button
+                row="backups.set_archive"
+                busy={set.isPending}
+                onClick={() => set.mutate({ params: { slug }, body: { enabled: true } })}
+              >
+                Keep every moment from now on
+              </Button>
+            ) : (
+              <Button
+                icon={<History size={15} />}
+                row="backups.restore"
+                why={data.windows.length === 0 ? "There is no moment to restore yet." : undefined}
+                onClick={() => setAt(data.windows.at(-1)?.to)}
+              >
+                Restore a moment
+              </Button>
+            )}
+            {at !== undefined && <RestoreMoment slug={slug} at={at} onClose={() => setAt(undefined)} />}
+          </>
+        )}
+      </View>
+    </Section>
+  );
+}
+
+const windowText = (at: string | undefined) => (at === undefined ? "–" : exact(at));
+
+interface LineProps {
+  readonly slug: string;
+  readonly archive: Archive;
+  readonly onPick: (at: string) => void;
+}
+
+function Line({ slug, archive: { windows }, onPick }: LineProps) {
+  const deployments = useCall("deployments.list", { params: { slug } });
+  const from = Date.parse(windows[0]?.from ?? "");
+  const length = Math.max(1, Date.parse(windows.at(-1)?.to ?? "") - from);
+  const percent = (at: string) => ((Date.parse(at) - from) / length) * 100;
+  const marks = (deployments.data?.deployments ?? []).filter(({ created_at: at }) =>
+    windows.some((window) => window.from <= at && at <= window.to),
+  );
+  return (
+    <div className="relative my-2 h-6">
+      {windows.map((window) => (
+        <span
+          key={window.from}
+          className="absolute top-2.5 h-1 rounded-full bg-accent/40"
+          style={{ left: `${percent(window.from)}%`, width: `${percent(window.to) - percent(window.from)}%` }}
+        />
+      ))}
+      {marks.map(({ number, created_at: at }) => (
+        <button
+          key={number}
+          type="button"
+          aria-label={`Before deployment ${number}, ${exact(at)}`}
+          title={`Before deployment ${number}, ${exact(at)}`}
+          className="target absolute top-1 h-4 w-1.5 -translate-x-1/2 cursor-pointer rounded-full bg-accent hover:bg-text"
+          style={{ left: `${percent(at)}%` }}
+          onClick={() => onPick(at)}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface RestoreMomentProps {
+  readonly slug: string;
+  readonly at: string;
+  readonly onClose: () => void;
+}
+
+function RestoreMoment({ slug, at, onClose }: RestoreMomentProps) {
+  return (
+    <ActionDialog
+      row="backups.restore"
+      title="Restore a moment"
+      submit="Restore beside the live one"
+      input={(form) => ({ params: { slug }, body: { at: `${textOf(form, "at")}Z` } })}
+      onClose={onClose}
+    >
+      <TextField
+        name="at"
+        label="Moment (UTC)"
+        type="datetime-local"
+        step={0.001}
+        required
+        defaultValue={at.replace("Z", "")}
+      />
+      <p className="text-sm text-muted">
+        The live database is not touched. What was committed by then becomes a database beside it, which can be promoted.
+      </p>
+    </ActionDialog>
+  );
+}

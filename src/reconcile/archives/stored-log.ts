@@ -1,0 +1,78 @@
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { zstdDecompress } from "node:zlib";
+import { ArchiveDamaged, archiveFolder, type ArchiveChain } from "../../features/backups/backups.ts";
+import type { ProjectKey } from "../../features/projects/projects.ts";
+import { segmentName, type CopySummary, type LogShape } from "../../ports/database-history.ts";
+import { StorageMissing, type Storage } from "../../ports/storage.ts";
+
+const decompress = promisify(zstdDecompress);
+/** How many segments are read from the storage at once. */
+const readAhead = 8;
+
+/** A part of a chain's log: from the segment with `start` up to `end`, which is null where all that is stored is wanted. */
+interface StoredPart {
+  readonly chain: Pick<ArchiveChain, "org_id" | "project_id" | "id"> & Omit<LogShape, "system">;
+  readonly start: number;
+  readonly end: number | null;
+}
+
+/** Reads stored log. Throws `ArchiveDamaged`, which names the segment, when one is damaged, or missing before `end`. */
+export async function* readLog(
+  storage: Storage,
+  { chain, start, end }: StoredPart,
+  signal: AbortSignal,
+): AsyncGenerator<{ name: string; content: Buffer }> {
+  const size = chain.segment_bytes;
+  const read = async (at: number) => {
+    const name = segmentName(chain, at);
+    try {
+      const stored = await storage.open(`${archiveFolder(chain)}/${name}.zst`, signal);
+      const content = await decompress(Buffer.concat(await stored.toArray({ signal })));
+      if (end !== null && content.length < Math.min(size, end - at)) throw new Error("it is too short");
+      return { name, content };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (end === null && error instanceof StorageMissing) return undefined;
+      throw new ArchiveDamaged(`The log segment ${name} in the archive is missing or damaged.`, error);
+    }
+  };
+  for (let first = start - (start % size); end === null || first < end; first += readAhead * size) {
+    const positions = Array.from({ length: readAhead }, (_, index) => first + index * size);
+    const wanted = positions.filter((at) => end === null || at < end);
+    for (const segment of await Promise.all(wanted.map(read))) {
+      if (segment === undefined) return;
+      yield segment;
+    }
+  }
+}
+
+/** The newest copy of a database, which a storage names for a platform that has lost its own rows. */
+export interface NewestBase {
+  readonly chain: StoredPart["chain"];
+  readonly base: Pick<CopySummary, "start" | "backup_label"> &
+    Readonly<Record<"storage_key" | "sha256", string>> & {
+      /** When it was made (RFC 3339). */
+      readonly at: string;
+    };
+}
+
+const newestKey = ({ org_id, project_id }: ProjectKey) => `archive/${org_id}/${project_id}/newest.json`;
+
+export async function noteNewest(storage: Storage, { chain, base }: NewestBase): Promise<void> {
+  const { org_id, project_id, id, timeline, segment_bytes } = chain;
+  const text = JSON.stringify({ chain: { org_id, project_id, id, timeline, segment_bytes }, base });
+  await storage.put(newestKey(chain), Readable.from([Buffer.from(text)]));
+}
+
+export async function newestOf(storage: Storage, project: ProjectKey): Promise<NewestBase | undefined> {
+  try {
+    const text = Buffer.concat(await (await storage.open(newestKey(project))).toArray());
+    return JSON.parse(text.toString()) as NewestBase;
+  } catch (error) {
+    if (error instanceof StorageMissing) return undefined;
+    throw error;
+  }
+}
+
+export const forgetNewest = (storage: Storage, project: ProjectKey) => storage.delete(newestKey(project));
