@@ -225,7 +225,7 @@ async function before(ctx: Context<"backups.restore">, number: number): Promise<
   if (createdAt !== undefined) return new Date(createdAt);
   return ctx.fail("not_found", {
     error: `The project has no deployment ${number}.`,
-    hint: "`berth deployments` lists the deployments with their numbers.",
+    hint: "The list of deployments has their numbers.",
   });
 }
 

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ArchiveBase, ArchiveChain } from "./archive-queries.ts";
+import { needsBase, oldBases, outsideText, recoveryOf, windowsOf } from "./archive-rules.ts";
+
+const day = 24 * 60 * 60_000;
+const noon = Date.parse("2026-01-20T12:00:00.000Z");
+const at = (days: number) => new Date(noon - days * day).toISOString();
+
+const chain = (id: string, until: string | null, stored_position = 9000) =>
+  ({ id, stored_until: until, stored_position }) as ArchiveChain;
+const base = (id: string, chain_id: string, from: string | null, more: Partial<ArchiveBase> = {}) =>
+  ({
+    ...{ id, chain_id, status: from === null ? "copying" : "completed", restorable_from: from, stop_position: 100 },
+    ...{ size_bytes: 100, log_bytes: 10, created_at: from ?? at(0) },
+    ...more,
+  }) as ArchiveBase;
+
+describe("the archive of a database", () => {
+  const chains = [chain("one", at(5)), chain("two", at(0))];
+  const bases = [base("a", "one", at(9)), base("b", "one", at(7)), base("c", "two", at(4)), base("d", "two", null)];
+
+  it("shows a window for each chain, from its first copy to what is stored", () => {
+    assert.deepEqual(windowsOf(chains, bases), [
+      { from: at(9), to: at(5) },
+      { from: at(4), to: at(0) },
+    ]);
+    assert.deepEqual(windowsOf([chain("new", null), chain("empty", at(0))], bases), []);
+    // The log of a copy's making is not stored yet.
+    assert.deepEqual(windowsOf([chain("one", at(10))], bases), []);
+  });
+
+  it("recovers a moment from the newest copy before it, with no more log than that needs", () => {
+    const found = (days: number) => {
+      const recovery = recoveryOf(chains, bases, new Date(at(days)));
+      return recovery && [recovery.chain.id, recovery.base.id, recovery.end];
+    };
+    assert.deepEqual(found(8), ["one", "a", 100]);
+    assert.deepEqual(found(7), ["one", "b", 9000]);
+    assert.deepEqual(found(6), ["one", "b", 9000]);
+    assert.deepEqual(found(2), ["two", "c", 9000]);
+    for (const days of [10, 4.5, -1]) assert.equal(found(days), undefined, `${days} days ago`);
+  });
+
+  it("needs another copy after a week, or when its log is twice as large and worth it", () => {
+    const needs = (...given: ArchiveBase[]) => needsBase(given, new Date(noon));
+    const mib = 1024 ** 2;
+    assert.equal(needs(), true);
+    assert.equal(needs(base("a", "one", null)), true);
+    assert.equal(needs(base("a", "one", at(6))), false);
+    assert.equal(needs(base("a", "one", at(8))), true);
+    assert.equal(needs(base("a", "one", at(1), { log_bytes: 63 * mib })), false);
+    assert.equal(needs(base("a", "one", at(1), { log_bytes: 65 * mib })), true);
+    assert.equal(needs(base("a", "one", at(1), { size_bytes: 40 * mib, log_bytes: 79 * mib })), false);
+  });
+
+  it("keeps a copy before every moment of the retention, within the limit, and always the newest", () => {
+    const old = (days: number, limitBytes: number) =>
+      oldBases(bases, { days, limitBytes, now: new Date(noon) }).map(({ id }) => id);
+    assert.deepEqual(old(30, 1000), []);
+    assert.deepEqual(old(6, 1000), ["a"]);
+    assert.deepEqual(old(3, 1000), ["a", "b"]);
+    assert.deepEqual(old(30, 250), ["a"]);
+    assert.deepEqual(old(30, 1), ["a", "b"]);
+  });
+
+  it("says which moments there are", () => {
+    assert.match(outsideText([]), /yet/);
+    assert.equal(
+      outsideText(windowsOf(chains, bases)),
+      `Only these moments can be restored: from ${at(9)} to ${at(5)}, and from ${at(4)} to ${at(0)}.`,
+    );
+  });
+});
