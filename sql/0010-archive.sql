@@ -30,7 +30,7 @@ create table archive_chain (
 create unique index archive_chain_one_open on archive_chain (database_id) where ended_at is null;
 create index archive_chain_of_project on archive_chain (org_id, project_id);
 
-create table archive_base (
+create table archive_copy (
   id text primary key,
   org_id text not null references organization,
   project_id text not null references project,
@@ -48,7 +48,7 @@ create table archive_base (
   -- How much log was stored after it and before the next one.
   log_bytes bigint not null default 0
 );
-create index archive_base_of_chain on archive_base (chain_id, restorable_from);
+create index archive_copy_of_chain on archive_copy (chain_id, restorable_from);
 
 -- A restore is of a backup or to a moment.
 alter table backup_operation alter column backup_id drop not null;

@@ -327,24 +327,6 @@ CREATE TABLE public.approval (
     CONSTRAINT approval_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'consumed'::text, 'expired'::text])))
 );
 
-CREATE TABLE public.archive_base (
-    id text NOT NULL,
-    org_id text NOT NULL,
-    project_id text NOT NULL,
-    chain_id text NOT NULL,
-    status text DEFAULT 'copying'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    storage_key text NOT NULL,
-    restorable_from timestamp with time zone,
-    start_position bigint,
-    stop_position bigint,
-    backup_label text,
-    size_bytes bigint,
-    sha256 text,
-    log_bytes bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT archive_base_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text])))
-);
-
 CREATE TABLE public.archive_chain (
     id text NOT NULL,
     org_id text NOT NULL,
@@ -361,6 +343,24 @@ CREATE TABLE public.archive_chain (
     ended_at timestamp with time zone,
     end_reason text,
     expired_at timestamp with time zone
+);
+
+CREATE TABLE public.archive_copy (
+    id text NOT NULL,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    chain_id text NOT NULL,
+    status text DEFAULT 'copying'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    storage_key text NOT NULL,
+    restorable_from timestamp with time zone,
+    start_position bigint,
+    stop_position bigint,
+    backup_label text,
+    size_bytes bigint,
+    sha256 text,
+    log_bytes bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT archive_copy_status_check CHECK ((status = ANY (ARRAY['copying'::text, 'completed'::text])))
 );
 
 CREATE TABLE public.backup (
@@ -1197,11 +1197,11 @@ ALTER TABLE ONLY public.approval
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.archive_base
-    ADD CONSTRAINT archive_base_pkey PRIMARY KEY (id);
-
 ALTER TABLE ONLY public.archive_chain
     ADD CONSTRAINT archive_chain_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.archive_copy
+    ADD CONSTRAINT archive_copy_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_pkey PRIMARY KEY (id);
@@ -1421,11 +1421,11 @@ CREATE INDEX approval_of_org ON public.approval USING btree (org_id, id DESC);
 
 CREATE UNIQUE INDEX approval_open ON public.approval USING btree (token_id, fingerprint) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text]));
 
-CREATE INDEX archive_base_of_chain ON public.archive_base USING btree (chain_id, restorable_from);
-
 CREATE INDEX archive_chain_of_project ON public.archive_chain USING btree (org_id, project_id);
 
 CREATE UNIQUE INDEX archive_chain_one_open ON public.archive_chain USING btree (database_id) WHERE (ended_at IS NULL);
+
+CREATE INDEX archive_copy_of_chain ON public.archive_copy USING btree (chain_id, restorable_from);
 
 CREATE INDEX backup_of_project ON public.backup USING btree (org_id, project_id, id DESC);
 
@@ -1695,20 +1695,20 @@ ALTER TABLE ONLY public.approval
 ALTER TABLE ONLY public.approval
     ADD CONSTRAINT approval_token_id_fkey FOREIGN KEY (token_id) REFERENCES public.api_token(id);
 
-ALTER TABLE ONLY public.archive_base
-    ADD CONSTRAINT archive_base_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;
-
-ALTER TABLE ONLY public.archive_base
-    ADD CONSTRAINT archive_base_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
-
-ALTER TABLE ONLY public.archive_base
-    ADD CONSTRAINT archive_base_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
-
 ALTER TABLE ONLY public.archive_chain
     ADD CONSTRAINT archive_chain_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
 
 ALTER TABLE ONLY public.archive_chain
     ADD CONSTRAINT archive_chain_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
+
+ALTER TABLE ONLY public.archive_copy
+    ADD CONSTRAINT archive_copy_chain_id_fkey FOREIGN KEY (chain_id) REFERENCES public.archive_chain(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.archive_copy
+    ADD CONSTRAINT archive_copy_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organization(id);
+
+ALTER TABLE ONLY public.archive_copy
+    ADD CONSTRAINT archive_copy_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.project(id);
 
 ALTER TABLE ONLY public.backup_operation
     ADD CONSTRAINT backup_operation_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backup(id) ON DELETE CASCADE;

@@ -107,7 +107,9 @@ test("verify of a large database goes on watching when the answer takes too long
 });
 
 test("restore says where, and how to go on", async () => {
-  const script: Script = { "backups.restore": () => ({ database: "restored_1", folder: null, backup_id: "bak_1", shows: null }) };
+  const script: Script = {
+    "backups.restore": () => ({ database: "restored_1", folder: null, backup_id: "bak_1", shows: null }),
+  };
   const { stdout, stderr, seen } = await run(script, ["backups", "restore", "bak_1"]);
   assert.match(stdout, /^Restored: bak_1 into the database restored_1/);
   assert.match(stderr, /berth backups promote restored_1/);

@@ -9,7 +9,7 @@ export type IdPrefix =
   | "bop"
   | "pbk"
   | "arc"
-  | "abs"
+  | "acp"
   | "tok"
   | "key"
   | "org"

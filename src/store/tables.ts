@@ -100,22 +100,6 @@ export interface Tables {
     decided_at: Timestamp | null;
     consumed_at: Timestamp | null;
   };
-  archive_base: {
-    id: string;
-    org_id: string;
-    project_id: string;
-    chain_id: string;
-    status: Generated<"copying" | "completed">;
-    created_at: Generated<Timestamp>;
-    storage_key: string;
-    restorable_from: Timestamp | null;
-    start_position: number | null;
-    stop_position: number | null;
-    backup_label: string | null;
-    size_bytes: number | null;
-    sha256: string | null;
-    log_bytes: Generated<number>;
-  };
   archive_chain: {
     id: string;
     org_id: string;
@@ -132,6 +116,22 @@ export interface Tables {
     ended_at: Timestamp | null;
     end_reason: string | null;
     expired_at: Timestamp | null;
+  };
+  archive_copy: {
+    id: string;
+    org_id: string;
+    project_id: string;
+    chain_id: string;
+    status: Generated<"copying" | "completed">;
+    created_at: Generated<Timestamp>;
+    storage_key: string;
+    restorable_from: Timestamp | null;
+    start_position: number | null;
+    stop_position: number | null;
+    backup_label: string | null;
+    size_bytes: number | null;
+    sha256: string | null;
+    log_bytes: Generated<number>;
   };
   backup: {
     id: string;

@@ -127,7 +127,10 @@ describe("any moment of a database", { skip: missingPart }, () => {
       .where("ended_at", "is", null)
       .executeTakeFirstOrThrow();
     const folder = join(running.backupsDir, "archive", chain.org_id, chain.project_id, chain.id);
-    const segment = (await readdir(folder)).filter((name) => name.endsWith(".zst") && !name.includes("tar")).toSorted().at(-1);
+    const segment = (await readdir(folder))
+      .filter((name) => name.endsWith(".zst") && !name.includes("tar"))
+      .toSorted()
+      .at(-1);
     const file = join(folder, segment ?? "");
     const whole = await readFile(file);
     const flipped = Buffer.from(whole);
@@ -169,7 +172,11 @@ describe("any moment of a database", { skip: missingPart }, () => {
     const off = await running.call("PATCH", of("/database/archive"), { enabled: false });
     assert.equal(off.body["status"], "off");
     await eventually(async () => {
-      const open = await running.platform.db.selectFrom("archive_chain").select("id").where("ended_at", "is", null).execute();
+      const open = await running.platform.db
+        .selectFrom("archive_chain")
+        .select("id")
+        .where("ended_at", "is", null)
+        .execute();
       return open.length === 0;
     }, "the chain has ended");
     assert.deepEqual((await archive()).windows.length, before.windows.length);

@@ -1,5 +1,6 @@
 import type { Things } from "../support/fixtures.ts";
 import { envPermissions } from "./env-permissions.ts";
+import { archivePermissions } from "./archive-permissions.ts";
 import { followPermissions } from "./follow-permissions.ts";
 import { inProject, ofProject, project, type Permission } from "./permission.ts";
 import { platformPermissions } from "./platform-permissions.ts";
@@ -394,23 +395,7 @@ export const permissions: Readonly<Record<string, Permission>> = {
     path: ({ backup }) => `/v1/backups/${backup}/verify`,
     allowed: 409,
   },
-  "backups.archive": {
-    ...ofProject,
-    scope: "backups:read",
-    method: "GET",
-    path: inProject("/database/archive"),
-    allowed: 200,
-  },
-  "backups.set_archive": {
-    ...ofProject,
-    access: "owner",
-    scope: "backups:write",
-    approval: true,
-    method: "PATCH",
-    path: inProject("/database/archive"),
-    body: () => ({ enabled: true }),
-    allowed: 200,
-  },
+  ...archivePermissions,
   "backups.restored": {
     ...ofProject,
     scope: "backups:read",

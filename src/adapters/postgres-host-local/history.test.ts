@@ -4,10 +4,15 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HistoryNeedsRestart, segmentName, type CopySummary, type LogPosition } from "../../ports/database-history.ts";
 import { unixSocketOf } from "../../kit/server-address.ts";
 import { loginOf, newDatabaseSpec } from "../../ports/postgres-host.suite.ts";
-import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
+import {
+  HistoryNeedsRestart,
+  segmentName,
+  type CopySummary,
+  type LogPosition,
+  DatabaseWorkFailed,
+} from "../../ports/postgres-host.ts";
 import { createLocalPostgresHost } from "./local-postgres-host.ts";
 import { login, makeTestPlace, missingPart } from "./test-fixture.ts";
 

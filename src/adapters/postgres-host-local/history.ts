@@ -12,8 +12,8 @@ import {
   type DatabaseHistory,
   type LogPosition,
   type LogShape,
-} from "../../ports/database-history.ts";
-import { DatabaseWorkFailed } from "../../ports/postgres-host.ts";
+  DatabaseWorkFailed,
+} from "../../ports/postgres-host.ts";
 import { checkedContent, endOf, halt } from "../../postgres/client-program.ts";
 import {
   chooseConfinement,
@@ -27,7 +27,7 @@ import { withConnection } from "../../postgres/connection.ts";
 import { compressArchive } from "../../postgres/dump.ts";
 import { lightCommand } from "../../sandbox/light-sandbox.ts";
 import { instanceFiles } from "./instance-files.ts";
-import { discardRecovered, recover } from "./recovered.ts";
+import { discardRecovered, recover } from "./recover.ts";
 import type { HistoryPlace, Instance } from "./server.ts";
 import { keptLog } from "./settings.ts";
 
@@ -152,16 +152,26 @@ async function readSegment({ dir }: Instance, log: LogShape, end: number): Promi
 
 /** What a copy leaves out, as pg_basebackup does: the log and what the server makes anew. */
 const leftOut = [
-  ...["pg_wal", "pg_replslot", "pg_dynshmem", "pg_notify", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"].map(
-    (folder) => `./${folder}/*`,
-  ),
+  ...[
+    "pg_wal",
+    "pg_replslot",
+    "pg_dynshmem",
+    "pg_notify",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat_tmp",
+    "pg_subtrans",
+  ].map((folder) => `./${folder}/*`),
   ...["./postmaster.pid", "./postmaster.opts", "./backup_label", "./backup_label.old", "./backup_manifest"],
   ...["*/pgsql_tmp*", "*/pg_internal.init*"],
 ];
 
 async function copy(place: HistoryPlace, instance: Instance, { consume, signal }: CopyOptions): Promise<CopySummary> {
   // The session that begins a backup must end it. Its queries wait for checkpoints, so they have no time limit.
-  const client = new pg.Client({ ...instance.server.superuserConnection("template1"), connectionTimeoutMillis: 30_000 });
+  const client = new pg.Client({
+    ...instance.server.superuserConnection("template1"),
+    connectionTimeoutMillis: 30_000,
+  });
   client.on("error", () => {});
   await client.connect();
   try {
@@ -190,7 +200,10 @@ async function streamFolder(confinement: Confinement, { dir }: Instance, options
   const { data, config } = instanceFiles(dir);
   const folder = confinement.bwrap === null ? data : "/berth/data";
   const excluded = leftOut.map((pattern) => `--exclude=${pattern}`);
-  const tar = { file: "/bin/tar", args: ["--create", "--file=-", `--directory=${folder}`, "--anchored", ...excluded, "."] };
+  const tar = {
+    file: "/bin/tar",
+    args: ["--create", "--file=-", `--directory=${folder}`, "--anchored", ...excluded, "."],
+  };
   const binds = [...usersIn(config), readOnly(data, folder)];
   const command = confinement.bwrap === null ? tar : lightCommand({ ...sandboxOf(confinement), binds }, tar);
   const child = start(command, { env: programEnvironment, ownGroup: true });

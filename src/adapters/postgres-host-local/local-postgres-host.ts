@@ -5,8 +5,13 @@ import { basename, join } from "node:path";
 import type { Client } from "pg";
 import { missingDatabase } from "../../kit/part-missing.ts";
 import { runFolder } from "../../kit/run-folder.ts";
-import type { DatabaseHistory } from "../../ports/database-history.ts";
-import type { DatabaseEndpoint, DatabaseObservation, DatabaseSpec, PostgresHost } from "../../ports/postgres-host.ts";
+import type {
+  DatabaseHistory,
+  DatabaseEndpoint,
+  DatabaseObservation,
+  DatabaseSpec,
+  PostgresHost,
+} from "../../ports/postgres-host.ts";
 import { chooseConfinement } from "../../postgres/confinement.ts";
 import { withConnection } from "../../postgres/connection.ts";
 import { measureDatabases } from "../../postgres/grants.ts";

@@ -18,8 +18,7 @@ export function addArchive(backups: Command, ctx: CliContext): void {
     isDefault: true,
     examples: ["berth backups archive", "berth backups archive -p demo --json"],
     text: describe,
-    note: ({ status }) =>
-      status === "off" ? "`berth backups archive on` keeps every moment from now on." : undefined,
+    note: ({ status }) => (status === "off" ? "`berth backups archive on` keeps every moment from now on." : undefined),
   });
   rowCommand(archive, ctx, {
     row: "backups.set_archive",

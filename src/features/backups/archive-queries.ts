@@ -1,6 +1,6 @@
+import { segmentName, type CopySummary, type LogPosition } from "../../ports/postgres-host.ts";
 import { sql } from "kysely";
 import { newId } from "../../kit/ids.ts";
-import { segmentName, type CopySummary, type LogPosition } from "../../ports/database-history.ts";
 import type { Db, Tx } from "../../store/database.ts";
 import type { ProjectKey } from "../projects/projects.ts";
 
@@ -61,7 +61,7 @@ export async function advanceChain(
     .where("ended_at", "is", null)
     .execute();
   if (bytes > 0)
-    await sql`update archive_base set log_bytes = log_bytes + ${bytes} where id = (select id from archive_base
+    await sql`update archive_copy set log_bytes = log_bytes + ${bytes} where id = (select id from archive_copy
       where chain_id = ${id} and status = 'completed' order by restorable_from desc limit 1)`.execute(db);
 }
 
@@ -113,40 +113,40 @@ export async function shortenChain(db: Db, id: string, first: number): Promise<v
   await db.updateTable("archive_chain").set({ first_position: first }).where("id", "=", id).execute();
 }
 
-const baseColumns = [
+const copyColumns = [
   ...(["id", "org_id", "project_id", "chain_id", "status", "created_at", "storage_key", "restorable_from"] as const),
   ...(["start_position", "stop_position", "backup_label", "size_bytes", "sha256", "log_bytes"] as const),
 ];
 
 /** Returns the copies in these chains, oldest first. */
-export async function basesOf(db: Db | Tx, chainIds: readonly string[]) {
+export async function copiesOf(db: Db | Tx, chainIds: readonly string[]) {
   if (chainIds.length === 0) return [];
   return db
-    .selectFrom("archive_base")
-    .select(baseColumns)
+    .selectFrom("archive_copy")
+    .select(copyColumns)
     .where("chain_id", "in", [...chainIds])
     .orderBy("id")
     .execute();
 }
 
-export type ArchiveBase = Awaited<ReturnType<typeof basesOf>>[number];
+export type ArchiveCopy = Awaited<ReturnType<typeof copiesOf>>[number];
 
 /** Records where a copy will be stored, before its first byte is written. */
-export async function beginBase(db: Db, chain: ArchiveChain): Promise<{ id: string; storage_key: string }> {
-  const id = newId("abs");
+export async function beginCopy(db: Db, chain: ArchiveChain): Promise<{ id: string; storage_key: string }> {
+  const id = newId("acp");
   const { org_id, project_id } = chain;
-  const storage_key = `${archiveFolder(chain)}/${id}${baseSuffix}`;
-  await db.insertInto("archive_base").values({ id, org_id, project_id, chain_id: chain.id, storage_key }).execute();
+  const storage_key = `${archiveFolder(chain)}/${id}${copySuffix}`;
+  await db.insertInto("archive_copy").values({ id, org_id, project_id, chain_id: chain.id, storage_key }).execute();
   return { id, storage_key };
 }
 
-const baseSuffix = ".tar.zst";
+const copySuffix = ".tar.zst";
 
 /** Where a storage has the files of a chain. */
 export const archiveFolder = ({ org_id, project_id, id }: Pick<ArchiveChain, "org_id" | "project_id" | "id">) =>
   `archive/${org_id}/${project_id}/${id}`;
 
-export async function completeBase(
+export async function completeCopy(
   db: Db,
   id: string,
   made: Pick<CopySummary, "start" | "stop" | "at" | "backup_label"> & { size_bytes: number; sha256: string },
@@ -155,7 +155,7 @@ export async function completeBase(
   const row = { ...more, start_position, stop_position, restorable_from: at.toISOString() };
   const { size_bytes, sha256, backup_label } = row;
   await db
-    .updateTable("archive_base")
+    .updateTable("archive_copy")
     .set({
       ...{ status: "completed", size_bytes, sha256, backup_label },
       ...{ start_position, stop_position, restorable_from: row.restorable_from },
@@ -164,14 +164,14 @@ export async function completeBase(
     .execute();
 }
 
-export async function deleteBase(db: Db, id: string): Promise<void> {
-  await db.deleteFrom("archive_base").where("id", "=", id).execute();
+export async function deleteCopy(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("archive_copy").where("id", "=", id).execute();
 }
 
 /** Returns the copies that were being made. */
-export function unfinishedBases(db: Db) {
+export function unfinishedCopies(db: Db) {
   return db
-    .selectFrom("archive_base as b")
+    .selectFrom("archive_copy as b")
     .innerJoin("archive_chain as c", "c.id", "b.chain_id")
     .select(["b.id", "b.storage_key", "c.storage"])
     .where("b.status", "=", "copying")
@@ -183,7 +183,7 @@ export async function isBeingArchived(db: Db, key: string): Promise<boolean> {
   const [folder, , , id = "", name = ""] = key.split("/");
   if (folder !== "archive") return false;
   const chain = (await openChains(db)).find((each) => each.id === id);
-  if (name.endsWith(baseSuffix)) return (await unfinishedBases(db)).some(({ storage_key }) => storage_key === key);
+  if (name.endsWith(copySuffix)) return (await unfinishedCopies(db)).some(({ storage_key }) => storage_key === key);
   return chain !== undefined && name >= segmentName(chain, chain.stored_position);
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ArchiveBase, ArchiveChain } from "./archive-queries.ts";
-import { needsBase, oldBases, outsideText, recoveryOf, windowsOf } from "./archive-rules.ts";
+import type { ArchiveCopy, ArchiveChain } from "./archive-queries.ts";
+import { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf } from "./archive-rules.ts";
 
 const day = 24 * 60 * 60_000;
 const noon = Date.parse("2026-01-20T12:00:00.000Z");
@@ -9,12 +9,12 @@ const at = (days: number) => new Date(noon - days * day).toISOString();
 
 const chain = (id: string, until: string | null, stored_position = 9000) =>
   ({ id, stored_until: until, stored_position }) as ArchiveChain;
-const base = (id: string, chain_id: string, from: string | null, more: Partial<ArchiveBase> = {}) =>
+const base = (id: string, chain_id: string, from: string | null, more: Partial<ArchiveCopy> = {}) =>
   ({
     ...{ id, chain_id, status: from === null ? "copying" : "completed", restorable_from: from, stop_position: 100 },
     ...{ size_bytes: 100, log_bytes: 10, created_at: from ?? at(0) },
     ...more,
-  }) as ArchiveBase;
+  }) as ArchiveCopy;
 
 describe("the archive of a database", () => {
   const chains = [chain("one", at(5)), chain("two", at(0))];
@@ -43,7 +43,7 @@ describe("the archive of a database", () => {
   });
 
   it("needs another copy after a week, or when its log is twice as large and worth it", () => {
-    const needs = (...given: ArchiveBase[]) => needsBase(given, new Date(noon));
+    const needs = (...given: ArchiveCopy[]) => needsCopy(given, new Date(noon));
     const mib = 1024 ** 2;
     assert.equal(needs(), true);
     assert.equal(needs(base("a", "one", null)), true);
@@ -56,7 +56,7 @@ describe("the archive of a database", () => {
 
   it("keeps a copy before every moment of the retention, within the limit, and always the newest", () => {
     const old = (days: number, limitBytes: number) =>
-      oldBases(bases, { days, limitBytes, now: new Date(noon) }).map(({ id }) => id);
+      oldCopies(bases, { days, limitBytes, now: new Date(noon) }).map(({ id }) => id);
     assert.deepEqual(old(30, 1000), []);
     assert.deepEqual(old(6, 1000), ["a"]);
     assert.deepEqual(old(3, 1000), ["a", "b"]);

@@ -1,4 +1,4 @@
-import type { ArchiveBase, ArchiveChain } from "./archive-queries.ts";
+import type { ArchiveCopy, ArchiveChain } from "./archive-queries.ts";
 
 /** A span in which every moment can be restored. */
 export interface ArchiveWindow {
@@ -7,12 +7,14 @@ export interface ArchiveWindow {
 }
 
 type Stored = Pick<ArchiveChain, "id" | "stored_until">;
-type Copied = Pick<ArchiveBase, "chain_id" | "status" | "restorable_from">;
+type Copied = Pick<ArchiveCopy, "chain_id" | "status" | "restorable_from">;
 
 /** Returns the windows of a project, oldest first; what lies between two of them is a gap. */
 export function windowsOf(chains: readonly Stored[], bases: readonly Copied[]): readonly ArchiveWindow[] {
   return chains.flatMap(({ id, stored_until: to }) => {
-    const from = bases.find(({ chain_id, restorable_from }) => chain_id === id && restorable_from !== null)?.restorable_from;
+    const from = bases.find(
+      ({ chain_id, restorable_from }) => chain_id === id && restorable_from !== null,
+    )?.restorable_from;
     return from && to !== null && from <= to ? [{ from, to }] : [];
   });
 }
@@ -32,7 +34,7 @@ export interface Recovery<Chain, Base> {
 }
 
 /** Finds what shows a moment; undefined when no window contains it. */
-export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveBase>(
+export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveCopy>(
   chains: readonly Chain[],
   bases: readonly Base[],
   at: Date,
@@ -51,16 +53,16 @@ export function recoveryOf<Chain extends ArchiveChain, Base extends ArchiveBase>
 }
 
 const dayMs = 24 * 60 * 60_000;
-const baseDays = 7;
+const copyDays = 7;
 const leastLogBytes = 64 * 1024 ** 2;
 
 /** Returns whether a chain needs another copy: a week has passed, or to apply its log would take longer than to read a new one. */
-export function needsBase(bases: readonly ArchiveBase[], now: Date): boolean {
+export function needsCopy(bases: readonly ArchiveCopy[], now: Date): boolean {
   const newest = bases.findLast(({ status }) => status === "completed");
   if (newest === undefined) return true;
   const { created_at, log_bytes, size_bytes } = newest;
   return (
-    now.getTime() - Date.parse(created_at) > baseDays * dayMs ||
+    now.getTime() - Date.parse(created_at) > copyDays * dayMs ||
     log_bytes > Math.max(2 * (size_bytes ?? 0), leastLogBytes)
   );
 }
@@ -69,16 +71,16 @@ export function needsBase(bases: readonly ArchiveBase[], now: Date): boolean {
  * Returns which copies of a database's chains are kept no longer, oldest first: those that only show moments before the retention, and the
  * oldest ones while all take more than `limitBytes`. The newest always stays.
  */
-export function oldBases(
-  bases: readonly ArchiveBase[],
+export function oldCopies(
+  bases: readonly ArchiveCopy[],
   { days, limitBytes, now }: { readonly days: number; readonly limitBytes: number; readonly now: Date },
-): readonly ArchiveBase[] {
+): readonly ArchiveCopy[] {
   const oldestFirst = bases
     .filter(({ status }) => status === "completed")
     .toSorted((a, b) => Date.parse(a.restorable_from ?? "") - Date.parse(b.restorable_from ?? ""));
   const since = now.getTime() - days * dayMs;
   let bytes = oldestFirst.reduce((sum, { size_bytes, log_bytes }) => sum + (size_bytes ?? 0) + log_bytes, 0);
-  const old: ArchiveBase[] = [];
+  const old: ArchiveCopy[] = [];
   for (const [index, base] of oldestFirst.entries()) {
     const next = oldestFirst[index + 1];
     if (next === undefined) break;

@@ -39,13 +39,13 @@ export {
 export {
   advanceChain,
   archiveFolder,
-  basesOf,
-  beginBase,
+  copiesOf,
+  beginCopy,
   beginChain,
   chainsOf,
-  completeBase,
+  completeCopy,
   confirmChains,
-  deleteBase,
+  deleteCopy,
   deleteChain,
   endChain,
   expireChain,
@@ -56,13 +56,20 @@ export {
   openChains,
   setArchiveProblem,
   shortenChain,
-  unfinishedBases,
-  type ArchiveBase,
+  unfinishedCopies,
+  type ArchiveCopy,
   type ArchiveChain,
 } from "./archive-queries.ts";
-export { needsBase, oldBases, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
+export { needsCopy, oldCopies, outsideText, recoveryOf, windowsOf, type Recovery } from "./archive-rules.ts";
 export { ownServer } from "./archive.ts";
-export { ArchiveDamaged, checkArchive, openChecked, openStored, packArchive, unpackArchive, type ArchiveFile } from "./backup-archive.ts";
+export {
+  ArchiveDamaged,
+  checkArchive,
+  openChecked,
+  packArchive,
+  unpackArchive,
+  type ArchiveFile,
+} from "./backup-archive.ts";
 export {
   droppedDatabases,
   forgetAllRestored,

@@ -8,7 +8,13 @@ import { awaitOutcome, type AwaitedOutcome } from "../await-outcome.ts";
 import { Refused, type Context, type Handlers, type RefusalText } from "../context.ts";
 import { diskUseOf, requireRoomInDatabase } from "../disk/disk.ts";
 import { databaseOf, partMissing } from "../database/database.ts";
-import { deploymentCreatedAt, deploymentOutcome, isDatabaseUsed, keepDatabase, restartDeployment } from "../deployments/deployments.ts";
+import {
+  deploymentCreatedAt,
+  deploymentOutcome,
+  isDatabaseUsed,
+  keepDatabase,
+  restartDeployment,
+} from "../deployments/deployments.ts";
 import { markVariablesChanged } from "../env/env.ts";
 import { setArchived } from "./archive-queries.ts";
 import { outsideText } from "./archive-rules.ts";

@@ -98,7 +98,13 @@ export async function releaseOperation(
 
 /** Why an operation failed: a stable code and a sentence for the project's owner. */
 export interface Problem {
-  readonly code: "storage_full" | "backup_damaged" | "target_outside_window" | "unavailable" | "refused" | "platform_fault";
+  readonly code:
+    | "storage_full"
+    | "backup_damaged"
+    | "target_outside_window"
+    | "unavailable"
+    | "refused"
+    | "platform_fault";
   readonly summary: string;
 }
 

@@ -1,61 +1,62 @@
+import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/postgres-host.ts";
 import {
   archiveFolder,
   ArchiveDamaged,
-  basesOf,
-  beginBase,
+  copiesOf,
+  beginCopy,
   chainsOf,
-  completeBase,
-  deleteBase,
+  completeCopy,
+  deleteCopy,
   deleteChain,
   expireChain,
   expiredChains,
   expirePurgedChains,
-  oldBases,
+  oldCopies,
   packArchive,
   shortenChain,
-  unfinishedBases,
-  type ArchiveBase,
+  unfinishedCopies,
+  type ArchiveCopy,
   type ArchiveChain,
 } from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { diskUseOf } from "../../features/disk/disk.ts";
-import { segmentName, type CopySummary, type DatabaseHistory } from "../../ports/database-history.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
 import { forgetNewest, newestOf, noteNewest } from "./stored-log.ts";
 
 /** Copies a database's instance into its open chain. Leaves nothing behind when it fails. */
-export async function makeBase(
+export async function makeCopy(
   platform: Platform,
   { row, chain, history }: { row: DatabaseRow; chain: ArchiveChain; history: DatabaseHistory },
   signal: AbortSignal,
 ): Promise<void> {
   const { db, ports, vault } = platform;
   const storage = ports.storages.named[chain.storage] as Storage;
-  const { id, storage_key: key } = await beginBase(db, chain);
+  const { id, storage_key: key } = await beginCopy(db, chain);
   try {
     let stored: { size_bytes: number; sha256: string } | undefined;
     const copied: CopySummary = await history.copy(specOf(vault, row), {
       signal,
-      consume: async (archive) => void (stored = await packArchive(archive, { storage, key, signal, onBytes: () => {} })),
+      consume: async (archive) =>
+        void (stored = await packArchive(archive, { storage, key, signal, onBytes: () => {} })),
     });
     if (copied.system !== chain.log_system || stored === undefined) throw new ArchiveDamaged("The database changed.");
-    await completeBase(db, id, { ...copied, ...stored });
+    await completeCopy(db, id, { ...copied, ...stored });
     const { start, backup_label } = copied;
     const base = { start, backup_label, at: copied.at.toISOString(), storage_key: key, sha256: stored.sha256 };
     await noteNewest(storage, { chain, base });
   } catch (error) {
     await storage.delete(key);
-    await deleteBase(db, id);
+    await deleteCopy(db, id);
     throw error;
   }
 }
 
 /** Deletes the copies that an earlier control plane did not finish. */
-export async function dropUnfinishedBases({ db, ports }: Platform): Promise<void> {
-  for (const { id, storage, storage_key } of await unfinishedBases(db)) {
+export async function dropUnfinishedCopies({ db, ports }: Platform): Promise<void> {
+  for (const { id, storage, storage_key } of await unfinishedCopies(db)) {
     await ports.storages.named[storage]?.delete(storage_key);
-    await deleteBase(db, id);
+    await deleteCopy(db, id);
   }
 }
 
@@ -63,32 +64,39 @@ export async function dropUnfinishedBases({ db, ports }: Platform): Promise<void
 export async function applyArchiveRetention(platform: Platform, row: DatabaseRow): Promise<void> {
   const { db, clock, settings } = platform;
   const chains = await chainsOf(db, row);
-  const bases = await basesOf(
+  const bases = await copiesOf(
     db,
     chains.map(({ id }) => id),
   );
   const { limits } = await diskUseOf(db, row, settings.disk);
   const keep = { days: settings.backups.archiveDays, limitBytes: limits.backups_bytes, now: clock.now() };
-  for (const base of oldBases(bases, keep)) {
+  for (const base of oldCopies(bases, keep)) {
     const chain = chains.find(({ id }) => id === base.chain_id) as ArchiveChain;
     const next = bases.find((each) => each.chain_id === chain.id && each.status === "completed" && each.id > base.id);
-    await dropBase(platform, { chain, base, next });
+    await dropCopy(platform, { chain, base, next });
   }
-  const left = new Set((await basesOf(db, chains.map(({ id }) => id))).map(({ chain_id }) => chain_id));
+  const left = new Set(
+    (
+      await copiesOf(
+        db,
+        chains.map(({ id }) => id),
+      )
+    ).map(({ chain_id }) => chain_id),
+  );
   for (const chain of chains) if (chain.ended_at !== null && !left.has(chain.id)) await expireChain(db, chain.id);
 }
 
-async function dropBase(
+async function dropCopy(
   { db, ports }: Platform,
-  { chain, base, next }: { chain: ArchiveChain; base: ArchiveBase; next: ArchiveBase | undefined },
+  { chain, base, next }: { chain: ArchiveChain; base: ArchiveCopy; next: ArchiveCopy | undefined },
 ): Promise<void> {
   const storage = ports.storages.named[chain.storage];
   // Files in a storage that is not configured now are deleted once it is again.
   if (storage === undefined) return;
   // The row first: what it names must be there.
-  await deleteBase(db, base.id);
+  await deleteCopy(db, base.id);
   await storage.delete(base.storage_key);
-  if (next?.start_position != null) await dropLog(storage, { db, chain, before: next.start_position });
+  if (typeof next?.start_position === "number") await dropLog(storage, { db, chain, before: next.start_position });
 }
 
 /** Deletes the segments of a chain that end at or before this position. */
@@ -109,7 +117,7 @@ export async function deleteExpiredChains(platform: Platform): Promise<void> {
   for (const chain of await expiredChains(db)) {
     const storage = ports.storages.named[chain.storage];
     if (storage === undefined) continue;
-    for (const { storage_key } of await basesOf(db, [chain.id])) await storage.delete(storage_key);
+    for (const { storage_key } of await copiesOf(db, [chain.id])) await storage.delete(storage_key);
     await dropLog(storage, { db, chain, before: chain.stored_position + chain.segment_bytes });
     if ((await newestOf(storage, chain))?.chain.id === chain.id) await forgetNewest(storage, chain);
     await deleteChain(db, chain.id);

@@ -1,5 +1,5 @@
 import {
-  basesOf,
+  copiesOf,
   chainsOf,
   insertRestored,
   liveNameAt,
@@ -7,13 +7,17 @@ import {
   outsideText,
   recoveryOf,
   windowsOf,
-  type ArchiveBase,
+  type ArchiveCopy,
   type ArchiveChain,
   type Recovery,
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, type DatabaseRow } from "../../features/database/database.ts";
-import type { DatabaseHistory } from "../../ports/database-history.ts";
-import { DatabaseWorkFailed, type DatabaseSpec, type TableCount } from "../../ports/postgres-host.ts";
+import {
+  type DatabaseHistory,
+  DatabaseWorkFailed,
+  type DatabaseSpec,
+  type TableCount,
+} from "../../ports/postgres-host.ts";
 import { StorageFull, type Storage } from "../../ports/storage.ts";
 import { requireLease } from "../../store/leases.ts";
 import type { End, Job, Work } from "../backups/backup-job.ts";
@@ -87,32 +91,35 @@ async function requireRoomToRecover({ platform, spec }: MomentWork, { base, end 
   if (available_bytes < bytes) throw new StorageFull();
 }
 
-type Found = Recovery<ArchiveChain, ArchiveBase>;
+type Found = Recovery<ArchiveChain, ArchiveCopy>;
 
 async function find({ platform, operation, row, history, at }: MomentWork) {
   const chains = await chainsOf(platform.db, operation);
   const newest = chains.at(-1);
   // The last seconds are still on their way, unless the database is away.
-  if (newest?.stored_until == null || Date.parse(newest.stored_until) < at.getTime())
+  if (!newest?.stored_until || Date.parse(newest.stored_until) < at.getTime())
     await storeLog(platform, row, history).catch((error: unknown) =>
       platform.log.warn({ error: (error as Error).message }, "the newest log could not be stored before a restore"),
     );
   const stored = await chainsOf(platform.db, operation);
-  return recoveryOf(stored, await basesOfAll(platform, stored), at);
+  return recoveryOf(stored, await copiesOfAll(platform, stored), at);
 }
 
-const basesOfAll = ({ db }: Platform, chains: readonly ArchiveChain[]) =>
-  basesOf(
+const copiesOfAll = ({ db }: Platform, chains: readonly ArchiveChain[]) =>
+  copiesOf(
     db,
     chains.map(({ id }) => id),
   );
 
 async function outside({ platform, operation }: MomentWork) {
   const chains = await chainsOf(platform.db, operation);
-  return { code: "target_outside_window" as const, summary: outsideText(windowsOf(chains, await basesOfAll(platform, chains))) };
+  return {
+    code: "target_outside_window" as const,
+    summary: outsideText(windowsOf(chains, await copiesOfAll(platform, chains))),
+  };
 }
 
-function fileOf({ progress, signal }: MomentWork, storage: Storage, { storage_key: key, sha256 }: ArchiveBase) {
+function fileOf({ progress, signal }: MomentWork, storage: Storage, { storage_key: key, sha256 }: ArchiveCopy) {
   const onBytes = (bytes_done: number) => progress.tell({ bytes_done });
   return { storage, key, sha256: sha256 ?? "", signal, onBytes };
 }
@@ -121,7 +128,10 @@ function requireSame(expected: readonly TableCount[], actual: readonly TableCoun
   const rows = new Map(actual.map((each) => [each.table, each.rows]));
   const differing = expected.filter((each) => rows.get(each.table) !== each.rows);
   if (differing.length > 0)
-    throw new DatabaseWorkFailed("refused", `${differing.length} of ${expected.length} tables differ after the restore.`);
+    throw new DatabaseWorkFailed(
+      "refused",
+      `${differing.length} of ${expected.length} tables differ after the restore.`,
+    );
 }
 
 async function cleanUp({ platform, lease, spec, history, name }: MomentWork): Promise<void> {

@@ -11,8 +11,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { createKeyedMutex } from "../../kit/keyed-mutex.ts";
-import { segmentName, type DatabaseHistory, type LogPosition } from "../../ports/database-history.ts";
-import type { DatabaseSpec } from "../../ports/postgres-host.ts";
+import { segmentName, type DatabaseHistory, type LogPosition, type DatabaseSpec } from "../../ports/postgres-host.ts";
 import type { Storage } from "../../ports/storage.ts";
 import type { Platform } from "../platform.ts";
 

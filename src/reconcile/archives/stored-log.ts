@@ -1,9 +1,9 @@
+import { segmentName, type CopySummary, type LogShape } from "../../ports/postgres-host.ts";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import { ArchiveDamaged, archiveFolder, type ArchiveChain } from "../../features/backups/backups.ts";
 import type { ProjectKey } from "../../features/projects/projects.ts";
-import { segmentName, type CopySummary, type LogShape } from "../../ports/database-history.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 
 const decompress = promisify(zstdDecompress);
@@ -48,7 +48,7 @@ export async function* readLog(
 }
 
 /** The newest copy of a database, which a storage names for a platform that has lost its own rows. */
-export interface NewestBase {
+export interface NewestCopy {
   readonly chain: StoredPart["chain"];
   readonly base: Pick<CopySummary, "start" | "backup_label"> &
     Readonly<Record<"storage_key" | "sha256", string>> & {
@@ -59,16 +59,16 @@ export interface NewestBase {
 
 const newestKey = ({ org_id, project_id }: ProjectKey) => `archive/${org_id}/${project_id}/newest.json`;
 
-export async function noteNewest(storage: Storage, { chain, base }: NewestBase): Promise<void> {
+export async function noteNewest(storage: Storage, { chain, base }: NewestCopy): Promise<void> {
   const { org_id, project_id, id, timeline, segment_bytes } = chain;
   const text = JSON.stringify({ chain: { org_id, project_id, id, timeline, segment_bytes }, base });
   await storage.put(newestKey(chain), Readable.from([Buffer.from(text)]));
 }
 
-export async function newestOf(storage: Storage, project: ProjectKey): Promise<NewestBase | undefined> {
+export async function newestOf(storage: Storage, project: ProjectKey): Promise<NewestCopy | undefined> {
   try {
     const text = Buffer.concat(await (await storage.open(newestKey(project))).toArray());
-    return JSON.parse(text.toString()) as NewestBase;
+    return JSON.parse(text.toString()) as NewestCopy;
   } catch (error) {
     if (error instanceof StorageMissing) return undefined;
     throw error;

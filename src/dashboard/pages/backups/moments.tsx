@@ -138,7 +138,8 @@ function RestoreMoment({ slug, at, onClose }: RestoreMomentProps) {
         defaultValue={at.replace("Z", "")}
       />
       <p className="text-sm text-muted">
-        The live database is not touched. What was committed by then becomes a database beside it, which can be promoted.
+        The live database is not touched. What was committed by then becomes a database beside it, which can be
+        promoted.
       </p>
     </ActionDialog>
   );

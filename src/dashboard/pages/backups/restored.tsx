@@ -27,7 +27,9 @@ export function Restored({ slug }: { readonly slug: string }) {
         rows={({ databases }) => databases}
         columns={columnsFor(setOpen)}
         keyOf={({ database }) => database}
-        empty={<p className="text-sm text-faint">None yet. To restore a backup, open its page; a moment, choose it above.</p>}
+        empty={
+          <p className="text-sm text-faint">None yet. To restore a backup, open its page; a moment, choose it above.</p>
+        }
       />
       {open?.kind === "promote" && <Promote slug={slug} database={open.database} onClose={close} />}
       {open?.kind === "drop" && <Drop slug={slug} database={open.database} onClose={close} />}
@@ -42,7 +44,13 @@ function columnsFor(onOpen: (open: Open) => void): readonly Column<Database>[] {
       head: "From",
       wide: true,
       cell: ({ backup_id: id, shows }) =>
-        shows !== null ? exact(shows) : id === null ? <span className="text-faint">was live before</span> : <Mono>{id}</Mono>,
+        shows !== null ? (
+          exact(shows)
+        ) : id === null ? (
+          <span className="text-faint">was live before</span>
+        ) : (
+          <Mono>{id}</Mono>
+        ),
     },
     timeColumn("Made", (row) => row.created_at),
     { head: "", end: true, cell: ({ database }) => <Actions database={database} onOpen={onOpen} /> },
@@ -78,8 +86,8 @@ function Promote({ slug, database, onClose }: OfDatabase) {
       input={{ params: { slug }, body: { database } }}
       onClose={onClose}
     >
-      The application restarts on <code>{database}</code>. What was written to the live database since then is not
-      in it; the live one is kept, and promoting it goes back.
+      The application restarts on <code>{database}</code>. What was written to the live database since then is not in
+      it; the live one is kept, and promoting it goes back.
     </ConfirmAction>
   );
 }

@@ -5,8 +5,12 @@ import { createZstdDecompress } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { runOk } from "../../kit/exec.ts";
 import { runFolder } from "../../kit/run-folder.ts";
-import type { RecoveredInstance, RecoverySource } from "../../ports/database-history.ts";
-import { DatabaseWorkFailed, type DatabaseSpec } from "../../ports/postgres-host.ts";
+import {
+  type RecoveredInstance,
+  type RecoverySource,
+  DatabaseWorkFailed,
+  type DatabaseSpec,
+} from "../../ports/postgres-host.ts";
 import {
   chooseConfinement,
   programEnvironment,
