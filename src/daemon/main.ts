@@ -66,7 +66,8 @@ const machineVerbs: Readonly<Record<string, Verb>> = {
   },
   async promote(args) {
     const { promote, standbyUsage } = await import("./recovery/restore-command.ts");
-    if (args.length > 0) return say(standbyUsage);
+    if (args.some(isHelp)) return say(standbyUsage);
+    if (args.length > 0) throw new StartRefused(standbyUsage);
     const config = readConfigOrRefuse();
     await promote(config, say);
     return runFromCache(config);

@@ -1,11 +1,13 @@
 // Drawn with other operation files: it starts whole platforms and loses one.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { run, start } from "../../src/kit/exec.ts";
+import { readConfig } from "../../src/daemon/config.ts";
+import { follow } from "../../src/daemon/recovery/restore-command.ts";
+import { run, start, type ExecResult } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
 import { readTextOrEmpty } from "../../src/kit/whole-file.ts";
 import { notesApp } from "./apps.ts";
@@ -89,6 +91,21 @@ describe("a platform whose machine is lost", () => {
       (await restore({ BERTH_DATA: dataDir }, backups, key, "--backup", "pbk_none")).stderr,
       /has no backup pbk_none\. It has pbk_/,
     );
+    for (const [list, reason] of [
+      ["[{", /cannot be read: /],
+      ['[{"id":"pbk_one","storage_key":"platform/pbk_one"}]', /cannot be read: .* no file platform\/pbk_one/],
+    ] as const) {
+      const copy = mkdtempSync(join(safe, "copy-"));
+      mkdirSync(join(copy, "platform"));
+      writeFileSync(join(copy, "platform/backups.json"), list);
+      assertRefused(await restore({ BERTH_DATA: dataDir }, copy, key), reason);
+    }
+    assertRefused(await restore({ BERTH_DATA: dataDir }, backups, cut), /holds no recovery key/);
+    const keyFile = join(safe, "elsewhere.key");
+    writeFileSync(keyFile, "those of another platform");
+    assertRefused(await restore({ BERTH_DATA: dataDir, BERTH_KEY_FILE: keyFile }, backups, key), /has other keys/);
+    assert.equal(readFileSync(keyFile, "utf8"), "those of another platform");
+    assert.deepEqual(readdirSync(dataDir), [], "a platform can be started there");
     rmSync(dataDir, { recursive: true });
     const { dataDir: taken } = await layGround();
     writeFileSync(join(taken, "mine"), "kept");
@@ -106,6 +123,7 @@ describe("a platform whose machine is lost", () => {
     assert.match(stdout, /main\/young: database, as of .*\n/);
     assert.match(stdout, /notes\.example\.org/);
     assert.equal(existsSync(join(dataDir, "restoring")), false);
+    assert.deepEqual(processesNaming(dataDir), [], "no server of the interrupted one is left");
     restored = await startPlatform({}, { dataDir, lacksParts: true });
     const platform = restored;
     const visit = async (slug: string) => (await platform.visit(slug).catch(() => undefined))?.body;
@@ -119,28 +137,46 @@ describe("a platform whose machine is lost", () => {
     const args = ["-c", header, "ls-remote", `${platform.api}/git/main/notes.git`, "refs/heads/main"];
     assert.equal((await run({ file: "git", args })).stdout.split("\t")[0], commit);
     await backUp(platform);
+    const { body } = await platform.call<{ backups: { status: string }[] }>("GET", "/v1/platform/backups");
+    assert.deepEqual(
+      body.backups.map(({ status }) => status),
+      ["completed", "completed"],
+    );
+    const files = readdirSync(join(dataDir, "backups/platform")).filter((name) => name.endsWith(".age"));
+    assert.equal(files.length, 2, "the backup that it came from is kept");
   });
 
   it("stands by elsewhere, follows newer backups, and is the platform once it is promoted", async () => {
     const lost = restored as TestPlatform;
     const ground = await layGround();
     const env = { ...ground.env };
+    const standby = () => readTextOrEmpty(join(ground.dataDir, "standby")).trim();
+    const restoring = join(ground.dataDir, "restoring");
+    const endAtReport = (line: string) => assert.doesNotMatch(line, /^(?:Restored|berthd:)/);
+    await assert.rejects(follow(readConfig(env), [backups, "--key", key], endAtReport));
+    assert.deepEqual([standby() !== "", existsSync(restoring)], [true, false], "it stands by, or is half restored");
+    const copied = join(ground.dataDir, "backups");
+    assertRefused(await restore(env, copied, key), /is in the data folder/);
+    assert.ok(existsSync(copied));
     const follower = start(berthd("follow", backups, "--key", key), { env });
     let said = "";
     for (const stream of [follower.stdout, follower.stderr])
       stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    const standby = () => readTextOrEmpty(join(ground.dataDir, "standby")).trim();
-    await eventually(() => standby() !== "", "the standby has the first backup");
     const refused = await run(berthd("start"), { env });
     assert.match(refused.stderr, /stands by .*berthd promote/);
     const first = standby();
     await lost.call("PATCH", "/v1/projects/plain/env", { variables: { GREETING: "newer" } });
     await backUp(lost);
     cpSync(join(lost.dataDir, "backups"), backups, { recursive: true, force: true });
-    await eventually(
-      () => standby() !== first && !existsSync(join(ground.dataDir, "restoring")),
-      "it has the newer one",
+    await eventually(() => standby() !== first && !existsSync(restoring), "it has the newer one");
+    const list = join(backups, "platform/backups.json");
+    const known = JSON.parse(readFileSync(list, "utf8")) as object[];
+    writeFileSync(
+      list,
+      JSON.stringify([{ ...known[0], id: "pbk_damaged", storage_key: "platform/damaged" }, ...known]),
     );
+    writeFileSync(join(backups, "platform/damaged"), "damaged");
+    await eventually(() => said.includes("cannot be opened with this key"), "it has looked at the newest one");
     await lost.destroy();
     restored = undefined;
     const platform = start(berthd("promote"), { env });
@@ -152,6 +188,11 @@ describe("a platform whose machine is lost", () => {
     killProcesses(processesNaming(ground.dataDir));
     rmSync(ground.dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
+
+  function assertRefused({ stderr, exitCode }: ExecResult, reason: RegExp): void {
+    assert.match(stderr, reason);
+    assert.deepEqual([exitCode, stderr.includes("\n    at ")], [1, false], stderr);
+  }
 
   /** Kills a restore once it has filled something. */
   async function interrupt(dataDir: string): Promise<void> {

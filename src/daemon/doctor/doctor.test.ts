@@ -87,7 +87,7 @@ test("a folder that BERTH_DATA names by mistake is not deleted", async () => {
 });
 
 test("wrong words are refused with the help, and help is no error", async () => {
-  const verbs = ["doctor", "support-bundle", "uninstall", "restore"].map(async (verb) => {
+  const verbs = ["doctor", "support-bundle", "uninstall", "restore", "follow"].map(async (verb) => {
     const refused = await berthd([verb, "--bogus"], {});
     assert.equal(refused.exitCode, 1);
     assert.match(refused.stderr, new RegExp(`Usage: berthd ${verb}`));
@@ -95,4 +95,5 @@ test("wrong words are refused with the help, and help is no error", async () => 
     assert.deepEqual([helped.exitCode, helped.stdout.startsWith(`Usage: berthd ${verb}`)], [0, true]);
   });
   await Promise.all(verbs);
+  assert.equal((await berthd(["promote", "--bogus"], {})).exitCode, 1);
 });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { StartRefused, pathsIn, type Config } from "../config.ts";
 import { isAlive, sendSignal } from "../../kit/processes.ts";
-import { readTextOrEmpty, replaceFile } from "../../kit/whole-file.ts";
+import { readTextOrEmpty } from "../../kit/whole-file.ts";
 import { holdDataFolder, holderOf } from "../data-folder.ts";
 import { newestBackup, restoreHeld, restorePlatform } from "./restore-platform.ts";
 
@@ -79,8 +79,7 @@ async function keepUp(config: Config, { from, key }: { from: string; key: string
   const { standby, restoring } = pathsIn(config.dataDir);
   const backup = await newestBackup(config, from);
   if (readTextOrEmpty(standby).trim() === backup && !existsSync(restoring)) return;
-  await restoreHeld(config, { from, key, backup }, say);
-  replaceFile(standby, `${backup}\n`, { flush: true });
+  await restoreHeld(config, { from, key, backup, standby: backup }, say);
   say(`This machine stands by with ${backup}. \`berthd promote\` makes it the platform.`);
 }
 
@@ -95,9 +94,15 @@ export async function promote({ dataDir }: Config, say: (line: string) => void):
     sendSignal(follower, "SIGTERM");
     while (isAlive(follower)) await sleep(100);
   }
-  if (existsSync(restoring))
-    throw new StartRefused(
-      "Restoring the newest backup was interrupted: run `berthd follow` again until it says that it stands by.",
-    );
-  rmSync(standby);
+  // Against a `follow` that systemd starts again.
+  const held = holdDataFolder(dataDir);
+  try {
+    if (existsSync(restoring))
+      throw new StartRefused(
+        "Restoring the newest backup was interrupted: run `berthd follow` again until it says that it stands by.",
+      );
+    rmSync(standby);
+  } finally {
+    held.release();
+  }
 }

@@ -1,20 +1,24 @@
-import { createReadStream, existsSync, statSync } from "node:fs";
-import { copyFile, mkdir, readFile, readdir, readlink, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { Readable } from "node:stream";
+import { identityToRecipient } from "age-encryption";
 import {
   partsIn,
   unpackPlatform,
   type PlatformManifest,
 } from "../../adapters/platform-archive-age/age-platform-archive.ts";
 import { readIdentity } from "../../adapters/platform-archive-age/recovery-key.ts";
+import { createLocalServer } from "../../adapters/postgres-host-local/server.ts";
 import { createDiskStorage } from "../../adapters/storage-disk/disk-storage.ts";
 import { forgetAllRestored } from "../../features/backups/backups.ts";
 import { attachedHostnames } from "../../features/domains/domains.ts";
 import { forgetRebuilds } from "../../features/images/images.ts";
-import { backupListKey, type ListedBackup } from "../../features/platform/platform.ts";
+import { backupListKey, completeOwnBackup, type ListedBackup } from "../../features/platform/platform.ts";
 import { counted } from "../../kit/counted.ts";
 import { runOk } from "../../kit/exec.ts";
+import { replaceFile } from "../../kit/whole-file.ts";
 import { StorageMissing, type Storage } from "../../ports/storage.ts";
 import { loadDatabase } from "../../postgres/whole-database.ts";
 import { openDatabase } from "../../store/database.ts";
@@ -47,74 +51,134 @@ type Say = (line: string) => void;
 export async function restorePlatform(config: Config, request: RestoreRequest, say: Say): Promise<void> {
   const held = holdDataFolder(config.dataDir);
   try {
-    await restoreHeld(config, request, say);
-    await rm(pathsIn(config.dataDir).standby, { force: true });
+    await restoreHeld(config, { ...request, standby: null }, say);
   } finally {
     held.release();
   }
 }
 
-/** Does that in a data folder that this process holds. What an earlier restore, or a standby, has there goes once the backup is opened. */
-export async function restoreHeld(config: Config, request: RestoreRequest, say: Say): Promise<void> {
-  const { restoring: folder } = pathsIn(config.dataDir);
-  const identity = readIdentity(request.key);
-  await requireReplaceable(config);
+/**
+ * Does that in a data folder that this process holds, which then stands by with the backup `standby`, or with null can be started. What an
+ * earlier restore, or a standby, has there goes once the backup is opened.
+ */
+export async function restoreHeld(
+  config: Config,
+  { standby, ...request }: RestoreRequest & { readonly standby: string | null },
+  say: Say,
+): Promise<void> {
+  const paths = pathsIn(config.dataDir);
+  await requireReplaceable(config, request);
+  // A nightly backup empties it too, should this process be killed.
+  const folder = paths.packing;
   await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { mode: 0o700 });
-  const { manifest, copy } = await unpackBackup(config, { ...request, identity, folder }, say);
-  await clear(config);
-  if (copy !== null)
-    await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, pathsIn(config.dataDir).backups] });
-  for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
-  const parts = await fill(config, folder, say);
-  const changed = await keepSettings(config, manifest);
-  await rm(folder, { recursive: true });
-  for (const line of report(config, { manifest, changed, ...parts })) say(line);
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    const { manifest, copy, ...opened } = await unpackBackup(config, request, say).catch(
+      refused(`The backups at ${request.from} cannot be read`),
+    );
+    requireOwnKey(config);
+    await mkdir(paths.restoring, { recursive: true });
+    await clear(config);
+    if (copy !== null) await runOk({ file: "cp", args: ["--archive", "--reflink=auto", "--", copy, paths.backups] });
+    for (const [name, path] of Object.entries(keptFiles(config))) await place(join(partsIn(folder).files, name), path);
+    const own = { ...opened, taken_at: manifest.taken_at, version: manifest.version };
+    const parts = await fill(config, own, say);
+    const changed = await keepSettings(config, manifest);
+    await rm(folder, { recursive: true });
+    if (standby === null) await rm(paths.standby, { force: true });
+    else replaceFile(paths.standby, `${standby}\n`, { flush: true });
+    await rm(paths.restoring, { recursive: true });
+    for (const line of report(config, { manifest, changed, ...parts })) say(line);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** What a data folder holds before its first start. */
-const harmless = new Set(["berthd.lock", "toolchain", "compiled-code", "haproxy", "lost+found"]);
+const harmless = new Set(["berthd.lock", "platform-backup", "toolchain", "compiled-code", "haproxy", "lost+found"]);
 
 const contents = async (dataDir: string) => (await readdir(dataDir)).filter((name) => !harmless.has(name));
 
-async function requireReplaceable({ dataDir }: Config): Promise<void> {
+const refused =
+  (what: string) =>
+  (error: unknown): never => {
+    throw error instanceof StartRefused
+      ? error
+      : new StartRefused(`${what}: ${(error as Error).message}`, { cause: error });
+  };
+
+/** Whether an earlier restore, or a standby, has filled the data folder. */
+function isReplaceable({ dataDir }: Config): boolean {
   const { restoring, standby } = pathsIn(dataDir);
-  if ((await contents(dataDir)).length > 0 && !existsSync(restoring) && !existsSync(standby))
+  return existsSync(restoring) || existsSync(standby);
+}
+
+async function requireReplaceable(config: Config, { from, key }: RestoreRequest): Promise<void> {
+  const { dataDir } = config;
+  if ((await contents(dataDir)).length > 0 && !isReplaceable(config))
     throw new StartRefused(
       `The data folder ${dataDir} is not empty. A platform is restored into a new one: set BERTH_DATA, or move the folder away.`,
+    );
+  const inside = [from, key].find(
+    (path) => existsSync(path) && `${realpathSync(path)}/`.startsWith(`${realpathSync(dataDir)}/`),
+  );
+  if (inside !== undefined)
+    throw new StartRefused(`${inside} is in the data folder, which is emptied first. Move it to another place.`);
+}
+
+/** Refuses to replace a key file outside of the data folder: only it opens another platform's secrets. */
+function requireOwnKey(config: Config): void {
+  const { keyFile } = config;
+  if (keyFile === null || !existsSync(keyFile) || isReplaceable(config)) return;
+  const kept = join(partsIn(pathsIn(config.dataDir).packing).files, "secrets.key");
+  if (!readFileSync(keyFile).equals(readFileSync(kept)))
+    throw new StartRefused(
+      `The file ${keyFile} of BERTH_KEY_FILE has other keys than the backup. Unset BERTH_KEY_FILE, name a new file, or move this one away.`,
     );
 }
 
 /** Removes everything but the backup that is being restored. */
-async function clear({ dataDir }: Config): Promise<void> {
-  const { ownPostgres, databases, restoring, standby } = pathsIn(dataDir);
+async function clear(config: Config): Promise<void> {
+  const { ownPostgres, databases, restoring, standby, packing } = pathsIn(config.dataDir);
   const instances = existsSync(databases) ? (await readdir(databases)).map((id) => join(databases, id)) : [];
-  for (const dir of [ownPostgres, ...instances]) await endServer(join(dir, "data"));
-  for (const path of (await contents(dataDir)).map((name) => join(dataDir, name)))
-    if (path !== restoring && path !== standby) await rm(path, { recursive: true, force: true });
+  for (const dir of [ownPostgres, ...instances]) await endServer(dir);
+  for (const path of (await contents(config.dataDir)).map((name) => join(config.dataDir, name)))
+    if (![restoring, standby, packing].includes(path)) await rm(path, { recursive: true, force: true });
 }
 
-/** Ends the PostgreSQL server whose data folder this is, which an interrupted restore started. */
-async function endServer(data: string): Promise<void> {
-  const pid = Number((await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n")[0]);
-  const isItsServer = async () => pid > 0 && (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data;
-  if (await isItsServer()) process.kill(pid, "SIGQUIT");
-  while (await isItsServer()) await sleep(50);
+/** Ends the PostgreSQL server of a folder, which an interrupted restore started. */
+async function endServer(dir: string): Promise<void> {
+  const uid = statSync(join(dir, "data"), { throwIfNoEntry: false })?.uid;
+  if (uid !== undefined)
+    await createLocalServer({ binDir: "", bwrap: null, dir, socketDir: "", port: null, uid }).stop();
 }
 
-interface Opening extends RestoreRequest {
-  readonly identity: string;
-  /** Where to unpack. */
-  readonly folder: string;
+function identityIn(key: string): string {
+  try {
+    return readIdentity(key);
+  } catch (error) {
+    throw new StartRefused((error as Error).message, { cause: error });
+  }
 }
 
-/** Opens the backup, and returns the folder that must be copied into the data folder with it. */
-async function unpackBackup(config: Config, { from, backup, identity, folder }: Opening, say: Say) {
-  const { content, copy } = await opened(config, { from, backup }, say);
-  const manifest = await unpackPlatform(content, identity, folder).catch((error: unknown) => {
-    throw new StartRefused(`The backup cannot be opened with this key: ${(error as Error).message}`, { cause: error });
-  });
-  return { manifest, copy };
+/** Opens the backup, and returns what it is and the folder that must be copied into the data folder with it. */
+async function unpackBackup(config: Config, request: RestoreRequest, say: Say) {
+  const identity = identityIn(request.key);
+  const { content, copy } = await opened(config, request, say);
+  const digest = createHash("sha256");
+  let size_bytes = 0;
+  const seen = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      digest.update(chunk);
+      size_bytes += chunk.length;
+      yield chunk;
+    }
+  };
+  const manifest = await unpackPlatform(Readable.from(seen(content)), identity, pathsIn(config.dataDir).packing).catch(
+    refused("The backup cannot be opened with this key"),
+  );
+  const recipient = await identityToRecipient(identity);
+  return { manifest, copy, size_bytes, sha256: digest.digest("hex"), recipient };
 }
 
 async function opened(config: Config, { from, backup }: Pick<RestoreRequest, "from" | "backup">, say: Say) {
@@ -167,7 +231,7 @@ async function place(file: string, path: string): Promise<void> {
 }
 
 /** Fills the control database and gives projects what is theirs. */
-async function fill(config: Config, folder: string, say: Say) {
+async function fill(config: Config, ownBackup: Parameters<typeof completeOwnBackup>[1], say: Say) {
   const log = createLog({ format: config.logFormat, level: "error" });
   const { dataDir, install, toolEnvironment: environment, haproxy } = config;
   const parts = await ensureMachine({ dataDir, log, install, environment, postgres: true, haproxy });
@@ -176,10 +240,11 @@ async function fill(config: Config, folder: string, say: Say) {
   const database = openDatabase({ connection, log });
   try {
     if (await hasTables(database)) throw new StartRefused("The database of BERTH_DATABASE_URL is not empty.");
-    const { database: file, repositories } = partsIn(folder);
+    const { database: file, repositories } = partsIn(pathsIn(config.dataDir).packing);
     await loadDatabase({ connection, file, program: parts.pgRestore });
     await migrate({ connection });
     await requireMatchingData(config, database.db);
+    await completeOwnBackup(database.db, ownBackup);
     await forgetRebuilds(database.db);
     const beside = await forgetAllRestored(database.db);
     if (beside > 0) say(`  ${counted(beside, "database")} beside live ones are in no backup and are gone`);

@@ -37,8 +37,9 @@ type Restore = (platform: Platform, project: KeptProject, repositories: string) 
 
 /** Each resolves with when the state was taken, null for the platform's own backup, undefined when the project has no such part. */
 const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
-  async repository({ ports }, { id }, repositories) {
+  async repository({ ports }, { id, was_built }, repositories) {
     const bundle = bundleOf({ repositories }, id);
+    if (!existsSync(bundle) && was_built) throw new Error("It is not in the backup: push again, or try an older one.");
     if (!existsSync(bundle)) return undefined;
     await ports.repositories.unpack(id, createReadStream(bundle));
     return null;

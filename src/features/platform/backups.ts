@@ -101,18 +101,23 @@ export async function beginAttempt(
     .execute();
 }
 
+type Made = { readonly size_bytes: number } & Record<"taken_at" | "version" | "recipient" | "sha256", string>;
+
 export async function endPlatformBackup(
   db: Db,
   id: string,
   end:
     | { readonly status: "failed"; readonly problem: string }
-    | ({ readonly status: "completed"; readonly size_bytes: number; readonly problem: string | null } & Record<
-        "taken_at" | "version" | "recipient" | "sha256",
-        string
-      >),
+    | ({ readonly status: "completed"; readonly problem: string | null } & Made),
 ): Promise<void> {
   const row = { ...end, finished_at: sql<string>`now()` };
   await db.updateTable("platform_backup").set(row).where("id", "=", id).execute();
+}
+
+/** Completes the backup that a restored database came from: its copy of the database shows it under way. */
+export async function completeOwnBackup(db: Db, made: Made): Promise<void> {
+  const own = (await platformBackups(db)).find(({ status }) => status === "running");
+  if (own !== undefined) await endPlatformBackup(db, own.id, { status: "completed", problem: null, ...made });
 }
 
 export async function forgetPlatformBackup(db: Db, id: string): Promise<void> {
@@ -138,6 +143,7 @@ export function keptProjects(db: Db) {
     .leftJoin("disk_use as u", "u.project_id", "p.id")
     .select(["p.id", "p.org_id", "p.number", sql<string>`o.slug || '/' || p.slug`.as("subject")])
     .select(sql<number>`case when p.storage then coalesce(u.storage_bytes, 0) else 0 end`.as("storage_bytes"))
+    .select(sql<boolean>`exists (select from build as b where b.project_id = p.id)`.as("was_built"))
     .where("p.purged_at", "is", null)
     .orderBy("p.number")
     .execute();

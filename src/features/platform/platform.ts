@@ -2,6 +2,7 @@ export { describedMachine, saveMachine, type MachineDescription } from "./querie
 export {
   backupListKey,
   beginAttempt,
+  completeOwnBackup,
   endPlatformBackup,
   forgetPlatformBackup,
   isOfPlatformBackup,
