@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readConfig } from "../../src/daemon/config.ts";
 import { follow } from "../../src/daemon/recovery/restore-command.ts";
+import type { ListedBackup } from "../../src/features/platform/platform.ts";
 import { run, start, type ExecResult } from "../../src/kit/exec.ts";
 import { eventually } from "../support/eventually.ts";
 import { readTextOrEmpty } from "../../src/kit/whole-file.ts";
@@ -116,6 +117,7 @@ describe("a platform whose machine is lost", () => {
 
   it("comes back on another one, also after an interruption: applications, rows, files, secrets, repositories", async () => {
     const { dataDir } = await layGround();
+    const [origin] = JSON.parse(readFileSync(join(backups, "platform/backups.json"), "utf8")) as ListedBackup[];
     await interrupt(dataDir);
     const { stdout, stderr, exitCode } = await restore({ BERTH_DATA: dataDir }, backups, key);
     assert.equal(exitCode, 0, stderr);
@@ -137,13 +139,10 @@ describe("a platform whose machine is lost", () => {
     const args = ["-c", header, "ls-remote", `${platform.api}/git/main/notes.git`, "refs/heads/main"];
     assert.equal((await run({ file: "git", args })).stdout.split("\t")[0], commit);
     await backUp(platform);
-    const { body } = await platform.call<{ backups: { status: string }[] }>("GET", "/v1/platform/backups");
-    assert.deepEqual(
-      body.backups.map(({ status }) => status),
-      ["completed", "completed"],
-    );
-    const files = readdirSync(join(dataDir, "backups/platform")).filter((name) => name.endsWith(".age"));
-    assert.equal(files.length, 2, "the backup that it came from is kept");
+    const kept = JSON.parse(readFileSync(join(dataDir, "backups/platform/backups.json"), "utf8")) as ListedBackup[];
+    assert.equal(kept.length, 2);
+    assert.deepEqual(kept[1], origin, "it keeps the backup that it came from");
+    assert.ok(existsSync(join(dataDir, "backups", origin?.storage_key ?? "")));
   });
 
   it("stands by elsewhere, follows newer backups, and is the platform once it is promoted", async () => {

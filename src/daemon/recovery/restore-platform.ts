@@ -139,18 +139,21 @@ function requireOwnKey(config: Config): void {
 
 /** Removes everything but the backup that is being restored. */
 async function clear(config: Config): Promise<void> {
-  const { ownPostgres, databases, restoring, standby, packing } = pathsIn(config.dataDir);
-  const instances = existsSync(databases) ? (await readdir(databases)).map((id) => join(databases, id)) : [];
-  for (const dir of [ownPostgres, ...instances]) await endServer(dir);
+  const { restoring, standby, packing } = pathsIn(config.dataDir);
+  await endServers(config);
   for (const path of (await contents(config.dataDir)).map((name) => join(config.dataDir, name)))
     if (![restoring, standby, packing].includes(path)) await rm(path, { recursive: true, force: true });
 }
 
-/** Ends the PostgreSQL server of a folder, which an interrupted restore started. */
-async function endServer(dir: string): Promise<void> {
-  const uid = statSync(join(dir, "data"), { throwIfNoEntry: false })?.uid;
-  if (uid !== undefined)
-    await createLocalServer({ binDir: "", bwrap: null, dir, socketDir: "", port: null, uid }).stop();
+/** Ends the PostgreSQL servers of a data folder without a platform, which an interrupted restore started. */
+export async function endServers({ dataDir }: Pick<Config, "dataDir">): Promise<void> {
+  const { ownPostgres, databases } = pathsIn(dataDir);
+  const instances = existsSync(databases) ? (await readdir(databases)).map((id) => join(databases, id)) : [];
+  for (const dir of [ownPostgres, ...instances]) {
+    const uid = statSync(join(dir, "data"), { throwIfNoEntry: false })?.uid;
+    if (uid !== undefined)
+      await createLocalServer({ binDir: "", bwrap: null, dir, socketDir: "", port: null, uid }).stop();
+  }
 }
 
 function identityIn(key: string): string {

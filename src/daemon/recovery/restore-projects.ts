@@ -11,6 +11,7 @@ import {
 } from "../../features/backups/backups.ts";
 import { databaseOf, specOf, type DatabaseRow } from "../../features/database/database.ts";
 import { keptProjects, type KeptProject } from "../../features/platform/platform.ts";
+import { diskFault } from "../../kit/disk-fault.ts";
 import { emptyFolderBytes } from "../../kit/folder-bytes.ts";
 import { FilesRefused } from "../../kit/folder-tar.ts";
 import { mapWithConcurrency } from "../../kit/map-with-concurrency.ts";
@@ -76,7 +77,7 @@ const restores: Readonly<Record<RestoredPart["part"], Restore>> = {
 
 /**
  * Gives each project its repository from an unpacked backup of the platform, and its database and files from their own newest backups that
- * can be read. Goes on after a part that fails. The databases' servers are stopped afterwards.
+ * can be read. Goes on after a part that fails, except for a full disk. The databases' servers are stopped afterwards.
  */
 export async function restoreProjects(
   platform: Platform,
@@ -90,6 +91,8 @@ export async function restoreProjects(
         const taken_at = await restore(platform, project, repositories);
         if (taken_at !== undefined) onRestored({ ...about, taken_at, problem: null });
       } catch (error) {
+        // Every later part would fail, too.
+        if (diskFault(error) === "full") throw error;
         onRestored({ ...about, taken_at: null, problem: error instanceof Error ? error.message : String(error) });
       }
     }
