@@ -28,14 +28,13 @@ export function holdDataFolder(dataDir: string): { release(): void } {
   );
 }
 
-/** Refuses to start on a data folder that a restore has not filled, or that only stands by. */
-export function requireStartable(dataDir: string): void {
+/** Returns why no platform may start on a data folder: a restore has not filled it, or it only stands by. Otherwise null. */
+export function unstartable(dataDir: string): string | null {
   const { standby, restoring } = pathsIn(dataDir);
-  if (existsSync(restoring)) throw new StartRefused("A restore into this data folder was interrupted. Run it again.");
-  if (existsSync(standby))
-    throw new StartRefused(
-      "This data folder stands by for a platform elsewhere. `berthd promote` makes it the platform.",
-    );
+  if (existsSync(restoring)) return "A restore into this data folder was interrupted. Run it again.";
+  return existsSync(standby)
+    ? "This data folder stands by for a platform elsewhere. `berthd promote` makes it the platform."
+    : null;
 }
 
 /** Returns whether a platform runs on the folder or is starting. */

@@ -3,7 +3,7 @@ import { enableCompileCache } from "node:module";
 import { diskFault } from "../kit/disk-fault.ts";
 import { closeInheritedDescriptors } from "../kit/inherited-descriptors.ts";
 import { StartRefused, adoptSettings, givenSettings, pathsIn, readConfig, type Config } from "./config.ts";
-import { requireStartable } from "./data-folder.ts";
+import { unstartable } from "./data-folder.ts";
 import { versionText } from "../kit/own-version.ts";
 import { programPath } from "./releases/installation.ts";
 import { continueUpgrade } from "./releases/upgrades.ts";
@@ -110,7 +110,8 @@ function readConfigOrRefuse(options: Readonly<Record<string, string>> = {}): Con
  * in the data folder, where no other user can write; a data folder that does not exist yet is not created here.
  */
 async function runFromCache(config: Config): Promise<void> {
-  requireStartable(config.dataDir);
+  const refusal = unstartable(config.dataDir);
+  if (refusal !== null) throw new StartRefused(refusal);
   const { adminToken, compiledCode } = pathsIn(config.dataDir);
   if (existsSync(adminToken)) enableCompileCache(compiledCode);
   // Here, so that an upgrade to a version that fails further on goes back.

@@ -9,7 +9,7 @@ import { run, systemPath } from "../../kit/exec.ts";
 import { silentLog } from "../../kit/log.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
 import { StartRefused, pathsIn, type Config } from "../config.ts";
-import { isDataFolderHeld } from "../data-folder.ts";
+import { isDataFolderHeld, unstartable } from "../data-folder.ts";
 import { edgeListens, requireFreePorts } from "../edge.ts";
 import { requireOwnDatabase } from "../own-database.ts";
 import { readReadiness } from "../releases/control-plane.ts";
@@ -57,6 +57,8 @@ export async function examine(config: Config, { fix }: { readonly fix: boolean }
 const sentence = (error: unknown) => (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
 async function platformChecks(config: Config): Promise<readonly Found[]> {
+  const standby = unstartable(config.dataDir);
+  if (standby !== null) return [warn(standby, "docs/platform-backups.md")];
   if (!isDataFolderHeld(config.dataDir)) return [warn(`Nothing runs on ${config.dataDir}.`, "Start it: berthd start")];
   const seen = await readReadiness(config);
   if (seen === null) return [fail("Berth runs, and does not answer.", "Its log says why.")];

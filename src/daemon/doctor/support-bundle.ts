@@ -5,8 +5,9 @@ import { run, runOk, systemPath } from "../../kit/exec.ts";
 import { readVersion } from "../../kit/own-version.ts";
 import { redactor, type Redact } from "../../kit/redact.ts";
 import { unitNames } from "../../kit/tenant-group.ts";
-import { readTextOrEmpty } from "../../kit/whole-file.ts";
+import { readTextOrEmpty, replaceFile } from "../../kit/whole-file.ts";
 import { StartRefused, givenSettings, pathsIn, type Config } from "../config.ts";
+import { isDataFolderHeld } from "../data-folder.ts";
 import { upgradeFiles } from "../releases/upgrade-files.ts";
 import { examine } from "./examine.ts";
 
@@ -24,8 +25,10 @@ export async function supportBundle(
     const redact = redactorOf(config);
     const texts = await textsOf(config);
     for (const [name, text] of Object.entries(texts)) await writeFile(join(folder, name), redact(text));
-    const args = ["--create", "--gzip", `--file=${file}`, `--directory=${folder}`, ...Object.keys(texts)];
-    await runOk({ file: "/bin/sh", args: ["-c", 'umask 077; exec tar "$@"', "sh", ...args] });
+    const archive = join(folder, "archive");
+    const args = ["--create", "--gzip", `--file=${archive}`, `--directory=${folder}`, ...Object.keys(texts)];
+    await runOk({ file: "tar", args });
+    replaceFile(file, await readFile(archive));
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -45,6 +48,8 @@ async function textsOf(config: Config): Promise<Readonly<Record<string, string>>
   const token = readTextOrEmpty(pathsIn(config.dataDir).adminToken).trim();
   const host = config.listen === "0.0.0.0" || config.listen === "::" ? "localhost" : config.listen;
   const ask = async (path: string) => {
+    // Without Berth, another program that listens there would get the token.
+    if (!isDataFolderHeld(config.dataDir)) return "Berth does not run.";
     const headers = { authorization: `Bearer ${token}` };
     const signal = AbortSignal.timeout(askTimeoutMs);
     const url = `http://${host}:${config.httpPort}${path}`;
@@ -75,22 +80,29 @@ const asked = {
   backups: "/v1/platform/backups",
 };
 
-const isSecret = (name: string) => /SECRET$|PASSWORD|TOKEN|_EAB$|_REGISTRY$/.test(name);
+const isSecret = (name: string) => /SECRET$|PASSWORD|TOKEN|_EAB$|_REGISTRY$|WEBHOOK_URL$/.test(name);
+
+const login = /:\/\/([^/?#]*)@/;
+const passwordOption = /(?<=[?&]password=)[^&]+/;
 
 /** Masks secrets by their names, and logins in addresses. */
 function settingsText(): string {
   const lines = Object.entries(givenSettings()).map(
-    ([name, value]) => `${name}=${isSecret(name) ? "[redacted]" : value.replace(/:\/\/[^/@]*@/, "://[redacted]@")}\n`,
+    ([name, value]) =>
+      `${name}=${isSecret(name) ? "[redacted]" : value.replace(login, "://[redacted]@").replace(passwordOption, "[redacted]")}\n`,
   );
   return lines.join("");
 }
 
-/** Redacts what the settings and the data folder keep secret, wherever it appears. */
+/** Redacts what the settings and the data folder keep secret, wherever it appears, and links that sign in. */
 function redactorOf(config: Config): Redact {
   const { adminToken, keyFile } = pathsIn(config.dataDir);
-  const settings = Object.entries(givenSettings()).filter(([name]) => isSecret(name));
+  const secrets = Object.entries(givenSettings()).flatMap(([name, value]) =>
+    isSecret(name) ? [value] : [login.exec(value)?.[1]?.split(":")[1] ?? "", passwordOption.exec(value)?.[0] ?? ""],
+  );
   const files = [adminToken, config.keyFile ?? keyFile, config.s3SecretKeyFile ?? ""].filter((file) => file !== "");
-  return redactor([...settings.map(([, value]) => value), ...files.map((file) => readTextOrEmpty(file).trim())]);
+  const redact = redactor([...secrets, ...files.map((file) => readTextOrEmpty(file).trim())]);
+  return (text) => redact(text).replace(/(?<=\/sign-in#)\S+/g, "[redacted]");
 }
 
 const newestLines = 5000;

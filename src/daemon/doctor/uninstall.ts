@@ -1,12 +1,15 @@
-import { existsSync, lstatSync, readlinkSync, rmSync, rmdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, rmSync, rmdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { start } from "../../kit/exec.ts";
 import { StartRefused, pathsIn, type Config } from "../config.ts";
-import { isDataFolderHeld } from "../data-folder.ts";
+import { isDataFolderHeld, unstartable } from "../data-folder.ts";
 import { readReadiness, startEnvironment } from "../releases/control-plane.ts";
 import { installationOf, programPath, type Installation } from "../releases/installation.ts";
+import { endServers } from "../recovery/restore-platform.ts";
+import { isUnderWay, readSteps } from "../releases/steps.ts";
+import { upgradeFiles } from "../releases/upgrade-files.ts";
 import { removeUnits, stopControlPlane, unitsOf } from "../systemd/run-unit-command.ts";
 
 type Say = (line: string) => void;
@@ -53,7 +56,9 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
   await endEverything(config, units.files.length > 0, say);
   if (units.files.length > 0) await removeUnits(config);
   // Its own folder last: this program runs from it.
-  for (const path of goes) rmSync(path, { recursive: true, force: true });
+  for (const path of goes.flatMap((each) => (each === config.dataDir ? inside(each) : each)))
+    rmSync(path, { recursive: true, force: true });
+  if (goes.includes(config.dataDir)) removeEmpty(config.dataDir);
   // Folders that hold something else stay.
   if (installation !== null)
     for (const folder of [join(installation.prefix, "bin"), installation.prefix]) removeEmpty(folder);
@@ -62,9 +67,12 @@ export async function uninstall(config: Config, args: readonly string[], say: Sa
 
 /** Ends what outlives the control plane: one that is started for this takes all of it over, and stops it with itself. */
 async function endEverything(config: Config, isService: boolean, say: Say): Promise<void> {
+  if (isUnderWay(readSteps(upgradeFiles(config.dataDir).steps)))
+    throw new StartRefused("An upgrade is under way. Wait for its end: berth platform versions");
   if (isService) await stopControlPlane(config);
-  else if (isDataFolderHeld(config.dataDir))
+  if (isDataFolderHeld(config.dataDir))
     throw new StartRefused(`Berth runs on ${config.dataDir}. Stop it (Ctrl-C, or SIGTERM), then run this again.`);
+  if (unstartable(config.dataDir) !== null) return endServers(config);
   if (!existsSync(join(pathsIn(config.dataDir).ownPostgres, "data")) && config.databaseUrl === null) return;
   say("Ending applications, edge and databases");
   const env = { ...startEnvironment(config), BERTH_ON_STOP: "stop", BERTH_EXAMPLE: "0" };
@@ -90,6 +98,9 @@ function partsOf({ prefix, versions }: Installation): readonly string[] {
     .filter((path) => isLink(path) && readlinkSync(path).startsWith(`${prefix}/`));
   return [...new Set(links), join(prefix, "current"), versions];
 }
+
+/** What is in the data folder, which itself may be a link or a mount. */
+const inside = (folder: string) => readdirSync(folder).map((name) => join(folder, name));
 
 function removeEmpty(folder: string): void {
   try {

@@ -24,7 +24,7 @@ export async function restartControlPlane(config: Config, service: Supervisor, s
   });
 }
 
-/** What `/readyz` reports; null when nothing listens. */
+/** What `/readyz` reports. */
 export interface Readiness extends OwnVersion {
   readonly isReady: boolean;
   /** The first part that does not work, as a sentence. */
@@ -34,15 +34,25 @@ export interface Readiness extends OwnVersion {
 const requestTimeoutMs = 10_000;
 const stopTimeoutMs = 150_000;
 
+/** Returns null when nothing listens, or something else than Berth. */
 export async function readReadiness(config: Config): Promise<Readiness | null> {
   const answer = await ask({ config, port: config.httpPort, path: "/readyz" });
   if (answer === null) return null;
-  const body = JSON.parse(answer.text) as OwnVersion & {
-    checks: { name: string; ok: boolean; detail: string | null }[];
-  };
+  const body = parsed(answer.text);
+  if (body?.checks === undefined) return null;
   const failing = body.checks.find(({ ok }) => !ok);
   const detail = failing === undefined ? null : `${failing.name}: ${failing.detail ?? "not ready"}`;
   return { version: body.version, commit: body.commit, isReady: answer.status === 200, detail };
+}
+
+type ReadyBody = OwnVersion & { readonly checks?: readonly { name: string; ok: boolean; detail: string | null }[] };
+
+function parsed(text: string): ReadyBody | null {
+  try {
+    return JSON.parse(text) as ReadyBody | null;
+  } catch {
+    return null;
+  }
 }
 
 /** Returns the status of a hostname's first page, through the edge; null when it does not answer. */
