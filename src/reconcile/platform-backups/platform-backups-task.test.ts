@@ -31,14 +31,20 @@ const pack: PlatformArchive["pack"] = async () => ({
 
 const nightly = { backups: { ...testSettings.backups, window: { startHour: 1, hours: 4 } } };
 
-/** Runs the task until nothing is under way. */
-async function work(more: { pack?: typeof pack; storage?: Partial<Storage>; now?: string } = {}) {
+type More = { pack?: typeof pack; storage?: Partial<Storage>; now?: string };
+
+function taskOn(more: More) {
   const disk = { ...createDiskStorage({ dir }), ...more.storage };
   const platform = platformBeside(api, {
     ports: { platformArchive: { pack: more.pack ?? pack }, storages: { standard: "disk", named: { disk } } },
     ...(more.now === undefined ? {} : { clock: { now: () => new Date(more.now as string) }, settings: nightly }),
   });
-  const task = platformBackupsTask(platform);
+  return platformBackupsTask(platform);
+}
+
+/** Runs the task until nothing is under way. */
+async function work(more: More = {}) {
+  const task = taskOn(more);
   await task.run(never);
   await task.settle?.();
   return platformBackups(db);
@@ -100,6 +106,36 @@ test("a failure names its reason and leaves no file: packing, its stream, a stor
       [],
     );
   }
+});
+
+test("a storage that does nothing now ends no backup silently: it fails with the reason", async () => {
+  const down = () => Promise.reject(new Error("no answer"));
+  const id = await request();
+  const [failed] = await work({ storage: { put: down, delete: down } });
+  assert.deepEqual([failed?.id, failed?.status, failed?.problem], [id, "failed", "no answer"]);
+});
+
+test("a list that could not be written is written soon, not with the next backup", async () => {
+  const disk = createDiskStorage({ dir });
+  let isDown = true;
+  const put: Storage["put"] = async (key, content, signal) => {
+    if (isDown && key === "platform/backups.json") throw new Error("no answer");
+    return disk.put(key, content, signal);
+  };
+  const task = taskOn({ storage: { put } });
+  const run = async () => {
+    await task.run(never);
+    await task.settle?.();
+  };
+  await run();
+  const id = await request();
+  await run();
+  isDown = false;
+  await run();
+  assert.deepEqual(
+    (await list()).map((each) => each.id),
+    [id],
+  );
 });
 
 test("the daily one is due once, when the window of the projects' own has passed", async () => {

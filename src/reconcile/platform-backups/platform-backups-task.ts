@@ -39,7 +39,8 @@ export function platformBackupsTask(platform: Platform): Task {
       await requestDaily(platform, await platformBackups(platform.db));
       const asked = (await platformBackups(platform.db)).find(({ status }) => status === "running");
       if (asked === undefined && hasListed) return { detail: "none under way" };
-      // A crash may have come between a backup's end and the list.
+      // A crash, or a storage that was away, may have come between a backup's end and the list.
+      hasListed = false;
       const work = asked === undefined ? applyRetention(platform) : backUp(platform, asked, signal);
       running = work
         .then(() => void (hasListed = true))
@@ -93,7 +94,8 @@ async function backUp(platform: Platform, asked: PlatformBackup, signal: AbortSi
   } catch (error) {
     if (signal.aborted) return;
     log.error({ err: error, backup: id }, "a backup of the platform failed");
-    await storage.delete(key);
+    // What cannot be deleted now is deleted when the row expires.
+    await storage.delete(key).catch((err: unknown) => log.warn({ err }, "could not delete a failed backup's file"));
     return endPlatformBackup(db, id, { status: "failed", problem: problemOf(error) });
   }
   await applyRetention(platform);
