@@ -18,7 +18,7 @@ import { applyArchiveRetention, deleteExpiredChains, dropUnfinishedCopies, makeC
 import { storeLog } from "./store-log.ts";
 
 const maxConcurrency = 4;
-const confirmEveryMs = 60_000;
+const confirmEveryMs = 15_000;
 const retentionEveryMs = 3_600_000;
 /** After a copy failed. */
 const copyAgainMs = 300_000;

@@ -74,10 +74,10 @@ export function BackupsPage() {
             icon={<ArchiveRestore size={24} />}
             title="No backups yet"
             action={
-              <>
+              <div className="flex flex-wrap justify-center gap-2">
                 {hasNone && <ToDatabase slug={slug} />}
                 {action}
-              </>
+              </div>
             }
           >
             {hasNone

@@ -10,7 +10,7 @@ import { TextField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Problem } from "../../ui/problem.tsx";
 import { State } from "../../ui/status.tsx";
-import { Fact } from "../../ui/text.tsx";
+import { Ago, Fact } from "../../ui/text.tsx";
 import { View } from "../../ui/view.tsx";
 
 type Archive = Answer<"backups.archive">;
@@ -33,39 +33,37 @@ export function Moments({ slug }: { readonly slug: string }) {
               <Fact label="Status">
                 <State of={data.status} />
               </Fact>
-              <Fact label="Since">{windowText(data.windows[0]?.from)}</Fact>
-              <Fact label="Until">{windowText(data.windows.at(-1)?.to)}</Fact>
+              <Fact label="From">{ago(data.windows[0]?.from)}</Fact>
+              <Fact label="To">{ago(data.windows.at(-1)?.to)}</Fact>
               <Fact label="Stored">{bytes(data.stored_bytes)}</Fact>
-              {data.windows.length > 0 && (
-                <Fact wide label={`The last ${data.retention_days} days, deployments as marks`}>
-                  <Line slug={slug} archive={data} onPick={setAt} />
-                </Fact>
-              )}
             </dl>
+            {data.windows.length > 0 && <Line slug={slug} archive={data} onPick={setAt} />}
             {data.reason !== null && <p className="text-sm text-muted">{data.reason}</p>}
             {data.gaps.map(({ from, to, reason }) => (
               <p key={from} className="text-sm text-muted">
                 No moment from {exact(from)} to {exact(to)}: {reason}
               </p>
             ))}
-            {data.status === "off" ? (
-              <Button
-                row="backups.set_archive"
-                busy={set.isPending}
-                onClick={() => set.mutate({ params: { slug }, body: { enabled: true } })}
-              >
-                Keep every moment from now on
-              </Button>
-            ) : (
-              <Button
-                icon={<History size={15} />}
-                row="backups.restore"
-                why={data.windows.length === 0 ? "There is no moment to restore yet." : undefined}
-                onClick={() => setAt(data.windows.at(-1)?.to)}
-              >
-                Restore a moment
-              </Button>
-            )}
+            <div>
+              {data.status === "off" ? (
+                <Button
+                  row="backups.set_archive"
+                  busy={set.isPending}
+                  onClick={() => set.mutate({ params: { slug }, body: { enabled: true } })}
+                >
+                  Keep every moment from now on
+                </Button>
+              ) : (
+                <Button
+                  icon={<History size={15} />}
+                  row="backups.restore"
+                  why={data.windows.length === 0 ? "There is no moment to restore yet." : undefined}
+                  onClick={() => setAt(data.windows.at(-1)?.to)}
+                >
+                  Restore a moment
+                </Button>
+              )}
+            </div>
             {at !== undefined && <RestoreMoment slug={slug} at={at} onClose={() => setAt(undefined)} />}
           </>
         )}
@@ -74,7 +72,7 @@ export function Moments({ slug }: { readonly slug: string }) {
   );
 }
 
-const windowText = (at: string | undefined) => (at === undefined ? "–" : exact(at));
+const ago = (at: string | undefined) => (at === undefined ? "–" : <Ago at={at} />);
 
 interface LineProps {
   readonly slug: string;
@@ -91,7 +89,7 @@ function Line({ slug, archive: { windows }, onPick }: LineProps) {
     windows.some((window) => window.from <= at && at <= window.to),
   );
   return (
-    <div className="relative my-2 h-6">
+    <div className="relative mx-2 h-6" role="group" aria-label="Deployments: choose one for the moment before it">
       {windows.map((window) => (
         <span
           key={window.from}
@@ -105,7 +103,7 @@ function Line({ slug, archive: { windows }, onPick }: LineProps) {
           type="button"
           aria-label={`Before deployment ${number}, ${exact(at)}`}
           title={`Before deployment ${number}, ${exact(at)}`}
-          className="target absolute top-1 h-4 w-1.5 -translate-x-1/2 cursor-pointer rounded-full bg-accent hover:bg-text"
+          className="absolute top-1/2 h-5 w-2 -translate-1/2 cursor-pointer rounded-full bg-accent hover:bg-text"
           style={{ left: `${percent(at)}%` }}
           onClick={() => onPick(at)}
         />
